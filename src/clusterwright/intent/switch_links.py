@@ -49,8 +49,8 @@ class Link(NamedTuple):
 
     @property
     def is_to_switch(self) -> bool:
-        """True for a link to a switch of the same fabric; False for a host's NIC or a management port."""
-        return self.peer.side in {"down", "up"} and self.peer_device.asn is not None
+        """True for a link to a switch of the same fabric; False for a NIC or a management port at either end."""
+        return {self.port.side, self.peer.side} <= {"down", "up"} and self.peer_device.asn is not None
 
     @property
     def is_routed(self) -> bool:

@@ -13,6 +13,7 @@ KEYS = "etc/ssh/authorized_keys.d/"
 PASSWORDS = "etc/clusterwright/passwords"
 _CENTRAL, _RADIUS = "etc/pam.d/sshd", "etc/pam_radius.conf"
 _ADMINS = "netadmin"
+_CLOSED = ("*", "!")  # what no hash begins with: shadow(5)
 _USER = re.compile(r"^(?P<kind>[um]) (?P<name>\S+)(?: (?P<group>\S+)?)?.*$", re.M)
 _SNMP = re.compile(r"^(?:createUser|r[ow]user) (?P<name>\S+).*$", re.M)
 _LINE = re.compile(r"^(?!#)\S.*$", re.M)
@@ -49,7 +50,8 @@ def _keys(path: str, text: str) -> Iterator[Login]:
 
 def _passwords(path: str, text: str) -> Iterator[Login]:
     for found in _LINE.finditer(text):
-        yield Login(found.start(), found[0].partition(":")[0], has_password=True)
+        name, _, value = found[0].partition(":")
+        yield Login(found.start(), name, has_password=not value.startswith(_CLOSED))
 
 
 def _snmp(path: str, text: str) -> Iterator[Login]:
