@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from clusterwright.platforms.opensm.reader.lists import Option
+from clusterwright.platforms.unread import Unread
 from clusterwright.proofs.infiniband.declared import DeclaredLanes, DeclaredSubnet
 from clusterwright.proofs.infiniband.option_meaning import (
     FILES,
@@ -48,7 +49,7 @@ def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) ->
     for name, option in options.items():
         if name in SECRETS:
             yield option.line, f"{name} stands here in clear, for whoever reads the file; it belongs into a secret"
-        elif not _is_known(name, fixed, free, wanted):
+        elif _has_meaning(name) and not _is_known(name, fixed, free, wanted):
             yield option.line, f"{name} is asked for by nothing in the spec, and no claim knows what it changes"
     yield from fixed_faults(options, fixed)
     yield from free_faults(options, free)
@@ -66,6 +67,20 @@ def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) ->
             )
         if wanted.qos is not None:
             yield from _qos_faults(options, wanted.qos)
+
+
+def options_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """The options of which nothing here knows what they do: UFM writes all that its subnet manager has."""
+    return tuple(
+        Unread(path, option.line, f"{name} {option.value}".strip())
+        for name, option in every_option(text)
+        if not _has_meaning(name)
+    )
+
+
+def _has_meaning(name: str) -> bool:
+    """Whether an option means something here, by some spec or by none."""
+    return name in _MEANING or name.startswith("m_key_")
 
 
 def _of_spec(wanted: DeclaredSubnet | None, *, is_open: bool) -> Mapping[str, Fixed]:
@@ -107,6 +122,12 @@ _QOS_TABLES = ("qos_high_limit", "qos_vlarb_high", "qos_vlarb_low", "qos_sl2vl")
 _SPEC_ONLY = (
     *_QOS_TABLES, "subnet_prefix", "routing_engine", "qos", "qos_max_vls", "sharp_enabled", "ar_sl_mask",
     "use_optimized_slvl",
+)  # fmt: skip
+
+
+_MEANING = frozenset(
+    {*FIXED, *OPENSM_FIXED, *UFM_FIXED, *OPENSM_FREE, *UFM_FREE, *QOS_FREE, *FILES, *SECRETS, *_SPEC_ONLY,
+     STORAGE_FILE, "guid", "sm_priority", "qos_policy_file"}
 )  # fmt: skip
 
 
