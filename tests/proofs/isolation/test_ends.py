@@ -30,6 +30,7 @@ CASES: dict[str, tuple[str, str, str, Edit]] = {
     "EOS: no route to operations": ("lab-border", SSW, EOS, replaced(f"{ROUTE}\n", "")),
     "EOS: a route through another hop": ("lab-border", SSW, EOS, replaced(ROUTE, f"{ROUTE[:-1]}2")),
     "EOS: a route to a part": ("lab-border", SSW, EOS, replaced(ROUTE, ROUTE.replace("/24", "/25"))),
+    "EOS: a route that does not read": ("lab-border", SSW, EOS, replaced(ROUTE, ROUTE.replace("/24", "/34"))),
     "EOS: no address": ("lab-border", SSW, EOS, dropped(r"^   ip address 10\.99\.0\.\d+/25\n")),
     "EOS: the port is shut": (
         "lab-border",

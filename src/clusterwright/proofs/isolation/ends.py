@@ -8,17 +8,19 @@ what a baseboard controller has, nor what a host without an image has: only the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
-from clusterwright.packets.values import addresses
+from clusterwright.packets.values import addresses, everywhere
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import covers, packed, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import has_network, network_of_tree
 from clusterwright.proofs.isolation.declared import DeclaredEdge, DeclaredIsolation
+from clusterwright.proofs.isolation.routes import DEFAULTS
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
 
@@ -157,7 +159,11 @@ def _reached(routes: set[tuple[str, str]], version: int, gateway: int) -> Ranges
     """Where routes through a gateway lead."""
     found, hop = EMPTY, address(version, gateway)
     for destination, via in routes:
-        if via == hop and (":" in destination) is (version == 6):
+        if via != hop:
+            continue
+        if destination in DEFAULTS or destination.endswith("/0"):
+            return everywhere(version)
+        with suppress(ValueError):  # one that does not read is told where it stands
             found |= addresses(destination, version)
     return found
 

@@ -15,7 +15,7 @@ from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.tree import RenderedTree
 
 _ROUTES = {**ROUTES, **{file: read for reader in READERS for file, read in reader.routes.items()}}
-_DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
+DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
 def route_faults(
@@ -53,7 +53,7 @@ def route_faults(
 
 
 def _judge(known: Mapping[int, Ranges], destination: str, *, is_declared: bool) -> str:
-    if destination in _DEFAULTS or destination.endswith("/0"):
+    if destination in DEFAULTS or destination.endswith("/0"):
         return f"a default route ({destination}) leads everywhere, the internet included"
     version = 6 if ":" in destination else 4
     try:
