@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright import data_files
 from clusterwright.finding import Amendment, Finding
@@ -17,7 +17,6 @@ from clusterwright.rules.amending import amended
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.text.source import reading_instead
 
-COMMAND = Path(sys.executable).with_name("clusterwright")
 LAB = data_files.folder("inventory") / "lab-roce.yaml"
 
 
@@ -29,10 +28,8 @@ def fix(content: bytes, file: Path) -> tuple[bytes, list[Finding]]:
     return amended(content, str(file), found)
 
 
-def run(*arguments: str, cwd: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "lint", *arguments], cwd=cwd, input=given, capture_output=True, encoding="utf-8", check=False
-    )
+def run(*arguments: str, cwd: Path, given: str | None = None) -> CompletedProcess[str]:
+    return command("lint", *arguments, cwd=cwd, given=given)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cli import in_process
 
 from clusterwright import data_files
 from clusterwright.cli.main import COMMANDS, cli
@@ -56,7 +57,7 @@ def test_findings_exit_with_1_and_are_shown_on_their_line(wrong: Path) -> None:
 def test_a_folder_is_searched_and_hidden_files_are_left_alone(wrong: Path) -> None:
     (wrong / ".hidden").mkdir()
     (wrong / ".hidden" / "x.yaml").write_text("[")
-    done = run("lint", ".", "--format", "json", cwd=wrong)
+    done = in_process.command("lint", ".", "--format", "json", cwd=wrong)
     assert done.returncode == 1
     report = json.loads(done.stdout)
     assert report["files"] == ["lab.yaml", "wrong.yaml"]
@@ -64,23 +65,23 @@ def test_a_folder_is_searched_and_hidden_files_are_left_alone(wrong: Path) -> No
 
 
 def test_without_a_path_the_inventory_here_or_else_this_folder_is_checked(wrong: Path) -> None:
-    assert run("lint", cwd=wrong).returncode == 1
+    assert in_process.command("lint", cwd=wrong).returncode == 1
     (wrong / "inventory").mkdir()
     shutil.move(wrong / "lab.yaml", wrong / "inventory" / "lab.yaml")
-    clean = run("lint", cwd=wrong)
+    clean = in_process.command("lint", cwd=wrong)
     assert (clean.returncode, clean.stdout) == (0, "no findings in 1 file\n")
 
 
 def test_fail_on_sets_the_bar(wrong: Path) -> None:
     (wrong / "wrong.yaml").write_text("extends: lab.yaml\n# clusterwright: ignore[CW203] a reason\ntitle: x\n")
-    assert run("lint", "wrong.yaml", cwd=wrong).returncode == 1
-    assert run("lint", "wrong.yaml", "--fail-on", "error", cwd=wrong).returncode == 0
+    assert in_process.command("lint", "wrong.yaml", cwd=wrong).returncode == 1
+    assert in_process.command("lint", "wrong.yaml", "--fail-on", "error", cwd=wrong).returncode == 0
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "gitlab", "junit"])
 def test_every_format_can_be_written_to_a_file(wrong: Path, form: str) -> None:
-    printed = run("lint", "wrong.yaml", "--format", form, cwd=wrong)
-    written = run("lint", "wrong.yaml", "--format", form, "--output", "report", cwd=wrong)
+    printed = in_process.command("lint", "wrong.yaml", "--format", form, cwd=wrong)
+    written = in_process.command("lint", "wrong.yaml", "--format", form, "--output", "report", cwd=wrong)
     assert (printed.returncode, written.returncode, written.stdout) == (1, 1, "")
     assert (wrong / "report").read_text() == printed.stdout
     assert "CW110" in printed.stdout
@@ -114,7 +115,7 @@ def test_a_device_is_written_to_and_not_replaced(command: list[str], wrong: Path
     (wrong / "out").symlink_to(full)
     (wrong / "other.yaml").write_text("extends: lab.yaml\ntitle: x\n")
     record(wrong)
-    done = run(*command, cwd=wrong)
+    done = in_process.command(*command, cwd=wrong)
     assert (done.returncode, (wrong / "out").is_symlink(), full.is_char_device()) == (2, True, True), done.stderr
     assert "out: cannot be written: No space left on device" in done.stderr
 
@@ -208,7 +209,7 @@ def record(root: Path) -> None:
 )
 def test_what_cannot_run_says_so_and_exits_with_2(wrong: Path, arguments: list[str], said: str) -> None:
     (wrong / "empty").mkdir()
-    done = run(*arguments, cwd=wrong)
+    done = in_process.command(*arguments, cwd=wrong)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -347,7 +348,7 @@ def test_help_keeps_its_lists_as_lists() -> None:
     ],
 )
 def test_every_command_shows_a_mistake_in_the_spec_where_it_stands(wrong: Path, command: list[str]) -> None:
-    done = run(*command, "wrong.yaml", cwd=wrong)
+    done = in_process.command(*command, "wrong.yaml", cwd=wrong)
     assert done.returncode in {1, 2}
     assert done.stderr.splitlines()[:3] == [
         'wrong.yaml:2:1: error CW110: unknown key "colour" in the top level.',

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright import data_files
 from clusterwright.finding import Severity
 from clusterwright.rules.engine import lint_path, lint_paths, load_sound
 from clusterwright.rules.policy import AS_WRITTEN
 
-COMMAND = Path(sys.executable).with_name("clusterwright")
 LAB = data_files.folder("inventory") / "lab-roce.yaml"
 UNEVEN = "extends: lab.yaml\n# clusterwright: ignore[CW203] a reason\ntitle: x\n"  # CW121: nothing needs it
 RULE = """
@@ -29,10 +28,8 @@ def short(subject):
 """
 
 
-def run(*arguments: str | Path, cwd: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "lint", *arguments], cwd=cwd, input=given, capture_output=True, encoding="utf-8", check=False
-    )
+def run(*arguments: str | Path, cwd: Path, given: str | None = None) -> CompletedProcess[str]:
+    return command("lint", *arguments, cwd=cwd, given=given)
 
 
 @pytest.fixture
