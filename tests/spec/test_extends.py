@@ -108,7 +108,7 @@ mappings = st.recursive(
 
 
 def document_of(data: Any, file: str) -> Document:
-    return parse_document(yaml.safe_dump(data, sort_keys=False), file)
+    return parse_document(yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False), file)
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> set[tuple[str | int, ...]]:
