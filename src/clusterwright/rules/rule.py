@@ -61,15 +61,25 @@ class Subject:
     day: date | None = None
     no_plan: Finding | None = None
 
-    @cached_property
+    @property
     def skeleton(self) -> Skeleton:
         """Sizes and joins, not yet devices; built when the first rule asks for it.
 
         Where a count is in doubt nothing is built: nobody knows yet whether it fits the memory (CW200).
         """
-        node_count(self.spec)
-        uplink_counts(self.spec)
-        return build_skeleton(self.spec)
+        if isinstance(self._skeleton, Skeleton):
+            return self._skeleton
+        raise FencedError(self._skeleton)
+
+    @cached_property
+    def _skeleton(self) -> Skeleton | Finding:
+        """The skeleton, or what keeps it from being built: a hundred rules ask."""
+        try:
+            node_count(self.spec)
+            uplink_counts(self.spec)
+            return build_skeleton(self.spec)
+        except FencedError as fenced:
+            return fenced.finding
 
     def require_plan(self) -> None:
         """Stops a rule that looks at ways through the fabrics, by FencedError, where the skeleton becomes no plan."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.spec.schema.check import published
@@ -17,8 +18,7 @@ _NUMBERS = re.compile(r"([0-9]+)")
 
 def unordered(data: Any, schema_name: str) -> Iterator[tuple[Path, list[Item]]]:
     """The lists of plain values in ``data`` whose order means nothing in the published schema, and where they stand."""
-    whole = published(schema_name)
-    yield from _below(data, [whole], whole, ())
+    yield from _below(data, _top(schema_name), ())
 
 
 def rank(item: Item) -> tuple[tuple[bool, float, str], ...]:
@@ -30,17 +30,52 @@ def rank(item: Item) -> tuple[tuple[bool, float, str], ...]:
     return (*ranked, (True, 0, item))
 
 
-def _below(data: Any, schemas: list[Any], whole: Any, path: Path) -> Iterator[tuple[Path, list[Item]]]:
-    forms = [form for schema in schemas for form in _forms(schema, whole)]
+class _Listing:
+    """What the schema ``whole`` says of the values at one place, by ``schemas``; what is below is looked up once."""
+
+    def __init__(self, schemas: list[Any], whole: Any) -> None:
+        self._whole = whole
+        self._forms = [form for schema in schemas for form in _forms(schema, whole)]
+        self._places: dict[str, _Listing] = {}
+        self.is_unordered = any(form.get("x-unordered") for form in self._forms)
+
+    @cached_property
+    def items(self) -> _Listing:
+        return _Listing([form["items"] for form in self._forms if "items" in form], self._whole)
+
+    def value(self, key: str) -> _Listing:
+        if key in self._places:
+            return self._places[key]
+        known = [form["properties"][key] for form in self._forms if key in form.get("properties", {})]
+        place = _Listing(known, self._whole)
+        if known:  # what nobody knows is not kept
+            self._places[key] = place
+        return place
+
+    def __bool__(self) -> bool:
+        """Whether the schema says anything here."""
+        return bool(self._forms)
+
+
+@cache
+def _top(schema_name: str) -> _Listing:
+    whole = published(schema_name)
+    return _Listing([whole], whole)
+
+
+def _below(data: Any, place: _Listing, path: Path) -> Iterator[tuple[Path, list[Item]]]:
+    if not place:
+        return
     if isinstance(data, dict):
         for key, value in data.items():
-            known = [form["properties"][key] for form in forms if key in form.get("properties", {})]
-            yield from _below(value, known, whole, (*path, key))
+            if isinstance(value, dict | list):
+                yield from _below(value, place.value(key), (*path, key))
     elif isinstance(data, list):
-        if any(form.get("x-unordered") for form in forms) and all(isinstance(each, Item) for each in data):
+        if place.is_unordered and all(isinstance(each, Item) for each in data):
             yield path, data
         for index, value in enumerate(data):
-            yield from _below(value, [form["items"] for form in forms if "items" in form], whole, (*path, index))
+            if isinstance(value, dict | list):
+                yield from _below(value, place.items, (*path, index))
 
 
 def _forms(schema: Any, whole: Any) -> Iterator[Mapping[str, Any]]:
