@@ -33,8 +33,8 @@ SPARED = (
 )
 PATIENT = """[Service]
 ExecStart=
-ExecStart=/usr/local/sbin/node-health --write --patience-s 60
-TimeoutStartSec=240
+ExecStart=/usr/local/sbin/node-health --write --patience-s 180
+TimeoutStartSec=600
 """
 
 PROBE_UNIT = """[Unit]
