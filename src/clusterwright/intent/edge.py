@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from clusterwright.intent.edge_filters import edge_permits
+from clusterwright.intent.edge_filters import EdgePermits, edge_permits
 from clusterwright.intent.filter_cover import with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import (
     ICMP,
@@ -33,7 +33,7 @@ def is_host_port(link: Link) -> bool:
     return link.port.side == "down" and not link.is_to_switch
 
 
-def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) -> tuple[Permit, ...] | None:
+def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) -> EdgePermits | None:
     """What hosts behind a switch may send into the network; None where it has none, or no zone covers the fabric.
 
     With ``single_ports`` as a chip without port ranges has it.

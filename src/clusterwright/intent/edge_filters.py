@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
+from itertools import chain
 from math import prod
 
 from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
-from clusterwright.intent.filter_cover import with_single_ports, without_hidden
+from clusterwright.intent.filter_cover import in_order, with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import ICMP, UDP, Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.boot import relay_targets
@@ -17,6 +18,9 @@ from clusterwright.plan.model import Plan, Subnet
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import FilterTables, system_of
 from clusterwright.spec.isolation import Network, Zone
+
+Locals = tuple[tuple[Zone, tuple[Network, ...]], ...]
+"""Zones with those of their prefixes that lie behind a switch."""
 
 _MOST_COMPARED = 4_000  # each with each: of more entries than that no chip is told
 REPLIES = " replies"  # what ``judged`` calls a flow's other direction
@@ -47,31 +51,71 @@ class TablesShort:
         return sum(self.by_flow.values())
 
 
-def edge_permits(
-    plan: Plan, fabric: Fabric, subnet: Subnet, *, single_ports: bool = False
-) -> tuple[Permit, ...] | None:
+@dataclass(frozen=True, eq=False, slots=True)
+class PermitShapes:
+    """The permits of all subnets whose zones lie alike: each without sources, with the ``numbers`` of those that it has.
+
+    One object for each kind of subnet, so that text made of it can be remembered by it.
+    """
+
+    shapes: tuple[tuple[Permit, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePermits:
+    """What hosts of a subnet may send, permit by permit: ``sources`` are what the numbers of ``of_kind`` stand for."""
+
+    of_kind: PermitShapes
+    sources: tuple[Network, ...]
+
+    def __iter__(self) -> Iterator[Permit]:
+        for permit, numbers in self.of_kind.shapes:
+            yield permit._replace(sources=tuple(map(self.sources.__getitem__, numbers))) if numbers else permit
+
+
+def edge_permits(plan: Plan, fabric: Fabric, subnet: Subnet, *, single_ports: bool = False) -> EdgePermits | None:
     """What hosts of a subnet may send; None where no zone covers the fabric.
 
     With ``single_ports`` as a chip without port ranges has it.
     """
     if not zones_on(plan, fabric.name):
         return None
-    permits = _declared_permits(plan, fabric, subnet)
-    return without_hidden(tuple(map(with_single_ports, permits)) if single_ports else permits)
+    asking, locals_of = _locals(plan, fabric, subnet)
+    given = (*(permit.sources for permit in asking), *(own for _, own in locals_of))
+    sources = tuple(dict.fromkeys(chain.from_iterable(given)))
+    place = {network: number for number, network in enumerate(sources)}
+    zones = tuple((zone.name, tuple(place[network] for network in own)) for zone, own in locals_of)
+    known = _of_kinds(plan, fabric.name, single_ports)
+    kind = (bool(asking), zones, in_order(sources))
+    if kind not in known:
+        permits = _declared_permits(plan, fabric, asking, locals_of)
+        needed = without_hidden(tuple(map(with_single_ports, permits)) if single_ports else permits)
+        shapes = ((each._replace(sources=()), tuple(place[network] for network in each.sources)) for each in needed)
+        known[kind] = PermitShapes(tuple(shapes))
+    return EdgePermits(known[kind], sources)
 
 
-def _declared_permits(plan: Plan, fabric: Fabric, subnet: Subnet) -> tuple[Permit, ...]:
-    """What flows allow the hosts of a subnet to send, with what other flows allow as well.
+@per_plan
+def _of_kinds(plan: Plan, fabric: str, single_ports: bool) -> dict[Hashable, PermitShapes]:  # noqa: FBT001 - a key
+    """By what they depend on: whether hosts ask for addresses, whose prefixes are among the sources, and how these lie
+    to each other. Which permit hides another follows from that alone."""
+    return {}
 
-    Those that boot through the switch first ask it for an address, before they have any that a flow could name.
-    """
+
+def _locals(plan: Plan, fabric: Fabric, subnet: Subnet) -> tuple[tuple[Permit, ...], Locals]:
+    """What hosts that boot through the switch ask it before they have an address that a flow could name; and the zones
+    behind it."""
     network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
     asking = ASKING[subnet.version] if subnet.device in _relays(plan, fabric.name) else ()
-    locals_of = behind(plan, fabric, network)
+    return asking, behind(plan, fabric, network)
+
+
+def _declared_permits(plan: Plan, fabric: Fabric, asking: tuple[Permit, ...], locals_of: Locals) -> tuple[Permit, ...]:
+    """What flows allow the hosts of zones to send, with what other flows allow as well."""
     return (*asking, *local_permits(plan, fabric, locals_of), *_answers(plan, fabric, locals_of))
 
 
-def _answers(plan: Plan, fabric: Fabric, locals_of: Sequence[tuple[Zone, tuple[Network, ...]]]) -> Iterator[Permit]:
+def _answers(plan: Plan, fabric: Fabric, locals_of: Locals) -> Iterator[Permit]:
     """What boot servers answer relays that no flow names."""
     boot, port = plan.spec.boot, dhcp_port(plan)
     for zone, own in locals_of if boot is not None and boot.fabric == fabric.name else ():
@@ -104,7 +148,7 @@ def too_full(plan: Plan) -> Iterator[TablesShort]:
         room = system.filter_tables
         if not zones_on(plan, fabric.name):
             continue
-        declared = _declared_permits(plan, fabric, subnet)
+        declared = _declared_permits(plan, fabric, *_locals(plan, fabric, subnet))
         permits = tuple(map(with_single_ports, declared)) if not system.matches_ranges else declared
         entries = sum(entries_of(permit, room) for permit in permits)
         if room.tables_for(entries) <= room.tables:

@@ -6,7 +6,7 @@ Zones may overlap, and flows with them; so one packet may be allowed by several.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
+from itertools import chain, islice, product
 from typing import TYPE_CHECKING, TypeVar
 
 from clusterwright.intent.filter_entries import ANY, ICMP, TCP, UDP, Permit
@@ -40,11 +40,9 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
     A permit stands for an entry for each source, target, port range and type. One whose entries are needed in part
     comes back as a permit for each of those.
     """
-    cuts = sorted({edge for permit in permits for net in permit.sources for edge in _edges(net)})
-    place = {edge: at for at, edge in enumerate(cuts)}
+    placed = iter(in_order([net for permit in permits for net in permit.sources]))
     shapes = tuple(
-        (permit._replace(name="", sources=()), tuple(_placed(net, place) for net in permit.sources))
-        for permit in permits
+        (permit._replace(name="", sources=()), tuple(islice(placed, len(permit.sources)))) for permit in permits
     )
     found: list[Permit] = []
     for permit, kept in zip(permits, _kept(shapes), strict=True):
@@ -54,6 +52,13 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
             entries = _entries(permit)
             found.extend(entries[at] for at in kept)
     return tuple(found)
+
+
+def in_order(networks: Sequence[Network]) -> tuple[Interval, ...]:
+    """Networks by the order of their ends among all: equal for filters that differ in their own addresses alone."""
+    edges = [(first, last + 1) for first, last in map(span, networks)]
+    place = {edge: at for at, edge in enumerate(sorted({*chain.from_iterable(edges)}))}
+    return tuple((place[first], place[after] - 1) for first, after in edges)
 
 
 def with_single_ports(permit: Permit) -> Permit:
@@ -147,17 +152,6 @@ def box_of(permit: Permit, source: Interval, target: Interval, low: Interval, hi
     kinds = _KINDS[permit.protocol] if kind is None else (_FIRST_TYPE + kind, _FIRST_TYPE + kind)
     whole = low != ALL_PORTS or high != ALL_PORTS or kind is not None or permit.established
     return (source, target, kinds, low, high, _ONE if permit.established else _BOTH, _ONE if whole else _BOTH)
-
-
-def _edges(network: Network) -> tuple[int, int]:
-    first, last = span(network)
-    return first, last + 1
-
-
-def _placed(network: Network, place: dict[int, int]) -> Interval:
-    """A network by the order of its ends among all: equal for filters that differ in their own addresses alone."""
-    first, after = _edges(network)
-    return place[first], place[after] - 1
 
 
 def _entries(permit: Permit) -> list[Permit]:

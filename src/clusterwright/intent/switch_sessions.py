@@ -106,12 +106,14 @@ def _unwatched(plan: Plan, name: str) -> frozenset[tuple[str, str]]:
     it from every group that a session of its own is in, and from the groups at the far ends of their other sessions.
     """
     able = {tier.role for tier in fabric_of(plan, name).tiers if (of := system_of(tier.model)) and of.has_bfd}
+    switches = [device for device in plan.devices if device.kind == "switch" and device.fabric == name]
+    if able.issuperset(device.role for device in switches):
+        return frozenset()
     beside: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for device in plan.devices:
-        if device.kind == "switch" and device.fabric == name:
-            for link, *_ in _routed(device, links_of(plan, device)):
-                group = device.name, link.port.side
-                beside.setdefault(group, []).append((link.peer_device.name, link.peer.side))
+    for device in switches:
+        for link, *_ in _routed(device, links_of(plan, device)):
+            group = device.name, link.port.side
+            beside.setdefault(group, []).append((link.peer_device.name, link.peer.side))
     left = [group for group in beside if plan.by_name[group[0]].role not in able]
     found = set(left)
     while left:

@@ -21,6 +21,7 @@ from clusterwright.spec.hardware.systems import filter_tables_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.edge_filters import PermitShapes
     from clusterwright.intent.filter_entries import Permit
     from clusterwright.intent.switch import SwitchView
     from clusterwright.plan.model import Plan
@@ -59,11 +60,8 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
     permits = host_permits(plan, view, single_ports=True)
     if permits is None:
         return None
-    sources = list(dict.fromkeys(network for permit in permits for network in permit.sources))
-    place = {network: number for number, network in enumerate(sources)}
-    shapes = tuple((permit._replace(sources=()), tuple(place[each] for each in permit.sources)) for permit in permits)
-    pieces, numbers, actions, counters = _flows(shapes)
-    texts = [str(network) for network in sources]
+    pieces, numbers, actions, counters = _flows(permits.of_kind)
+    texts = [str(network) for network in permits.sources]
     own = [*pieces]
     own[1::2] = [texts[number] for number in numbers]
     closed = _table("closed", DENIES_PRIORITY, list(_denies(view, host_vlan)), (SOURCE_PORT, IP_TYPE, OUTER_VLAN))
@@ -76,17 +74,16 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
 
 @lru_cache(maxsize=256)
 def _flows(
-    shapes: tuple[tuple[Permit, tuple[int, ...]], ...],
+    of_kind: PermitShapes,
 ) -> tuple[tuple[str, ...], tuple[int, ...], Encoded, tuple[dict[str, Any], ...]]:
     """The text of the tables before the last one, actions and counters: the same for all switches with hosts of a kind.
 
-    ``shapes`` are permits without sources, and the numbers of those that they have. Every second piece of the text is
-    to be a source: that of the number that is returned with it.
+    Every second piece of the text is to be a source: that of the number that is returned with it.
     """
     entries: list[dict[str, Any]] = []
     actions: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
-    for permit, sources in shapes:
+    for permit, sources in of_kind.shapes:
         places: tuple[int | None, ...] = sources or (None,)
         matches = list(_matches(permit))
         for source, match in product(places, matches):
