@@ -53,7 +53,7 @@ class TablesShort:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PermitShapes:
-    """The permits of all subnets whose zones lie alike: each without sources, with the ``numbers`` of those that it has.
+    """The permits of all subnets whose zones lie alike: each without sources, with the numbers of those it has.
 
     One object for each kind of subnet, so that text made of it can be remembered by it.
     """
@@ -96,7 +96,7 @@ def edge_permits(plan: Plan, fabric: Fabric, subnet: Subnet, *, single_ports: bo
 
 
 @per_plan
-def _of_kinds(plan: Plan, fabric: str, single_ports: bool) -> dict[Hashable, PermitShapes]:  # noqa: FBT001 - a key
+def _of_kinds(plan: Plan, fabric: str, single_ports: bool) -> dict[Hashable, PermitShapes]:
     """By what they depend on: whether hosts ask for addresses, whose prefixes are among the sources, and how these lie
     to each other. Which permit hides another follows from that alone."""
     return {}

@@ -247,6 +247,11 @@ def format_address(value: int, version: int) -> str:
     return text if "." not in text else str(IPv6Address(value))  # the library writes ::ffff:10.0.0.1
 
 
+def format_network(network: Network) -> str:
+    """The text of a network, as ``ipaddress`` writes it and as fast as an address."""
+    return f"{format_address(int(network.network_address), network.version)}/{network.prefixlen}"
+
+
 def format_guid(value: int) -> str:
     """A GUID as InfiniBand tools write it: 0x and 16 digits."""
     return f"0x{value:016x}"

@@ -8,7 +8,10 @@ is added before the end of the file; ``router bgp`` without a number is the swit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
+
+from clusterwright.platforms.json_lines import plain
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Device, Plan
@@ -33,10 +36,8 @@ def with_lines(plan: Plan, device: Device, text: str) -> str:
 
 def with_patches(plan: Plan, device: Device, file: str, document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A JSON file with the patches that the spec lays on this switch's ``file``, named by its path on the device."""
-    for entry in _entries(plan, device):
-        if entry.file == file:
-            document = merge_patch(document, entry.merge)
-    return document
+    patches = [entry.merge for entry in _entries(plan, device) if entry.file == file]
+    return reduce(merge_patch, patches, plain(document)) if patches else document
 
 
 def merge_patch(target: Any, patch: Mapping[str, Any]) -> dict[str, Any]:

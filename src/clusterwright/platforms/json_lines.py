@@ -1,18 +1,27 @@
 """JSON that people can read and diff: one line for every port, neighbour or policy, whatever its size.
 
 Encoded by the C encoder line by line, and whole where every line is one value; an indented document would go through
-Python's own, which is far slower.
+Python's own, which is far slower. What many documents have alike but for some texts is a form, which is encoded once.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from _json import make_encoder
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as _quote
 from typing import Any
+
+PLACE = "\0"
+"""In a string of a form's value: where a text is to stand. No text of a spec has this byte."""
+NUMBER = "\0#"
+"""A string of a form's value in whose stead a whole number is to stand."""
+_PLACES = re.compile(r'"\\u0000#"|(?<!\\)\\u0000|%')
+_FORMATS = {'"\\u0000#"': "%d", "\\u0000": "%s", "%": "%%"}
 
 
 @lru_cache(maxsize=16)
@@ -26,16 +35,51 @@ _parts = _encoder(", ")
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A value as JSON already: what many documents have alike is encoded once. Only lines hold one, no values do."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Form:
+    """A ``value`` with places, whose text is made once for each depth and margin it stands at.
 
-    text: str
+    ``order`` are the numbers of the values that go into its places; as they are given, where it is None.
+    """
+
+    value: Any
+    order: tuple[int, ...] | None = None
+    _texts: dict[tuple[int, str], str] = field(default_factory=dict, init=False, repr=False)
+
+    def fill(self, *values: str | int) -> Filled:
+        """The value with texts and numbers in its places. Its text raises TypeError where they are not as many."""
+        written = [each if isinstance(each, int) else _quote(each)[1:-1] for each in values]
+        return Filled(self, tuple(written if self.order is None else map(written.__getitem__, self.order)))
+
+    def text(self, depth: int, margin: str) -> str:
+        """The value's text with its places as those of a format."""
+        known = self._texts.get((depth, margin))
+        if known is None:
+            whole = _lines(self.value, depth, margin)
+            known = self._texts[depth, margin] = _PLACES.sub(lambda found: _FORMATS[found[0]], whole)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A form with its values. Documents, lists and lines hold one; a value within a line does not."""
+
+    form: Form
+    values: tuple[str | int, ...]
+
+    def text(self, depth: int, margin: str) -> str:
+        """Its JSON."""
+        return self.form.text(depth, margin) % self.values
+
+
+def plain(document: Any) -> Any:
+    """A document as its readers see it: what is filled in as any other value."""
+    return json.loads(dump_lines(document))
 
 
 def encode(value: Any) -> str:
-    """A value as JSON on one line. Raises TypeError where a part of it is ``Encoded``."""
-    return value.text if isinstance(value, Encoded) else "".join(_parts(value, 0))
+    """A value as JSON on one line. Raises TypeError where a part of it is ``Filled``."""
+    return value.text(0, "") if isinstance(value, Filled) else "".join(_parts(value, 0))
 
 
 def dump_lines(document: Mapping[str, Any], depth: int = 2) -> bytes:
@@ -45,6 +89,8 @@ def dump_lines(document: Mapping[str, Any], depth: int = 2) -> bytes:
 
 def _lines(value: Any, depth: int, margin: str) -> str:
     """A value's text; ``margin`` is the line break and the indent of the line that it stands on."""
+    if isinstance(value, Filled):
+        return value.text(depth, margin) if depth else encode(value)
     if depth == 0 or not isinstance(value, (dict, list, tuple)) or not value:
         return encode(value)
     inner = f"{margin}  "
@@ -55,8 +101,6 @@ def _lines(value: Any, depth: int, margin: str) -> str:
     parts: Iterator[str] = (
         map(encode, entries) if depth == 1 else (_lines(entry, depth - 1, inner) for entry in entries)
     )
-    if depth == 1:
-        parts = map(encode, entries)
     if isinstance(value, dict):
         parts = (f"{_quote(key)}: {part}" for key, part in zip(value, parts, strict=True))
     opening, closing = "{}" if isinstance(value, dict) else "[]"

@@ -10,9 +10,10 @@ decides. Without it ``platform.chip`` is empty, and the agent does not start (Sa
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clusterwright.intent.headroom import divide_pool, headroom_cells
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.traffic_classes import traffic_classes
 from clusterwright.plan.model import format_address
@@ -20,16 +21,17 @@ from clusterwright.plan.own_addresses import FBOSS_LOOPBACK_VLAN, HOST_VLAN
 from clusterwright.plan.ports import LANES
 from clusterwright.platforms.fboss.writer import classes as fboss_classes
 from clusterwright.platforms.fboss.writer.filters import COMMAND_LINE
-from clusterwright.platforms.json_lines import Encoded, encode
+from clusterwright.platforms.json_lines import PLACE, Filled, Form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from clusterwright.intent.hashing import TierHashing
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link, SwitchBond
     from clusterwright.intent.traffic_classes import NumberedClass
+    from clusterwright.plan.model import Plan
     from clusterwright.platforms.fboss.writer.filters import FbossFilters
-    from clusterwright.spec.hardware.platform_ports import PlatformPort
 
 DEFAULT_VLAN = 1
 FIRST_PORT_VLAN = 2000
@@ -50,51 +52,53 @@ ASIC_TYPES = {"tomahawk3": 5, "tomahawk4": 6}
 PORT_ID_MAXIMUM = 2047
 
 
-def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[str, str]) -> dict[str, Any]:
+def agent_config(
+    plan: Plan, view: SwitchView, filters: FbossFilters | None, flags: Mapping[str, str]
+) -> dict[str, Any]:
     """The AgentConfig of one switch, with the agent's command-line ``flags``.
 
     Raises PlatformPortError for a port or speed that the platform does not have.
     """
     return {
         "defaultCommandLineArgs": {**flags, **({} if filters is None else COMMAND_LINE)},
-        "sw": _switch_config(view, filters),
+        "sw": _switch_config(plan, view, filters),
         "platform": {"chip": {}} if view.platform is None else dict(view.platform),
         "thriftApiToRateLimitInQps": {},
     }
 
 
-def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
+def _switch_config(plan: Plan, view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
     classes = traffic_classes(view.fabric)
     buffer = view.model.buffer
     lossless = sum(item.is_lossless for item in classes)
     is_lossless = buffer is not None and lossless > 0
     vlans = _link_vlans(view)
-    ports = [view.platform_port(link.port) for link in view.links]
+    alike = _alike(plan, view, vlans)
     discards = [{"routerID": 0, "prefix": origin.text} for origin in view.origins if not origin.is_connected]
     config: dict[str, Any] = {
         "version": 0,
         "hostname": view.device.name,
-        "ports": _ports(view, vlans, ports, classes, is_lossless=is_lossless),
-        "vlans": _vlans(view, vlans),
-        "vlanPorts": [_vlan_port(vlan, port.number) for vlan, port in zip(vlans, ports, strict=True)],
+        "ports": alike.ports.fill(*_far_ends([view.links[at] for at in alike.order])),
+        "vlans": [*_common_vlans(view), *alike.vlans],
+        "vlanPorts": alike.vlan_ports,
         **({"aggregatePorts": list(map(partial(_aggregate, view), view.bonds))} if view.bonds else {}),
         "defaultVlan": DEFAULT_VLAN,
-        "interfaces": _interfaces(view, vlans),
+        "interfaces": [*_common_interfaces(view), *_interfaces(view, alike.interfaces)],
         "staticRoutesToNull": discards,
-        "cpuQueues": fboss_classes.cpu_queues(),
-        "cpuTrafficPolicy": {"rxReasonToQueueOrderedList": fboss_classes.cpu_traps()},
-        "loadBalancers": fboss_classes.load_balancers(view.hashing),
+        "cpuQueues": _CPU_QUEUES,
+        "cpuTrafficPolicy": _CPU_TRAPS,
+        "loadBalancers": _load_balancers(view.hashing),
         "switchSettings": _switch_settings(view),
     }
     if classes:
         name = view.fabric.name
-        config["qosPolicies"] = [fboss_classes.qos_policy(name, classes)]
+        config["qosPolicies"] = _qos_policies(name, classes)
         config["dataPlaneTrafficPolicy"] = {"matchToAction": [], "defaultQosPolicy": name}
-        config["portQueueConfigs"] = {name: fboss_classes.port_queues(classes)}
+        config["portQueueConfigs"] = _port_queues(name, classes)
     if filters is not None:
         policy = config.get("dataPlaneTrafficPolicy", {})
         config["dataPlaneTrafficPolicy"] = policy | {"matchToAction": filters.actions}
-        config["trafficCounters"] = list(filters.counters)
+        config["trafficCounters"] = filters.counters
         config["aclTableGroup"] = filters.group
     if buffer is not None and is_lossless:
         cells = _headroom_cells(view)
@@ -106,43 +110,120 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
     return config
 
 
+# What all switches have, or all of a tier or a fabric.
+_CPU_QUEUES = Form(fboss_classes.cpu_queues()).fill()
+_CPU_TRAPS = Form({"rxReasonToQueueOrderedList": fboss_classes.cpu_traps()}).fill()
+
+
+@lru_cache(maxsize=64)
+def _load_balancers(hashing: TierHashing) -> Filled:
+    return Form(fboss_classes.load_balancers(hashing)).fill()
+
+
+@lru_cache(maxsize=64)
+def _qos_policies(name: str, classes: tuple[NumberedClass, ...]) -> Filled:
+    return Form([fboss_classes.qos_policy(name, classes)]).fill()
+
+
+@lru_cache(maxsize=64)
+def _port_queues(name: str, classes: tuple[NumberedClass, ...]) -> Filled:
+    return Form({name: fboss_classes.port_queues(classes)}).fill()
+
+
 def _link_vlans(view: SwitchView) -> tuple[int, ...]:
     """The VLAN of every link, in the order of the links."""
     return tuple(FIRST_PORT_VLAN + index if link.is_routed else HOST_VLAN for index, link in enumerate(view.links))
 
 
-def _ports(
-    view: SwitchView,
-    vlans: tuple[int, ...],
-    ports: Sequence[PlatformPort],
-    classes: tuple[NumberedClass, ...],
-    *,
-    is_lossless: bool,
-) -> list[dict[str, Any]]:
-    entries = []
-    for link, vlan, port in zip(view.links, vlans, ports, strict=True):
-        name = link.port.port
-        found = view.mode_of(link.port.side, name, link.port.speed_gbps)
-        lanes = LANES if found is None else found[0].lanes(found[1])
-        entry: dict[str, Any] = {
-            "logicalID": port.number,
-            "name": name,
-            "description": link.description,
-            "state": ENABLED if link.is_up else DISABLED,
-            "speed": link.port.speed_gbps * 1000,
-            "profileID": port.profile(name, link.port.speed_gbps, link.cable.medium, lanes),
-            "maxFrameSize": view.fabric.mtu + FRAME_OVERHEAD_BYTES,
-            "parserType": PARSE_L4,
-            "routable": True,
-            "ingressVlan": vlan,
-            "expectedLLDPValues": _expected_neighbour(link),
-        }
-        if classes:
-            entry["portQueueConfigName"] = view.fabric.name
-        if is_lossless:
-            entry["pfc"] = fboss_classes.port_pfc(link.port.side, view.fabric.pfc_watchdog)
-        entries.append(entry)
-    return sorted(entries, key=lambda entry: in_port_order(entry["name"]))
+class _Port(NamedTuple):
+    """What a port's lines depend on beside the texts that fill them, and beside the switch's tier and model."""
+
+    name: str
+    side: str
+    speed_gbps: int
+    medium: str
+    is_up: bool
+    vlan: int
+
+
+class _Alike(NamedTuple):
+    """What switches of a tier and model with the same ports have alike: ``order`` is that of their links by port.
+
+    ``ports`` has places for each port's description and for what LLDP should report, in that order; ``interfaces`` are
+    those of routed ports by their VLANs, each with a place for its address.
+    """
+
+    order: tuple[int, ...]
+    ports: Form
+    vlans: tuple[Filled, ...]
+    vlan_ports: Filled
+    interfaces: Mapping[int, Form]
+
+
+def _alike(plan: Plan, view: SwitchView, vlans: tuple[int, ...]) -> _Alike:
+    known = _known(plan, view.device.fabric, view.device.tier, view.device.model)
+    ports = tuple(
+        _Port(link.port.port, link.port.side, link.port.speed_gbps, link.cable.medium, link.is_up, vlan)
+        for link, vlan in zip(view.links, vlans, strict=True)
+    )
+    found = known.get(ports)
+    if found is None:
+        found = known[ports] = _of_ports(view, ports)
+    return found
+
+
+@per_plan
+def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[tuple[_Port, ...], _Alike]:
+    return {}
+
+
+def _of_ports(view: SwitchView, ports: tuple[_Port, ...]) -> _Alike:
+    """Of ``view`` nothing is read but what its whole tier has."""
+    entries = [_port(view, port) for port in ports]
+    order = sorted(range(len(ports)), key=lambda at: in_port_order(ports[at].name))
+    routed = [port for port in ports if port.vlan != HOST_VLAN]
+    vlan_ports = [_vlan_port(port.vlan, entry["logicalID"]) for port, entry in zip(ports, entries, strict=True)]
+    return _Alike(
+        order=tuple(order),
+        ports=Form([entries[at] for at in order]),
+        vlans=tuple(Form(_vlan(port.vlan, port.name, routable=True)).fill() for port in routed),
+        vlan_ports=Form(vlan_ports).fill(),
+        interfaces={port.vlan: Form(_interface(port.vlan, port.name, PLACE, view.fabric.mtu)) for port in routed},
+    )
+
+
+def _port(view: SwitchView, port: _Port) -> dict[str, Any]:
+    found = view.mode_of(port.side, port.name, port.speed_gbps)
+    chip_port = view.model.platform_port(port.name, None if found is None else found[1])
+    lanes = LANES if found is None else found[0].lanes(found[1])
+    classes = traffic_classes(view.fabric)
+    entry: dict[str, Any] = {
+        "logicalID": chip_port.number,
+        "name": port.name,
+        "description": PLACE,
+        "state": ENABLED if port.is_up else DISABLED,
+        "speed": port.speed_gbps * 1000,
+        "profileID": chip_port.profile(port.name, port.speed_gbps, port.medium, lanes),
+        "maxFrameSize": view.fabric.mtu + FRAME_OVERHEAD_BYTES,
+        "parserType": PARSE_L4,
+        "routable": True,
+        "ingressVlan": port.vlan,
+        # What LLDP should report; the agent looks for these texts within what it hears.
+        "expectedLLDPValues": {str(LLDP_PORT): PLACE, str(LLDP_SYSTEM_NAME): PLACE},
+    }
+    if classes:
+        entry["portQueueConfigName"] = view.fabric.name
+    if view.model.buffer is not None and any(item.is_lossless for item in classes):
+        entry["pfc"] = fboss_classes.port_pfc(port.side, view.fabric.pfc_watchdog)
+    return entry
+
+
+def _far_ends(links: Iterable[Link]) -> Iterator[str]:
+    """What fills the places of ports, in their order."""
+    for link in links:
+        yield link.description
+        yield link.peer.port
+        yield link.peer.device
 
 
 def _headroom_cells(view: SwitchView) -> dict[str, int]:
@@ -154,21 +235,13 @@ def _headroom_cells(view: SwitchView) -> dict[str, int]:
     return found
 
 
-def _expected_neighbour(link: Link) -> dict[str, str]:
-    """What LLDP should report; the agent looks for these texts within what it hears."""
-    return {str(LLDP_PORT): link.peer.port, str(LLDP_SYSTEM_NAME): link.peer.device}
-
-
-def _vlans(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any] | Encoded]:
-    found: list[dict[str, Any] | Encoded] = [_vlan(DEFAULT_VLAN, "default", routable=False)]
+def _common_vlans(view: SwitchView) -> Iterator[dict[str, Any]]:
+    """The VLANs that are not of one port."""
+    yield _vlan(DEFAULT_VLAN, "default", routable=False)
     if view.loopback is not None:
-        found.append(_vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True))
+        yield _vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True)
     if view.shares_subnet:
-        found.append(_vlan(HOST_VLAN, "hosts", routable=True) | _relay(view))
-    found += [
-        _routed_vlan(vlan, link.port.port) for link, vlan in zip(view.links, vlans, strict=True) if link.is_routed
-    ]
-    return found
+        yield _vlan(HOST_VLAN, "hosts", routable=True) | _relay(view)
 
 
 def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
@@ -176,15 +249,9 @@ def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
     return vlan | {"intfID": number} if routable else vlan
 
 
-@lru_cache(maxsize=4096)  # of all switches of a tier the same
-def _routed_vlan(number: int, name: str) -> Encoded:
-    return Encoded(encode(_vlan(number, name, routable=True)))
-
-
-@lru_cache(maxsize=4096)
-def _vlan_port(vlan: int, port: int) -> Encoded:
+def _vlan_port(vlan: int, port: int) -> dict[str, Any]:
     tags = {"emitTags": False, "emitPriorityTags": False}
-    return Encoded(encode({"vlanID": vlan, "logicalPort": port, "spanningTreeState": STP_FORWARDING} | tags))
+    return {"vlanID": vlan, "logicalPort": port, "spanningTreeState": STP_FORWARDING} | tags
 
 
 def _aggregate(view: SwitchView, bond: SwitchBond) -> dict[str, Any]:
@@ -199,20 +266,22 @@ def _aggregate(view: SwitchView, bond: SwitchBond) -> dict[str, Any]:
     }
 
 
-def _interfaces(view: SwitchView, vlans: tuple[int, ...]) -> list[dict[str, Any]]:
-    found = []
+def _common_interfaces(view: SwitchView) -> Iterator[dict[str, Any]]:
+    """The interfaces of the VLANs that are not of one port."""
     if view.loopback is not None:
         loopback = _interface(FBOSS_LOOPBACK_VLAN, "loopback", view.origins[0].text, view.fabric.mtu)
-        found.append(loopback | {"isVirtual": True, "isStateSyncDisabled": True})
+        yield loopback | {"isVirtual": True, "isStateSyncDisabled": True}
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
         gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-        found.append(_interface(HOST_VLAN, "hosts", gateway, view.fabric.mtu) | _relay(view) | _advertised(view))
-    for link, vlan in zip(view.links, vlans, strict=True):
+        yield _interface(HOST_VLAN, "hosts", gateway, view.fabric.mtu) | _relay(view) | _advertised(view)
+
+
+def _interfaces(view: SwitchView, forms: Mapping[int, Form]) -> Iterator[Filled]:
+    for at, link in enumerate(view.links):
         if link.port.address is not None:
             address = f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
-            found.append(_interface(vlan, link.port.port, address, view.fabric.mtu))
-    return found
+            yield forms[FIRST_PORT_VLAN + at].fill(address)
 
 
 def _relay(view: SwitchView) -> dict[str, str]:

@@ -6,9 +6,11 @@ what is one's own or came from below.
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, route_limit
+from clusterwright.platforms.json_lines import NUMBER, PLACE, Filled, Form
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
@@ -43,7 +45,7 @@ def bgp_config(view: SwitchView) -> dict[str, Any] | None:
             "bgp_policy_statements": [
                 statement for side in sides for statement in _statements(side, is_drained=view.is_drained)
             ],
-            "prefix_lists": [_fabric_prefixes(view), _own_prefixes(view)],
+            "prefix_lists": [_fabric_prefixes(view.version, view.pools), _own_prefixes(view)],
             "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
         },
     }
@@ -77,26 +79,39 @@ def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
     return group
 
 
-def _peers(view: SwitchView) -> list[dict[str, Any]]:
+def _peers(view: SwitchView) -> list[Filled]:
     return [
-        {
-            "remote_as_4_byte": session.remote_as,
-            "local_addr": session.local,
-            "peer_addr": session.remote,
-            "next_hop4": session.local if view.version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
-            "next_hop6": session.local if view.version == 6 else "::",
-            "description": session.description,
-            "peer_group_name": session.side.upper(),
-        }
+        _PEERS[session.side, view.version].fill(
+            session.remote_as, session.local, session.remote, session.local, session.description
+        )
         for session in view.sessions
     ]
 
 
-def _statements(side: str, *, is_drained: bool) -> list[dict[str, Any]]:
+def _peer(side: str, version: int) -> Form:
+    """A neighbour, with places for its AS number, both addresses, the next hop and what it is."""
+    return Form(
+        {
+            "remote_as_4_byte": NUMBER,
+            "local_addr": PLACE,
+            "peer_addr": PLACE,
+            "next_hop4": PLACE if version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
+            "next_hop6": PLACE if version == 6 else "::",
+            "description": PLACE,
+            "peer_group_name": side.upper(),
+        }
+    )
+
+
+_PEERS = {(side, version): _peer(side, version) for side in ("down", "up") for version in IP_VERSION}
+
+
+@cache
+def _statements(side: str, *, is_drained: bool) -> tuple[Filled, ...]:
     incoming, outgoing = _working_statements(side)
     if is_drained:
         outgoing = _statement(outgoing["name"], [_term("drained", _prefix_match("FABRIC"), [_flow(DENY)])])
-    return [incoming, outgoing]
+    return Form(incoming).fill(), Form(outgoing).fill()
 
 
 def _working_statements(side: str) -> list[dict[str, Any]]:
@@ -162,28 +177,29 @@ def _mark() -> dict[str, Any]:
     return {"community": {"type": 1, "name": "FROM-BELOW", "value": FROM_BELOW}}
 
 
-def _fabric_prefixes(view: SwitchView) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def _fabric_prefixes(version: int, pools: tuple[tuple[str, int], ...]) -> Filled:
     entries = [
         {
             "base_prefix": network,
             "prefix_len_ranges": [{"value": length, "compare_operator": EQUAL_LENGTH}],
         }
-        for network, length in view.pools
+        for network, length in pools
     ]
-    return _prefix_list(view, "FABRIC", "host prefixes and loopbacks", entries)
+    return Form(_prefix_list(version, "FABRIC", "host prefixes and loopbacks", entries)).fill()
 
 
 def _own_prefixes(view: SwitchView) -> dict[str, Any]:
     entries = [{"base_prefix": origin.text, "prefix_len_ranges": []} for origin in view.origins]
-    return _prefix_list(view, "OWN", "announced by this switch", entries)
+    return _prefix_list(view.version, "OWN", "announced by this switch", entries)
 
 
-def _prefix_list(view: SwitchView, name: str, description: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+def _prefix_list(version: int, name: str, description: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     numbered = [entry | {"seq_num": 10 * number} for number, entry in enumerate(entries, 1)]
     return {
         "name": name,
         "description": description,
         "prefixes": numbered,
         "boolean_operator": OR,
-        "ip_version": IP_VERSION[view.version],
+        "ip_version": IP_VERSION[version],
     }

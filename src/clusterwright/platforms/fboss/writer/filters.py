@@ -7,15 +7,15 @@ switch port, since hosts' own prefixes are their sources, and the denies name no
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clusterwright.intent.edge import host_permits, is_host_port
-from clusterwright.platforms.json_lines import Encoded, encode
+from clusterwright.plan.model import format_network
+from clusterwright.platforms.json_lines import PLACE, Filled, Form
 from clusterwright.spec.hardware.systems import filter_tables_of
 
 if TYPE_CHECKING:
@@ -42,17 +42,17 @@ PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
 
 
-# Where the text of tables has a source: its number among those of the switch, behind a byte that no text has.
-_PLACE = re.compile(r"\\u0000(\d+)")
-
-
 @dataclass(frozen=True, slots=True)
 class FbossFilters:
     """The agent's ``aclTableGroup``, the entries' actions, and the counters that these name."""
 
     group: dict[str, Any]
-    actions: Encoded
-    counters: tuple[dict[str, Any], ...]
+    actions: Filled
+    counters: Filled
+
+
+Deny = tuple[str, str, int]
+"""An entry's name, and what it matches with which number."""
 
 
 def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters | None:
@@ -60,37 +60,34 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
     permits = host_permits(plan, view, single_ports=True)
     if permits is None:
         return None
-    pieces, numbers, actions, counters = _flows(permits.of_kind)
-    texts = [str(network) for network in permits.sources]
-    own = [*pieces]
-    own[1::2] = [texts[number] for number in numbers]
-    closed = _table("closed", DENIES_PRIORITY, list(_denies(view, host_vlan)), (SOURCE_PORT, IP_TYPE, OUTER_VLAN))
-    return FbossFilters(
-        group={"name": "hosts", "stage": INGRESS, "aclTables": Encoded("".join((*own, encode(closed), "]")))},
-        actions=actions,
-        counters=counters,
-    )
+    tables = _tables(permits.of_kind, tuple(_denies(view, host_vlan)))
+    filled = tables.form.fill(*map(format_network, permits.sources))
+    return FbossFilters({"name": "hosts", "stage": INGRESS, "aclTables": filled}, tables.actions, tables.counters)
+
+
+class _Tables(NamedTuple):
+    """The ``form`` of tables with places for sources, and the actions and counters of entries."""
+
+    form: Form
+    actions: Filled
+    counters: Filled
 
 
 @lru_cache(maxsize=256)
-def _flows(
-    of_kind: PermitShapes,
-) -> tuple[tuple[str, ...], tuple[int, ...], Encoded, tuple[dict[str, Any], ...]]:
-    """The text of the tables before the last one, actions and counters: the same for all switches with hosts of a kind.
-
-    Every second piece of the text is to be a source: that of the number that is returned with it.
-    """
+def _tables(of_kind: PermitShapes, denies: tuple[Deny, ...]) -> _Tables:
+    """What all switches have alike whose hosts are of a kind, at the same ports."""
     entries: list[dict[str, Any]] = []
     actions: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
+    places: list[int] = []
     for permit, sources in of_kind.shapes:
-        places: tuple[int | None, ...] = sources or (None,)
         matches = list(_matches(permit))
-        for source, match in product(places, matches):
+        for source, match in product(sources or (None,), matches):
+            places += () if source is None else (source,)
             name = f"{permit.name.replace(' ', '-')}-{numbers[permit.name]}"
             numbers[permit.name] += 1
             entry: dict[str, Any] = {"name": name, "actionType": PERMIT}
-            entries.append(entry | ({} if source is None else {"srcIp": f"\0{source}"}) | match)
+            entries.append(entry | ({} if source is None else {"srcIp": PLACE}) | match)
             actions.append({"matcher": name, "action": {"counter": permit.name.replace(" ", "-")}})
     most = filter_tables_of(SYSTEM).entries
     parts = [entries[at : at + most] for at in range(0, len(entries), most)]
@@ -99,13 +96,16 @@ def _flows(
         _table(name, DENIES_PRIORITY + len(parts) - number, part, PERMIT_QUALIFIERS)
         for number, (name, part) in enumerate(zip(names, parts, strict=True))
     ]
-    pieces = _PLACE.split("[" + "".join(f"{encode(table)}, " for table in tables))
+    closed = [
+        {"name": name, "actionType": DENY, "ipType": IP_PACKETS, qualifier: number}
+        for name, qualifier, number in denies
+    ]
+    tables.append(_table("closed", DENIES_PRIORITY, closed, (SOURCE_PORT, IP_TYPE, OUTER_VLAN)))
     counters = dict.fromkeys(action["action"]["counter"] for action in actions)
-    return (
-        tuple(pieces),
-        tuple(map(int, pieces[1::2])),
-        Encoded(encode(actions)),
-        tuple({"name": name, "types": [PACKETS]} for name in counters),
+    return _Tables(
+        form=Form(tables, tuple(places)),
+        actions=Form(actions).fill(),
+        counters=Form([{"name": name, "types": [PACKETS]} for name in counters]).fill(),
     )
 
 
@@ -119,15 +119,13 @@ def _table(name: str, priority: int, entries: list[dict[str, Any]], qualifiers: 
     }
 
 
-def _denies(view: SwitchView, host_vlan: int) -> Iterator[dict[str, Any]]:
+def _denies(view: SwitchView, host_vlan: int) -> Iterator[Deny]:
     hosts = [link for link in view.links if is_host_port(link)]
     if any(not link.is_routed for link in hosts):
-        yield {"name": "closed-hosts", "actionType": DENY, "ipType": IP_PACKETS, "vlanID": host_vlan}
+        yield "closed-hosts", "vlanID", host_vlan
     for link in hosts:
         if link.is_routed:
-            port = view.platform_port(link.port).number
-            name = f"closed-{link.port.port}"
-            yield {"name": name, "actionType": DENY, "ipType": IP_PACKETS, "srcPort": port}
+            yield f"closed-{link.port.port}", "srcPort", view.platform_port(link.port).number
 
 
 def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
