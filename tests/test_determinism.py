@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.output.engine import render_device
+from clusterwright.plan.build import build_plan
+from clusterwright.spec.load import load_spec
+
 CHECKOUT = Path(__file__).parents[1]
 INVENTORY = CHECKOUT / "inventory"
 COMMAND = Path(sys.executable).with_name("clusterwright")
@@ -73,3 +77,14 @@ def test_inventories_do_not_depend_on_hashes_or_locale(format_: str, tmp_path: P
         printed = run(environment, COMMAND, "inventory", spec, "--format", format_, *options)
         seen.add((printed.replace(str(out), "OUT"), tuple(tree_digest(out).items())))
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "lab-nvue", "lab-sonic", "lab-border"])
+def test_a_device_has_the_same_text_whichever_are_rendered_before_it(name: str) -> None:
+    """What devices have alike is made for the first of them: nothing of that one may get into the others' text."""
+    spec = load_spec(INVENTORY / f"{name}.yaml")
+    trees = []
+    for turned in (list, reversed):
+        plan = build_plan(spec)
+        trees.append({each.name: render_device(plan, each.name) for each in turned(plan.devices)})
+    assert trees[0] == trees[1]

@@ -17,7 +17,7 @@ def add_filters(config: dict[str, Any], plan: Plan, device: Device) -> None:
     lists: dict[str, tuple[Permit, ...]] = {}
     hosts = host_permits(plan, view)
     if hosts is not None:
-        lists["HOSTS"] = hosts
+        lists["HOSTS"] = tuple(hosts)
         filtered = {link.port.port for link in view.links if is_host_port(link)}
         for port in config["ethernet_interfaces"]:
             if port["name"] in filtered:

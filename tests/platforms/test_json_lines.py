@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.platforms.json_lines import NUMBER, PLACE, Form, dump_lines, plain
+from clusterwright.platforms.json_lines import NUMBER, Form, dump_lines, plain
+from clusterwright.platforms.places import PLACE
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -55,7 +56,7 @@ def test_a_filled_form_is_the_document_with_its_values(
         found = dump_lines(document, depth=max(2, depth))
         filled = {"lines": [{**beside, "text": f"50% to {text}", "number": number}], "again": text}
         assert found == dump_lines({"a": filled, "b": [beside]}, depth=max(2, depth))
-        assert plain(document) == {"a": filled, "b": [beside]}
+        assert plain({"deep": {"down": [document]}}) == {"deep": {"down": [{"a": filled, "b": [beside]}]}}
 
 
 def test_a_filled_form_stands_on_lines_and_in_no_value() -> None:

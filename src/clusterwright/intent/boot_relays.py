@@ -6,7 +6,7 @@ name it. Where hosts of several share it, flows name the hosts one by one: the g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.filter_entries import peer_networks, subnet_network
@@ -26,6 +26,12 @@ def dhcp_port(plan: Plan) -> int:
 
 
 @per_plan
+def relay_addresses(plan: Plan) -> Mapping[str, int]:
+    """``relay_targets``, found once: every switch and every filter asks."""
+    return relay_targets(plan)
+
+
+@per_plan
 def unnamed_relays(plan: Plan, zone_name: str) -> tuple[Network, ...]:
     """Relays that a zone of kind boot answers, and that no flow to it names."""
     zone, boot = plan.spec.zone(zone_name), plan.spec.boot
@@ -34,7 +40,7 @@ def unnamed_relays(plan: Plan, zone_name: str) -> tuple[Network, ...]:
         return ()
     named = [net for flow in asking for net in peer_networks(plan, zone_name, flow.source, boot.fabric)]
     found = []
-    for switch in relay_targets(plan):
+    for switch in relay_addresses(plan):
         subnet = plan.host_subnet_of[boot.fabric, switch]
         if subnet.gateway is not None:
             own = subnet_network(subnet.gateway, 32 if subnet.version == 4 else 128, subnet.version)

@@ -9,11 +9,10 @@ from ipaddress import IPv4Network, IPv6Network
 from itertools import chain
 from math import prod
 
-from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
+from clusterwright.intent.boot_relays import dhcp_port, relay_addresses, unnamed_relays
 from clusterwright.intent.filter_cover import in_order, with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import ICMP, UDP, Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import Plan, Subnet
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import FilterTables, system_of
@@ -128,7 +127,7 @@ def _answers(plan: Plan, fabric: Fabric, locals_of: Locals) -> Iterator[Permit]:
 def _relays(plan: Plan, fabric_name: str) -> frozenset[str]:
     """The switches of a fabric that relay requests for addresses."""
     boot = plan.spec.boot
-    return frozenset(relay_targets(plan)) if boot is not None and boot.fabric == fabric_name else frozenset()
+    return frozenset(relay_addresses(plan)) if boot is not None and boot.fabric == fabric_name else frozenset()
 
 
 def entries_of(permit: Permit, room: FilterTables) -> int:

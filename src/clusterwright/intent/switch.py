@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.boot_relays import relay_addresses
 from clusterwright.intent.borders import outside_prefixes
 from clusterwright.intent.hashing import planned_hashing
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch_links import Link, SwitchBond, bonds_of, links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
-from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.plan.ports import modes_at
 
@@ -169,7 +169,7 @@ def _modes(plan: Plan, fabric: str, tier: int, model: str) -> dict[tuple[str, in
 def _relays(plan: Plan) -> dict[str, str]:
     boot = plan.spec.boot
     version = plan.address_version(boot.fabric) if boot is not None else 0
-    return {switch: format_address(address, version) for switch, address in relay_targets(plan).items()}
+    return {switch: format_address(address, version) for switch, address in relay_addresses(plan).items()}
 
 
 @lru_cache(maxsize=4096)

@@ -62,6 +62,7 @@ class RouteLimit:
 def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[PlannedSession, ...]:
     """The sessions over the links that are up, in the order of the links."""
     version = plan.address_version(device.fabric)
+    unwatched, above = _unwatched(plan, device.fabric), _prefixes(plan, device.fabric)
     found = []
     for link, local, remote, remote_as in _routed(device, links):
         found.append(
@@ -72,10 +73,8 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
                 remote_as=remote_as,
                 neighbour=link.peer_device.name,
                 description=link.far_end,
-                routes=_prefixes_below(plan, link.peer_device.name)
-                if link.port.side == "down"
-                else _prefixes(plan, device.fabric),
-                bfd=(device.name, link.port.side) not in _unwatched(plan, device.fabric),
+                routes=_prefixes_below(plan, link.peer_device.name) if link.port.side == "down" else above,
+                bfd=(device.name, link.port.side) not in unwatched,
                 authentication=_authentication(link),
             )
         )

@@ -16,9 +16,9 @@ from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as _quote
 from typing import Any
 
-PLACE = "\0"
-"""In a string of a form's value: where a text is to stand. No text of a spec has this byte."""
-NUMBER = "\0#"
+from clusterwright.platforms.places import PLACE
+
+NUMBER = f"{PLACE}#"
 """A string of a form's value in whose stead a whole number is to stand."""
 _PLACES = re.compile(r'"\\u0000#"|(?<!\\)\\u0000|%')
 _FORMATS = {'"\\u0000#"': "%d", "\\u0000": "%s", "%": "%%"}
@@ -72,9 +72,13 @@ class Filled:
         return self.form.text(depth, margin) % self.values
 
 
-def plain(document: Any) -> Any:
-    """A document as its readers see it: what is filled in as any other value."""
-    return json.loads(dump_lines(document))
+def plain(value: Any) -> Any:
+    """A document, or a part of it, as its readers see it: what is filled in as any other value."""
+    if isinstance(value, Filled):
+        return json.loads(encode(value))
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def encode(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.switch_sessions import (
@@ -15,20 +16,12 @@ from clusterwright.intent.switch_sessions import (
     route_limit,
 )
 from clusterwright.platforms.eos.writer.authentication import password_of
+from clusterwright.platforms.places import PLACE, as_format
+from clusterwright.platforms.templates import template
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
     from clusterwright.platforms.eos.writer.borders import EosBorder
-
-
-@dataclass(frozen=True, slots=True)
-class EosNeighbour:
-    """A BGP neighbour."""
-
-    address: str
-    group: str
-    remote_as: int
-    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +40,17 @@ class EosPeerGroup:
 
 @dataclass(frozen=True, slots=True)
 class EosBgp:
-    """The BGP process; ``sides`` are the directions with neighbours, ``networks`` the switch's own prefixes."""
+    """The BGP process; ``sides`` are the directions with neighbours, ``networks`` the switch's own prefixes.
+
+    ``neighbours`` are the lines of its sessions.
+    """
 
     asn: int
     router_id: str
     paths: int
     sides: tuple[str, ...]
     groups: tuple[EosPeerGroup, ...]
-    neighbours: tuple[EosNeighbour, ...]
+    neighbours: str
     networks: tuple[str, ...]
     is_drained: bool
     keepalive_s: int = KEEPALIVE_S
@@ -79,13 +75,26 @@ def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
             *(_group(view, role, side) for role, side in sorted(sides.items())),
             *(EosPeerGroup(b.group, b.group, bfd=False, password=b.password, limit=b.limit) for b in borders),
         ),
-        neighbours=(
-            *(EosNeighbour(s.remote, roles[s.neighbour], s.remote_as, s.description) for s in view.sessions),
-            *(EosNeighbour(b.neighbour, b.group, b.remote_as, f"border {b.name}") for b in borders),
+        neighbours="".join(
+            (
+                *(_neighbour(s.remote, roles[s.neighbour], s.remote_as, s.description) for s in view.sessions),
+                *(_neighbour(b.neighbour, b.group, b.remote_as, f"border {b.name}") for b in borders),
+            )
         ),
         networks=tuple(origin.text for origin in view.origins),
         is_drained=view.is_drained,
     )
+
+
+def _neighbour(address: str, group: str, remote_as: int, description: str) -> str:
+    """The lines of a session."""
+    return _neighbour_lines() % (address, group, address, remote_as, address, description)
+
+
+@cache
+def _neighbour_lines() -> str:
+    places = dict.fromkeys(("address", "group", "remote_as", "description"), PLACE)
+    return as_format(template("eos/neighbour.j2").render(neighbour=places))
 
 
 def _group(view: SwitchView, role: str, side: str) -> EosPeerGroup:

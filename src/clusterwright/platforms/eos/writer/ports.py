@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.edge import is_host_port
+from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.switch_links import error_correction
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
 from clusterwright.platforms.eos.writer.macsec import profile_of
+from clusterwright.platforms.places import PLACE, as_format
+from clusterwright.platforms.templates import template
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from clusterwright.intent.switch import SwitchView
-    from clusterwright.intent.switch_links import Link, SwitchBond
+    from clusterwright.intent.switch_links import Link
+    from clusterwright.plan.model import Interface, Plan
     from clusterwright.platforms.eos.writer.borders import EosBorder
     from clusterwright.spec.hardware.cages import PortBlock, PortMode
 
@@ -43,25 +49,103 @@ class EosPort(NamedTuple):
     lacp: tuple[str, ...] = ()
 
 
-def eos_ports(
-    view: SwitchView, profile: str | None, filters: tuple[str, ...], borders: tuple[EosBorder, ...]
-) -> tuple[EosPort, ...]:
-    """Every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those to hosts."""
-    modes = {link.port.port: view.mode_of(link.port.side, link.port.port, link.port.speed_gbps) for link in view.links}
+class _EosShape(NamedTuple):
+    """What a port's lines depend on beside the texts that fill them, and beside the switch's tier and model.
+
+    ``bond`` is the number of the port channel that it is a part of, and how often LACP speaks there.
+    """
+
+    name: str
+    side: str
+    speed_gbps: int
+    fec: str | None
+    is_up: bool
+    is_routed: bool
+    is_to_host: bool
+    macsec: str | None
+    bond: tuple[int, str] | None
+
+
+class _EosLines(NamedTuple):
+    """The lines of all ports as a format, and which texts fill it: descriptions of links, then their addresses, then
+    descriptions of port channels."""
+
+    lines: str
+    order: tuple[int, ...]
+
+
+def eos_interfaces(
+    plan: Plan, view: SwitchView, profile: str | None, filters: tuple[str, ...], borders: tuple[EosBorder, ...]
+) -> str:
+    """The lines of every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those
+    to hosts."""
+    shapes = tuple(_shape(view, link) for link in view.links)
+    channels = tuple(bond.number for bond in view.bonds)
+    known = _known(plan, view.device.fabric, view.device.tier, view.device.model)
+    key = shapes, channels, profile, filters, borders
+    alike = known.get(key)
+    if alike is None:
+        alike = known[key] = _of_shapes(view, *key)
+    texts = [link.description for link in view.links]
+    texts += [_address(link.port, view.version) for link in view.links]
+    texts += [bond.description for bond in view.bonds]
+    return alike.lines % tuple(map(texts.__getitem__, alike.order))
+
+
+@per_plan
+def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[Hashable, _EosLines]:
+    return {}
+
+
+def _of_shapes(
+    view: SwitchView,
+    shapes: tuple[_EosShape, ...],
+    channels: tuple[int, ...],
+    profile: str | None,
+    filters: tuple[str, ...],
+    borders: tuple[EosBorder, ...],
+) -> _EosLines:
+    """Of ``view`` nothing is read but what its whole tier has."""
+    modes = {shape.name: view.mode_of(shape.side, shape.name, shape.speed_gbps) for shape in shapes}
     modes |= {border.port: view.mode_of("down", border.port, border.speed_gbps) for border in borders}
     used = {port: found and found[1] for port, found in modes.items()}
-    ports = [_port(view, link, profile, filters if is_host_port(link) else ()) for link in view.links]
-    ports += [_channel(bond, profile, filters) for bond in view.bonds]
-    ports += [_border_port(view, border) for border in borders]
-    ports += [EosPort(name, "unused", shutdown=True) for name, _ in spare_ports(view.model, used)]
-    return tuple(sorted(ports, key=lambda port: in_port_order(port.name)))
+    count = len(shapes)
+    ports: list[tuple[EosPort, tuple[int, ...]]] = []
+    ports += [(_port(view, shape, profile, filters), (at, count + at)) for at, shape in enumerate(shapes)]
+    ports += [(_channel(number, profile, filters), (2 * count + at,)) for at, number in enumerate(channels)]
+    ports += [(_border_port(view, border), ()) for border in borders]
+    ports += [(EosPort(name, "unused", shutdown=True), ()) for name, _ in spare_ports(view.model, used)]
+    ports.sort(key=lambda entry: in_port_order(entry[0].name))
+    ip = "ip" if view.version == 4 else "ipv6"
+    lines = "".join(template("eos/interface.j2").render(port=port, ip=ip) for port, _ in ports)
+    order = (text for port, texts in ports for text in (texts if port.address is not None else texts[:1]))
+    return _EosLines(as_format(lines), tuple(order))
 
 
-def _channel(bond: SwitchBond, profile: str | None, filters: tuple[str, ...]) -> EosPort:
+def _shape(view: SwitchView, link: Link) -> _EosShape:
+    port, bond = link.port, view.bond_at.get(link.port.port)
+    return _EosShape(
+        port.port,
+        port.side,
+        port.speed_gbps,
+        error_correction(port.speed_gbps, link.cable.medium, link.cable.length_m),
+        link.is_up,
+        link.is_routed,
+        is_host_port(link),
+        profile_of(link),
+        None if bond is None else (bond.number, bond.bond.rate),
+    )
+
+
+def _address(port: Interface, version: int) -> str:
+    return "" if port.address is None else f"{format_address(port.address, version)}/{port.prefix_length}"
+
+
+def _channel(number: int, profile: str | None, filters: tuple[str, ...]) -> EosPort:
     """A port channel: EOS asks it, and no port of it, for VLAN, lists and classes."""
     return EosPort(
-        name=f"Port-Channel{bond.number}",
-        description=bond.description,
+        name=f"Port-Channel{number}",
+        description=PLACE,
         shutdown=False,
         vlan=HOST_VLAN,
         profile=profile,
@@ -70,28 +154,26 @@ def _channel(bond: SwitchBond, profile: str | None, filters: tuple[str, ...]) ->
     )
 
 
-def _port(view: SwitchView, link: Link, profile: str | None, filters: tuple[str, ...]) -> EosPort:
-    address = link.port.address
-    bond = view.bond_at.get(link.port.port)
-    name, description, shutdown = link.port.port, link.description, not link.is_up
-    speed = _speed(view.mode_of(link.port.side, name, link.port.speed_gbps), link.port.speed_gbps)
-    fec = error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m)
-    if bond is not None:
-        timer = "fast" if bond.bond.rate == "fast" else "normal"
-        lacp = (f"channel-group {bond.number} mode active", f"lacp timer {timer}")
-        return EosPort(name, description, shutdown, speed, fec, lacp=lacp)
+def _port(view: SwitchView, shape: _EosShape, profile: str | None, filters: tuple[str, ...]) -> EosPort:
+    speed = _speed(view.mode_of(shape.side, shape.name, shape.speed_gbps), shape.speed_gbps)
+    name, shutdown = shape.name, not shape.is_up
+    if shape.bond is not None:
+        number, rate = shape.bond
+        timer = "fast" if rate == "fast" else "normal"
+        lacp = (f"channel-group {number} mode active", f"lacp timer {timer}")
+        return EosPort(name, PLACE, shutdown, speed, shape.fec, lacp=lacp)
     return EosPort(
         name,
-        description,
+        PLACE,
         shutdown,
         speed,
-        fec,
-        mtu=view.fabric.mtu if link.is_routed else None,
-        address=None if address is None else f"{format_address(address, view.version)}/{link.port.prefix_length}",
-        vlan=None if link.is_routed else HOST_VLAN,
+        shape.fec,
+        mtu=view.fabric.mtu if shape.is_routed else None,
+        address=PLACE if shape.is_routed else None,
+        vlan=None if shape.is_routed else HOST_VLAN,
         profile=profile,
-        filters=filters,
-        macsec=profile_of(link),
+        filters=filters if shape.is_to_host else (),
+        macsec=shape.macsec,
     )
 
 

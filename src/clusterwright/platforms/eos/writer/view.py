@@ -16,7 +16,7 @@ from clusterwright.platforms.eos.writer.bgp import EosBgp, eos_bgp
 from clusterwright.platforms.eos.writer.borders import EosBorder, eos_borders
 from clusterwright.platforms.eos.writer.filters import AccessList, EosFilters, eos_filters
 from clusterwright.platforms.eos.writer.macsec import EosMacsec, eos_macsec
-from clusterwright.platforms.eos.writer.ports import EosPort, eos_ports
+from clusterwright.platforms.eos.writer.ports import eos_interfaces
 from clusterwright.platforms.eos.writer.qos import EosQos, eos_qos
 from clusterwright.spec.hardware.systems import systems
 
@@ -67,6 +67,8 @@ class EosGateway:
 class EosSwitch:
     """A whole switch. ``ip`` is the command word of the fabric's IP version, ``vrf`` the words before a server.
 
+    ``interfaces`` are the lines of its ports.
+
     ``hash_seed`` are the chip's family and the seed of its hash over equal paths, "" for the default seed.
     """
 
@@ -84,7 +86,7 @@ class EosSwitch:
     gateway: EosGateway | None
     loopback: str | None
     loopback_port: str
-    ports: tuple[EosPort, ...]
+    interfaces: str
     discards: tuple[str, ...]
     pools: tuple[str, ...]
     qos: EosQos | None
@@ -120,7 +122,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         gateway=_gateway(view),
         loopback=view.origins[0].text if view.loopback is not None else None,
         loopback_port=systems()["eos"].loopback,
-        ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts, borders),
+        interfaces=eos_interfaces(plan, view, qos.profile if qos is not None else None, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
         qos=qos,

@@ -21,7 +21,8 @@ from clusterwright.plan.own_addresses import FBOSS_LOOPBACK_VLAN, HOST_VLAN
 from clusterwright.plan.ports import LANES
 from clusterwright.platforms.fboss.writer import classes as fboss_classes
 from clusterwright.platforms.fboss.writer.filters import COMMAND_LINE
-from clusterwright.platforms.json_lines import PLACE, Filled, Form
+from clusterwright.platforms.json_lines import Filled, Form
+from clusterwright.platforms.places import PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -135,7 +136,7 @@ def _link_vlans(view: SwitchView) -> tuple[int, ...]:
     return tuple(FIRST_PORT_VLAN + index if link.is_routed else HOST_VLAN for index, link in enumerate(view.links))
 
 
-class _Port(NamedTuple):
+class _AgentPort(NamedTuple):
     """What a port's lines depend on beside the texts that fill them, and beside the switch's tier and model."""
 
     name: str
@@ -146,7 +147,7 @@ class _Port(NamedTuple):
     vlan: int
 
 
-class _Alike(NamedTuple):
+class _AgentPorts(NamedTuple):
     """What switches of a tier and model with the same ports have alike: ``order`` is that of their links by port.
 
     ``ports`` has places for each port's description and for what LLDP should report, in that order; ``interfaces`` are
@@ -160,10 +161,10 @@ class _Alike(NamedTuple):
     interfaces: Mapping[int, Form]
 
 
-def _alike(plan: Plan, view: SwitchView, vlans: tuple[int, ...]) -> _Alike:
+def _alike(plan: Plan, view: SwitchView, vlans: tuple[int, ...]) -> _AgentPorts:
     known = _known(plan, view.device.fabric, view.device.tier, view.device.model)
     ports = tuple(
-        _Port(link.port.port, link.port.side, link.port.speed_gbps, link.cable.medium, link.is_up, vlan)
+        _AgentPort(link.port.port, link.port.side, link.port.speed_gbps, link.cable.medium, link.is_up, vlan)
         for link, vlan in zip(view.links, vlans, strict=True)
     )
     found = known.get(ports)
@@ -173,17 +174,17 @@ def _alike(plan: Plan, view: SwitchView, vlans: tuple[int, ...]) -> _Alike:
 
 
 @per_plan
-def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[tuple[_Port, ...], _Alike]:
+def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[tuple[_AgentPort, ...], _AgentPorts]:
     return {}
 
 
-def _of_ports(view: SwitchView, ports: tuple[_Port, ...]) -> _Alike:
+def _of_ports(view: SwitchView, ports: tuple[_AgentPort, ...]) -> _AgentPorts:
     """Of ``view`` nothing is read but what its whole tier has."""
     entries = [_port(view, port) for port in ports]
     order = sorted(range(len(ports)), key=lambda at: in_port_order(ports[at].name))
     routed = [port for port in ports if port.vlan != HOST_VLAN]
     vlan_ports = [_vlan_port(port.vlan, entry["logicalID"]) for port, entry in zip(ports, entries, strict=True)]
-    return _Alike(
+    return _AgentPorts(
         order=tuple(order),
         ports=Form([entries[at] for at in order]),
         vlans=tuple(Form(_vlan(port.vlan, port.name, routable=True)).fill() for port in routed),
@@ -192,7 +193,7 @@ def _of_ports(view: SwitchView, ports: tuple[_Port, ...]) -> _Alike:
     )
 
 
-def _port(view: SwitchView, port: _Port) -> dict[str, Any]:
+def _port(view: SwitchView, port: _AgentPort) -> dict[str, Any]:
     found = view.mode_of(port.side, port.name, port.speed_gbps)
     chip_port = view.model.platform_port(port.name, None if found is None else found[1])
     lanes = LANES if found is None else found[0].lanes(found[1])

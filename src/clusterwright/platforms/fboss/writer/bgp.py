@@ -10,7 +10,8 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, route_limit
-from clusterwright.platforms.json_lines import NUMBER, PLACE, Filled, Form
+from clusterwright.platforms.json_lines import NUMBER, Filled, Form
+from clusterwright.platforms.places import PLACE
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clusterwright.intent.edge import host_permits, is_host_port
 from clusterwright.plan.model import format_network
-from clusterwright.platforms.json_lines import PLACE, Filled, Form
+from clusterwright.platforms.json_lines import Filled, Form
+from clusterwright.platforms.places import PLACE
 from clusterwright.spec.hardware.systems import filter_tables_of
 
 if TYPE_CHECKING:
