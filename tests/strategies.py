@@ -292,6 +292,8 @@ def _cases(draw: st.DrawFn, ample: bool) -> Case:
         manager["ports"] = [_block("ports", f"m[1-{AMPLE_CAGES}]", _mode("1x1", 1, [""]))]
         models.append({**manager, "network_os": "eos"})
         fabrics.append(draw(_second("management", 3, [{"management": True}], levels, ample)))
+        if ample:  # links of two are refused there (CW254)
+            fabrics[-1]["addressing"]["host_links"] = "shared"
     cluster = {
         "version": 1,
         "name": "generated",
