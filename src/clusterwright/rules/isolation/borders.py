@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -90,28 +91,39 @@ def _cabled(subject: Subject) -> Iterator[Problem]:
                     message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
                     yield Problem((*border.path, "port"), message, "Name a port that is free.")
                     continue
-                others = {
-                    end.port: cable.speed_gbps
-                    for cable in subject.plan.cables_of.get(seat.name, ())
-                    for end in (cable.a, cable.b)
-                    if end.device == seat.name
-                } | {each.port: each.speed_gbps for each in borders[seat.name] if each is not border}
-                if (beside := _in_the_way(model, border, others, allocation.taken)) is not None:
+                bordered = {each.port: each.speed_gbps for each in borders[seat.name] if each is not border}
+                speeds = partial(_speeds, subject, seat.name, bordered)
+                beside = _in_the_way(model, border, used | bordered.keys(), speeds, allocation.taken)
+                if beside is not None:
                     message = f"{border.device} {border.port} cannot run at {border.speed_gbps} Gb/s beside {beside}."
                     yield Problem((*border.path, "port"), message, "Name a port of a cage that nothing else uses.")
 
 
+def _speeds(subject: Subject, switch: str, bordered: Mapping[str, int]) -> Mapping[str, int]:
+    """The speeds at a switch's ports in Gb/s, which need a plan."""
+    cables = subject.plan.cables_of.get(switch, ())
+    return {
+        end.port: cable.speed_gbps for cable in cables for end in (cable.a, cable.b) if end.device == switch
+    } | dict(bordered)
+
+
 def _in_the_way(
-    model: HardwareModel, border: Border, others: Mapping[str, int], taken: AbstractSet[tuple[str, int]]
+    model: HardwareModel,
+    border: Border,
+    others: AbstractSet[str],
+    speeds: Callable[[], Mapping[str, int]],
+    taken: AbstractSet[tuple[str, int]],
 ) -> str | None:
     """What else is in the cage of a border's port that no mode of its speed has as well, or disables it."""
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
             if not any(border.port in mode.ports(cage) for mode in block.modes):
                 continue
-            beside = {name for mode in block.modes for name in mode.ports(cage)} & others.keys()
+            beside = {name for mode in block.modes for name in mode.ports(cage)} & others
+            running = speeds() if beside else {}
+            beside &= running.keys()
             able = [mode for mode in block.modes if mode.speed_gbps == border.speed_gbps]
-            if any(others[name] != border.speed_gbps for name in beside) or (
+            if any(running[name] != border.speed_gbps for name in beside) or (
                 beside and not any({border.port, *beside} <= {*mode.ports(cage)} for mode in able)
             ):
                 return min(beside)
