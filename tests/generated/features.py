@@ -57,6 +57,8 @@ def _of(case: Case) -> Iterator[str]:
             yield fabric["addressing"]["host_links"]
         if "partitions" in fabric:
             yield "partitions"
+            if any("ipoib" in part for part in fabric["partitions"]):
+                yield "ipoib"
     yield from (f"runs {system}" for system in systems)
     groups = list(chain.from_iterable(part.get("nodes", ()) for part in parts))
     yield f"{len({group['name'] for group in groups})} node groups"
@@ -99,6 +101,8 @@ def _tier(tier: Data) -> Iterator[str]:
     yield from (f"up with {key}" for key in ("mode", "macsec") if key in tier.get("up", {}))
     if "-" in tier["role"]:
         yield "role with a dash"
+    if "authentication" in tier.get("up", {}):
+        yield "sessions that prove themselves"
 
 
 def _zones(parts: list[Data]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tests.generated.machines import (
 from tests.generated.networks import Attached, ethernet, infiniband, management
 from tests.generated.owners import owners
 from tests.generated.ports import TWO_PORTS, models
+from tests.generated.seldom import seldom
 from tests.generated.work import work
 
 from clusterwright.spec.load import allocation_file
@@ -110,6 +111,7 @@ def specs(draw: st.DrawFn, rare: str) -> Case:
     draw(work(spec, rare))
     draw(owners(spec, rare))
     draw(_extra_config(spec))
+    draw(seldom(spec))
     case = Case(spec, trouble=draw(_trouble()), growth=draw(_growth()))
     return draw(_split(case)) if chance(draw, 25) else case
 
