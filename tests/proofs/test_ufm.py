@@ -14,7 +14,8 @@ from clusterwright.output.engine import render_devices, render_kinds
 from clusterwright.plan.build import build_plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration, declaration_of
-from clusterwright.proofs.infiniband.subnet import KINDS, UFM_FOLDER, subnets
+from clusterwright.proofs.infiniband.manager_options import UFM_FOLDER
+from clusterwright.proofs.infiniband.subnet import KINDS, subnets
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec

@@ -17,7 +17,7 @@ from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_F
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.ufm.reader import SETTINGS, settings_unread
 from clusterwright.platforms.unread import Unread
-from clusterwright.proofs.infiniband.manager_options import options_unread
+from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES, options_unread
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, ZONE_FILE
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
@@ -29,7 +29,6 @@ UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
 # Beside those: a line that is not understood there is an error, or unread by itself.
 _READ_TO_THE_END = frozenset({RUNNING, BOOTING, NCCL, ZONE_FILE, *UNREAD})
 _FOLDER = frozenset({"files"})
-MANAGERS = ("etc/opensm/opensm.conf", "opt/ufm/files/conf/opensm/opensm.conf")
 _SHOWN = 3  # different texts in one answer
 
 
@@ -136,7 +135,7 @@ def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, .
 
 def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Options of subnet managers that nobody knows."""
-    for path in MANAGERS:
+    for path in CONFIG_FILES:
         for device in tree.devices_with(path):
             for what in options_unread(path, tree.text(device, path) or ""):
                 yield UnreadPlace(device, tree.files[device, path].kind, what, "")

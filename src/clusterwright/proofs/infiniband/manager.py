@@ -12,7 +12,7 @@ from clusterwright.platforms.opensm.reader.lists import Option, parse_options
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_lists import list_faults, name_faults, partition_faults
-from clusterwright.proofs.infiniband.manager_options import every_option, option_faults
+from clusterwright.proofs.infiniband.manager_options import CONFIG, OPEN_FOLDER, every_option, option_faults
 from clusterwright.proofs.infiniband.manager_ufm import (
     EXTENSION,
     GLOBAL,
@@ -24,7 +24,7 @@ from clusterwright.proofs.infiniband.manager_ufm import (
 )
 from clusterwright.proofs.infiniband.manager_units import BOOT, SCRIPT, UNIT, boot_faults, script_notes, unit_faults
 from clusterwright.proofs.infiniband.option_meaning import FILES, OWN, STORAGE_FILE
-from clusterwright.proofs.infiniband.subnet import CONFIG, FABRIC, KINDS, OPEN_FOLDER, has_subnet, places
+from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, has_subnet, places
 from clusterwright.proofs.tree import RenderedTree
 
 _GUID = re.compile(r"0x[0-9a-fA-F]{1,16}")

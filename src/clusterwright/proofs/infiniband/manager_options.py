@@ -23,6 +23,10 @@ from clusterwright.proofs.infiniband.option_meaning import (
     Free,
 )
 
+OPEN_FOLDER = "etc/opensm"
+UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
+CONFIG = "opensm.conf"
+CONFIG_FILES = (f"{OPEN_FOLDER}/{CONFIG}", f"{UFM_FOLDER}/{CONFIG}")
 Fault = tuple[int, str]  # line, 0 where something is missing, and what is wrong
 _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|[0-9]+)$")
 

@@ -16,11 +16,10 @@ from clusterwright.platforms.opensm.reader.lists import Option, parse_guids, par
 from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.infiniband.manager_options import CONFIG, OPEN_FOLDER, UFM_FOLDER
 from clusterwright.proofs.tree import RenderedTree
 
-OPEN_FOLDER = "etc/opensm"
-UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
-CONFIG, FABRIC, NAMES = "opensm.conf", "fabric.net", "ib-node-name-map"
+FABRIC, NAMES = "fabric.net", "ib-node-name-map"
 # The options that name files which claims about the subnet are read from.
 ROOT_LIST, COMPUTE_LIST, NAME_MAP = "root_guid_file", "cn_guid_file", "node_name_map_name"
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]

@@ -20,7 +20,7 @@ from clusterwright.platforms.router import covers, packed, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import has_network, network_of_tree
 from clusterwright.proofs.isolation.declared import DeclaredEdge, DeclaredIsolation
-from clusterwright.proofs.isolation.routes import DEFAULTS
+from clusterwright.proofs.isolation.routes import leads_everywhere
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
 
@@ -161,7 +161,7 @@ def _reached(routes: set[tuple[str, str]], version: int, gateway: int) -> Ranges
     for destination, via in routes:
         if via != hop:
             continue
-        if destination in DEFAULTS or destination.endswith("/0"):
+        if leads_everywhere(destination):
             return everywhere(version)
         with suppress(ValueError):  # one that does not read is told where it stands
             found |= addresses(destination, version)

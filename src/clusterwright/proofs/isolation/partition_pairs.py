@@ -15,10 +15,9 @@ from clusterwright.platforms.opensm.reader.lists import parse_options
 from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.proofs.check import Counterexample, Fact
 from clusterwright.proofs.declaration import Declaration
-from clusterwright.proofs.infiniband.subnet import CONFIG, OPEN_FOLDER, UFM_FOLDER
+from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES
 from clusterwright.proofs.tree import RenderedTree
 
-CONFIG_FILES = (f"{OPEN_FOLDER}/{CONFIG}", f"{UFM_FOLDER}/{CONFIG}")
 _FULL = frozenset({"full", "both"})
 _STRANGER = 0  # no port has this GUID
 _SHOWN = 6  # differences for each fabric

@@ -26,6 +26,7 @@ from clusterwright.packets.phrases import count, idle_phrase, packet_phrase, ver
 from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -49,7 +50,7 @@ from clusterwright.proofs.isolation.nodes import (
     judge,
     node_filters,
 )
-from clusterwright.proofs.isolation.partition_pairs import CONFIG_FILES, PartitionVerdict, partition_verdict
+from clusterwright.proofs.isolation.partition_pairs import PartitionVerdict, partition_verdict
 from clusterwright.proofs.isolation.switches import read_switches
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.tree import RenderedTree

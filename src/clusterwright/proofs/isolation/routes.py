@@ -15,7 +15,7 @@ from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.tree import RenderedTree
 
 _ROUTES = {**ROUTES, **{file: read for reader in READERS for file, read in reader.routes.items()}}
-DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
+_DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
 def route_faults(
@@ -52,8 +52,13 @@ def route_faults(
             raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None
 
 
+def leads_everywhere(destination: str) -> bool:
+    """True for a default route, however it is written."""
+    return destination in _DEFAULTS or destination.endswith("/0")
+
+
 def _judge(known: Mapping[int, Ranges], destination: str, *, is_declared: bool) -> str:
-    if destination in DEFAULTS or destination.endswith("/0"):
+    if leads_everywhere(destination):
         return f"a default route ({destination}) leads everywhere, the internet included"
     version = 6 if ":" in destination else 4
     try:
