@@ -75,6 +75,25 @@ def test_the_spec_sets_limits_and_leaves_checks_out(tmp_path: Path) -> None:
     assert "HealthCheckInterval=120\n" in controller["etc/slurm/slurm.conf"]
 
 
+@pytest.mark.parametrize(
+    ("health", "checks", "longest_s"),
+    [
+        ("{}", "[]", 60),
+        ("{patience_s: 45}", "[]", 90),
+        ("{}", "[{name: scratch, run: 'true', timeout_s: 300}]", 600),
+        ("{leave_out: {check-scratch: not now}}", "[{name: scratch, run: 'true', timeout_s: 300}]", 60),
+    ],
+)
+def test_the_unit_waits_for_the_slowest_answer_it_allows(
+    health: str, checks: str, longest_s: int, tmp_path: Path
+) -> None:
+    """One that systemd ended before had no verdict, and was failed itself."""
+    overlay = f"images:\n- name: training\n  health: {health}\n  checks: {checks}\n"
+    files = {each.path: each for each in render_device(plan_with(tmp_path, "lab-roce", overlay), "gpu-p00r00n0")}
+    text = files["etc/systemd/system/node-health.service"].content.decode()
+    assert f"\nTimeoutStartSec={longest_s}\n" in text
+
+
 @pytest.mark.parametrize(("told", "status"), [("PSU0 | C0h | ok  | 10.1 | Presence detected", 0), ("No BMC", 1)])
 def test_the_bmc_s_answer_is_kept_whatever_it_is(tmp_path: Path, told: str, status: int) -> None:
     program = next(

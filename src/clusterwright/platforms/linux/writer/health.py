@@ -6,8 +6,9 @@ in two files, one that equal nodes share and one with what a node has alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from math import ceil
 from typing import Any
 
 from clusterwright.artifact import Artifact
@@ -36,7 +37,7 @@ from clusterwright.platforms.linux.writer.system import kernel_settings as kerne
 from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.fabric import Bond
-from clusterwright.spec.image import USUAL_HEALTH, Health, Image
+from clusterwright.spec.image import USUAL_HEALTH, Health, Image, ImageCheck
 
 LIMITS_FILE = "etc/clusterwright/health.json"
 KIND = "node-health"
@@ -51,6 +52,7 @@ _ROCE_V2 = "RoCE v2"
 # Linux, iboe_get_mtu: what a RoCE connection leaves of an Ethernet MTU for headers, and the MTUs that RDMA knows.
 _ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 + 4
 _NO_LIMITS = ("interval_s", "leave_out")
+_USUAL_S = 60  # what the unit is given at least
 _MISSED_LOOKS = 3  # a BMC that is busy once or twice is no reason
 _RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 # NVIDIA, "Xid Errors" (GPU deployment and management): double-bit ECC, halted controller, failed row remapping,
@@ -95,11 +97,25 @@ def _program(plan: Plan, image_name: str) -> tuple[SharedFile, ...]:
         ("usr/local/sbin/power-supplies", template("health/power-supplies.sh.j2").render().encode(), 0o755),
         (f"{units}/power-supplies.service", template("health/power-supplies.service.j2").render().encode(), 0o644),
         (f"{units}/power-supplies.timer", _timer(health, "Asks the BMC for its power supplies"), 0o644),
-        (f"{units}/node-health.service", template("health/node-health.service.j2").render().encode(), 0o644),
+        (f"{units}/node-health.service", _service(health, _checks(image)), 0o644),
         (f"{units}/node-health.timer", _timer(health, "Looks at this node again and again"), 0o644),
         (f"{units}/multi-user.target.d/95-node-health.conf", template("health/wants.conf.j2").render().encode(), 0o644),
     ]
     return tuple(sorted(files))
+
+
+def _checks(image: Image | None) -> list[ImageCheck]:
+    """The spec's own commands, but for those that it leaves out."""
+    if image is None:
+        return []
+    return [each for each in image.checks if f"check-{each.name}" not in image.health.leave_out]
+
+
+def _service(health: Health, checks: Sequence[ImageCheck]) -> bytes:
+    """All questions are put at once: the slowest decides, and a busy machine takes as long again to judge."""
+    slowest_s = max([health.patience_s, *(each.timeout_s for each in checks)])
+    longest_s = max(_USUAL_S, ceil(2 * slowest_s))
+    return template("health/node-health.service.j2").render(longest_s=longest_s).encode()
 
 
 def _timer(health: Health, purpose: str) -> bytes:
@@ -163,11 +179,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "time": ("chrony" if is_red_hat_family(image) else "timesyncd") if plan.spec.site.ntp else None,
         "units": [*boot_services(plan, image, kind.node_group, kernel), *kind.slurm_units],
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
-        "commands": [
-            {"name": each.name, "run": each.run, "timeout_s": each.timeout_s}
-            for each in image.checks
-            if f"check-{each.name}" not in image.health.leave_out
-        ],
+        "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in _checks(image)],
         "limits": _limits(image.health),
         "left_out": sorted(image.health.leave_out),
     }
