@@ -48,7 +48,7 @@ StandardError=null
 PROBE = r"""#!/bin/sh
 section() { echo "## $1"; }
 timeout 120 systemctl is-system-running --wait > /dev/null
-# Timers count from the start of the kernel: on a busy processor they fall due before this line, and what they start ends.
+# Timers count from the start of the kernel: on a busy processor they fall due before this line; what they start ends.
 for _ in $(seq 120); do [ "$(systemctl list-jobs --no-legend)" ] || break; sleep 1; done
 section failed; systemctl --failed --no-legend --plain | cut -d' ' -f1
 section jobs; systemctl list-jobs --no-legend
