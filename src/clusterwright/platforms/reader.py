@@ -53,21 +53,23 @@ class Planned(Protocol):
         there. Raises ValueError for what is no address.
         """
 
-    def serves(self, what: str, server: str) -> bool:
-        """True where the spec has this server for a service named below. Raises ValueError for what is no address."""
-
 
 NAMES, TIME, LOGS, LOGINS, LEASES = "names", "the time", "its log", "logins", "hosts' leases"
+SSH, EAPI, SNMP, GNMI = "SSH", "eAPI", "SNMP", "gNMI"
+PASSWORDS = "operators' passwords"
 
 
-def stranger(server: str, what: str, planned: Planned) -> str:
-    """What is wrong with a server that a switch asks, or tells what happens; "" where the spec has it for that."""
-    try:
-        if planned.serves(what, server):
-            return ""
-    except ValueError:
-        return f"the switch relies on {server} for {what}, a name: where that leads is for whoever answers"
-    return f"the switch relies on {server} for {what}, and the spec has no such server for that"
+class Server(NamedTuple):
+    """A server that a file names for one of the services above: a switch asks it, or tells it what happens.
+
+    ``at`` is where its name begins in the text. ``is_asked`` is False for one that nothing makes the switch ask, or
+    that it would look for beside the network that its management port is on.
+    """
+
+    at: int
+    what: str
+    address: str
+    is_asked: bool = True
 
 
 class Login(NamedTuple):
@@ -125,10 +127,11 @@ class SystemReader:
 
     ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
     filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows; ``services``
-    who may speak to the switch; ``logins`` who may log in, by file, or by folder where it ends in a slash, of a path
-    and its text; ``routes`` by file the routes that lead elsewhere. ``named`` finds lines that name the addresses of
-    interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that its
-    filters know no ranges of ports, ``is_stateful`` that they know replies by their connection,
+    who may speak to the switch; ``servers`` by file whom it asks; ``logins`` who may log in, by file, or by folder
+    where it ends in a slash, of a path and its text; ``manages`` which of the services, and of the words beside them,
+    these files speak of; ``routes`` by file the routes that lead elsewhere. ``named`` finds lines that name the
+    addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that
+    its filters know no ranges of ports, ``is_stateful`` that they know replies by their connection,
     ``has_host_firewall`` that the Linux under it guards the management port.
     """
 
@@ -140,7 +143,9 @@ class SystemReader:
     openings: Mapping[str, Callable[[str, str, Planned | None], Iterator[Fault]]]
     unread: Mapping[str, Callable[[str], tuple[Unread, ...]]]
     services: Callable[[str], Iterator[SwitchService]] | Unsupported
+    servers: Mapping[str, Callable[[str], Iterator[Server]]]
     logins: Mapping[str, Callable[[str, str], Iterator[Login]]]
+    manages: frozenset[str]
     routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
     named: re.Pattern[str]
     policy_lines: Callable[[str], Iterable[str]] | Unsupported

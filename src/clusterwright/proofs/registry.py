@@ -23,6 +23,7 @@ from clusterwright.proofs.infiniband.paths import PATH_BALANCE
 from clusterwright.proofs.infiniband.rails import RAIL_PURITY
 from clusterwright.proofs.infiniband.routing import UP_DOWN
 from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.management import MANAGEMENT
 
 CHECKS: tuple[ProofCheck, ...] = (
     CABLING,
@@ -45,4 +46,5 @@ CHECKS: tuple[ProofCheck, ...] = (
     HASHING,
     ISOLATION,
     ENCRYPTION,
+    MANAGEMENT,
 )

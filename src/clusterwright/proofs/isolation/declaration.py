@@ -5,7 +5,7 @@ Whose an address is says the plan, for writers too; what passes between zones is
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
@@ -105,6 +105,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         added_logins={name: added for name in linked if (added := _added_logins(plan, plan.by_name.get(name)))},
         snmp_users=frozenset() if plan.spec.site.snmp is None else frozenset({plan.spec.site.snmp.user}),
         servers=_servers(plan),
+        asked=_asked(plan),
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
     )
 
@@ -142,17 +143,21 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
 
 def _servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
     site, boot = plan.spec.site, plan.spec.boot_network
-    asked = {
-        NAMES: (*site.dns, *site.management.dns),
-        TIME: (*site.ntp, *site.management.ntp),
-        LOGS: (*site.syslog, *site.management.syslog),
-        LOGINS: () if site.aaa is None else site.aaa.servers,
-    }
-    found = {
-        what: frozenset((own.version, int(own)) for own in map(ip_address, texts)) for what, texts in asked.items()
-    }
+    nodes = {NAMES: site.dns, TIME: site.ntp, LOGS: site.syslog, LOGINS: ()}
+    found = {what: own | _numbers(nodes[what]) for what, own in _asked(plan).items()}
     version = 4 if boot is None else boot[1].hosts.version
     return found | {LEASES: frozenset((version, own) for own in server_addresses(plan).values())}
+
+
+def _asked(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
+    site = plan.spec.site
+    servers, central = site.management, () if site.aaa is None else site.aaa.servers
+    asked = {NAMES: servers.dns, TIME: servers.ntp, LOGS: servers.syslog, LOGINS: central}
+    return {what: _numbers(texts) for what, texts in asked.items()}
+
+
+def _numbers(servers: Iterable[str]) -> frozenset[tuple[int, int]]:
+    return frozenset((own.version, int(own)) for own in map(ip_address, servers))
 
 
 def _plumbing(plan: Plan) -> list[Network]:

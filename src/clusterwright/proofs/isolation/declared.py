@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -131,7 +132,8 @@ class DeclaredIsolation:
     ``linked`` are the ports of each switch that a cable or a border is planned for.
     ``logins`` are the operators of switches, ``added_logins`` by switch the same with what the spec adds there by
     hand, and ``snmp_users`` the users of SNMP.
-    ``servers`` are by service (`platforms.reader`) those that switches may ask, or tell what happens.
+    ``servers`` are by service (`platforms.reader`) those that switches may ask, or tell what happens, ``asked`` those
+    of them that every switch is to ask.
     ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
     """
 
@@ -153,6 +155,7 @@ class DeclaredIsolation:
     added_logins: Mapping[str, Mapping[str, DeclaredLogin]]
     snmp_users: frozenset[str]
     servers: Mapping[str, frozenset[tuple[int, int]]]
+    asked: Mapping[str, frozenset[tuple[int, int]]]
     collecting: int | None = None
 
     @cached_property
@@ -201,6 +204,14 @@ class DeclaredIsolation:
     def serves(self, what: str, server: str) -> bool:
         """True where the spec has this server for a service. Raises ValueError for what is no address."""
         return _begins(server)[:2] in self.servers[what]
+
+    def unasked(self, what: str, servers: Iterable[str]) -> tuple[str, ...]:
+        """The servers that a switch is to ask for a service, and that are not among these, which it does ask."""
+        own = set()
+        for each in servers:
+            with suppress(ValueError):  # a name: isolation says so
+                own.add(_begins(each)[:2])
+        return tuple(address(*each) for each in sorted(self.asked[what] - own))
 
     def knows(self, text: str) -> bool:
         """True for a prefix, or an address with or without the length of its network, that begins on a planned network.

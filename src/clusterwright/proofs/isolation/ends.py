@@ -49,10 +49,6 @@ class NotedEnds:
         """As in DeclaredIsolation."""
         return self.declared.unmet(switch, neighbour)
 
-    def serves(self, what: str, server: str) -> bool:
-        """As in DeclaredIsolation."""
-        return self.declared.serves(what, server)
-
     def misplaced(self, switch: str, port: str, text: str) -> str:
         """As in DeclaredIsolation; that the interface has an address is noted."""
         self.addresses.add((switch, port))

@@ -17,15 +17,19 @@ _Read = Callable[[str, str], Iterator[Login]]
 def login_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every account, key, password and user of SNMP on a switch that nobody planned. Raises VerifyError."""
     for reader in READERS:
-        for device, path, read in _files(tree, reader):
-            text = tree.text(device, path) or ""
-            planned = declared.added_logins.get(device, declared.logins)
-            try:
-                for login in read(path, text):
-                    if what := _fault(login, planned, declared.snmp_users):
-                        yield Counterexample(device, path, text.count("\n", 0, max(login.at, 0)) + 1, what)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise VerifyError(f"{device}:/{path}: it does not read ({error!r}). Render the spec again.") from None
+        for device, path, text, login in logins_of(tree, reader):
+            if what := _fault(login, declared.added_logins.get(device, declared.logins), declared.snmp_users):
+                yield Counterexample(device, path, text.count("\n", 0, max(login.at, 0)) + 1, what)
+
+
+def logins_of(tree: RenderedTree, reader: SystemReader) -> Iterator[tuple[str, str, str, Login]]:
+    """All that lets somebody in to a system's switches, with the device, the file and its text. Raises VerifyError."""
+    for device, path, read in _files(tree, reader):
+        text = tree.text(device, path) or ""
+        try:
+            yield from ((device, path, text, login) for login in read(path, text))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise VerifyError(f"{device}:/{path}: it does not read ({error!r}). Render the spec again.") from None
 
 
 def _files(tree: RenderedTree, reader: SystemReader) -> Iterator[tuple[str, str, _Read]]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.reader import Planned
+from clusterwright.platforms.reader import Planned, Server
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import unreadable
 from clusterwright.proofs.tree import RenderedTree
 
@@ -28,3 +29,34 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
                 raise unreadable(device, file, error) from None
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
+
+
+def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
+    """Servers that a switch asks, or tells what happens, and that the spec has not for that. Raises VerifyError."""
+    for device, file, text, server in servers_of(tree):
+        if what := _stranger(server, declared):
+            yield Counterexample(device, file, text.count("\n", 0, max(server.at, 0)) + 1, what)
+
+
+def servers_of(tree: RenderedTree) -> Iterator[tuple[str, str, str, Server]]:
+    """Every server that a switch's file names, with the device, the file and its text. Raises VerifyError."""
+    for file, read in ((file, read) for reader in READERS for file, read in reader.servers.items()):
+        for device in tree.devices_with(file):
+            text = tree.text(device, file) or ""
+            try:
+                yield from ((device, file, text, server) for server in read(text))
+            except Unreadable as error:
+                raise unreadable(device, file, error) from None
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
+
+
+def _stranger(server: Server, declared: DeclaredIsolation) -> str:
+    """What is wrong with a server, "" where the spec has it for that."""
+    relies = f"the switch relies on {server.address} for {server.what}"
+    try:
+        if declared.serves(server.what, server.address):
+            return ""
+    except ValueError:
+        return f"{relies}, a name: where that leads is for whoever answers"
+    return f"{relies}, and the spec has no such server for that"

@@ -12,7 +12,7 @@ from clusterwright.proofs.isolation.edges import PortGroup, port_groups
 from clusterwright.proofs.isolation.ends import NotedEnds, management_faults
 from clusterwright.proofs.isolation.host_firewall import firewall_faults
 from clusterwright.proofs.isolation.logins import login_faults
-from clusterwright.proofs.isolation.openings import opening_faults
+from clusterwright.proofs.isolation.openings import opening_faults, server_faults
 from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.isolation.services import service_faults
 from clusterwright.proofs.tree import RenderedTree
@@ -37,7 +37,7 @@ def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSw
     names = frozenset(device for reader in READERS for device in tree.devices_with(reader.file))
     shapes: dict[object, object] = {}
     ports: list[tuple[PortGroup, object]] = []
-    faults: tuple[list[Counterexample], ...] = ([], [], [], [], [])
+    faults: tuple[list[Counterexample], ...] = ([], [], [], [], [], [])
     for part in tree.in_parts(names, _AT_ONCE):
         for group in port_groups(part, declared):
             shape = group.shape()
@@ -47,6 +47,7 @@ def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSw
             firewall_faults(part, declared),
             route_faults(part, declared.known, declared.owner, noted.route),
             opening_faults(part, noted),
+            server_faults(part, declared),
             login_faults(part, declared),
         )
         for every, own in zip(faults, found, strict=True):

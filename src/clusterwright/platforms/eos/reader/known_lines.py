@@ -255,6 +255,6 @@ bgp log-neighbor-changes
 CLAIMS: tuple[tuple[str, frozenset[str]], ...] = (
     (
         r"(?:no )?(?:aaa|username|snmp-server|management|ntp|logging|clock|dns|(?:tacacs|radius)-server|ip ssh) ?.*",
-        frozenset({"isolation"}),
+        frozenset({"isolation", "management"}),
     ),
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from clusterwright.platforms.eos.reader.interfaces import CHANNEL
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
 from clusterwright.platforms.eos.reader.sections import section, sections_of
-from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, stranger
+from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, Server
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _FOLLOWED = "takes back what stands above it, and the lists and maps there no longer hold"
@@ -67,6 +67,9 @@ _SERVER = re.compile(
     r"(?:(?P<asks>tacacs-server host|radius-server host|ntp server|ip name-server)(?: vrf \S+)?"
     r"|(?P<tells>logging)(?: vrf \S+)? host) (?P<server>\S+)"
 )
+_VRF = re.compile(r" vrf (\S+)")
+_ASKS_GROUP = re.compile(r"\naaa authentication login default group (\S+) local(?=\n)")
+_MEMBER = re.compile(r"^   server (\S+)", re.M)
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
 _ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
@@ -92,21 +95,36 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         yield from _vrfs(lists)
     if declared is not None:
         yield from _unplanned(device, lists, declared)
-        yield from _servers(text, declared)
         yield from _sessions(lined, device, declared)
-        for found in _RELAY.finditer(lined) if "helper-address" in lined or "dhcp relay" in lined else ():
-            if what := stranger(found[1], LEASES, declared):
-                yield found.start(), what
 
 
-def _servers(text: str, declared: Planned) -> Iterator[Fault]:
-    """Servers that the switch trusts, for logins, names and time, or tells what happens, and that nobody planned."""
+def servers(text: str) -> Iterator[Server]:
+    """Servers that the switch trusts, for logins, names and time, or tells what happens, and those of hosts' leases."""
+    vrf = "MGMT" if section(text, "vrf instance MGMT") is not None else "default"
+    asked = _login_servers(text)
     for each in sections_of(text):
         found = _SERVER.match(each.header)
         if found is None:
             continue
-        if what := stranger(found["server"], _SERVICES[found["asks"] or found["tells"]], declared):
-            yield each.start, what
+        what = _SERVICES[found["asks"] or found["tells"]]
+        own = _VRF.search(each.header)
+        is_asked = (own[1] if own is not None else "default") == vrf and (what != LOGINS or found["server"] in asked)
+        yield Server(each.start, what, found["server"], is_asked)
+    for found in _RELAY.finditer(text) if "helper-address" in text or "dhcp relay" in text else ():
+        yield Server(found.start() + 1, LEASES, found[1])
+
+
+def _login_servers(text: str) -> frozenset[str]:
+    """The servers of the group that is asked who may log in."""
+    group = _ASKS_GROUP.search(f"\n{text}")
+    if group is None:
+        return frozenset()
+    return frozenset(
+        server
+        for each in sections_of(text)
+        if (each.names("aaa group server") or " ").split(" ")[1:] == [group[1]]
+        for server in _MEMBER.findall(each.body)
+    )
 
 
 def _accounts(text: str) -> Iterator[Fault]:
@@ -162,6 +180,8 @@ def _services(text: str) -> Iterator[Fault]:
         ("eAPI", "management api http-commands", "\n   vrf default\n      shutdown\n"),
     ):
         found = section(text, header)
+        if found is None and name == "SSH":
+            yield 0, "SSH answers in the default VRF, as it does by itself: there is no `management ssh` to end that"
         if found is not None and closed not in f"\n{found.body}":
             yield found.start, f"{name} answers in the default VRF too, where its lists are not asked"
 

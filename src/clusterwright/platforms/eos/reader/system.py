@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from clusterwright.platforms.eos.reader.configuration import read_eos
 from clusterwright.platforms.eos.reader.lists import read_eos_lists
 from clusterwright.platforms.eos.reader.logins import logins
-from clusterwright.platforms.eos.reader.openings import openings
+from clusterwright.platforms.eos.reader.openings import openings, servers
 from clusterwright.platforms.eos.reader.routes import routes
 from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.platforms.eos.reader.services import services
 from clusterwright.platforms.eos.reader.unread import unread
-from clusterwright.platforms.reader import SystemReader
+from clusterwright.platforms.reader import EAPI, GNMI, LOGINS, LOGS, NAMES, PASSWORDS, SNMP, SSH, TIME, SystemReader
 
 _POLICY_WORDS = (
     "route-map ",
@@ -41,7 +41,9 @@ READER = SystemReader(
     openings={PATH: openings},
     unread={PATH: unread},
     services=services,
+    servers={PATH: servers},
     logins={PATH: logins},
+    manages=frozenset({NAMES, TIME, LOGS, LOGINS, PASSWORDS, SSH, EAPI, SNMP, GNMI}),
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
     policy_lines=policy_lines,

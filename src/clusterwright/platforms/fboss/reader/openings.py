@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.platforms.fboss.reader.configuration import AGENT, ENABLED, LAYOUTS
 from clusterwright.platforms.fboss.reader.document import Json, document_of
-from clusterwright.platforms.reader import LEASES, Fault, Planned, stranger
+from clusterwright.platforms.reader import LEASES, LOGS, NAMES, TIME, Fault, Planned, Server
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -29,6 +29,9 @@ _INSIDE = (
     ("redirectToNextHop", re.compile(r'"redirectToNextHop"'), _ELSEWHERE),
 )
 _RELAYS = tuple(f"dhcpRelay{what}V{version}" for what in ("Address", "Overrides") for version in (4, 6))
+_CHRONY = re.compile(r"^(?:server|pool|peer) (\S+)", re.M)
+_RSYSLOG = re.compile(r'^\*\.\* action\(type="omfwd" target="([^"]*)"', re.M)
+_DNS = re.compile(r"^dns=(.*)$", re.M)
 _PEER = re.compile(r'"peer_addr":\s*"([^"]*)"')
 
 
@@ -49,7 +52,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
 
 
 def _unplanned(text: str, switch: Json, device: str, declared: Planned) -> Iterator[Fault]:
-    """Ports in service where the plan has no cable, addresses of nobody, and relays to whom nobody planned."""
+    """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
     for row in switch["ports"]:
         if row["state"] == ENABLED and row["name"] not in planned:
@@ -64,14 +67,34 @@ def _unplanned(text: str, switch: Json, device: str, declared: Planned) -> Itera
         for address in row["ipAddresses"]:
             if what := declared.misplaced(device, f"fboss{row['vlanID']}", address):
                 yield text.find(f'"{address}"'), what
+
+
+def relays(text: str) -> Iterator[Server]:
+    """Servers that hosts' requests go to."""
+    switch = document_of(text, LAYOUTS[AGENT]).value["sw"]
     for row in (*switch["interfaces"], *switch["vlans"]):
         for key in _RELAYS:
-            for server in _servers(row.get(key)):
-                if what := stranger(server, LEASES, declared):
-                    yield text.find(f'"{server}"'), what
+            for server in _relayed(row.get(key)):
+                yield Server(text.find(f'"{server}"'), LEASES, server)
 
 
-def _servers(relay: object) -> Iterator[str]:
+def time_servers(text: str) -> Iterator[Server]:
+    """Servers that chrony asks."""
+    return (Server(found.start(), TIME, found[1]) for found in _CHRONY.finditer(text))
+
+
+def log_servers(text: str) -> Iterator[Server]:
+    """Servers that rsyslog tells everything."""
+    return (Server(found.start(), LOGS, found[1]) for found in _RSYSLOG.finditer(text))
+
+
+def name_servers(text: str) -> Iterator[Server]:
+    """Servers that NetworkManager asks through a port."""
+    for found in _DNS.finditer(text):
+        yield from (Server(found.start(), NAMES, each) for each in found[1].split(";") if each)
+
+
+def _relayed(relay: object) -> Iterator[str]:
     """The servers that a relay names: one, or one for each of some hosts."""
     if isinstance(relay, Mapping):
         yield from map(str, relay.values())

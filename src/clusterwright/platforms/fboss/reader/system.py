@@ -7,12 +7,19 @@ from collections.abc import Iterable
 
 from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, read_fboss
 from clusterwright.platforms.fboss.reader.lists import FbossLists
-from clusterwright.platforms.fboss.reader.openings import openings, session_openings
+from clusterwright.platforms.fboss.reader.openings import (
+    log_servers,
+    name_servers,
+    openings,
+    relays,
+    session_openings,
+    time_servers,
+)
 from clusterwright.platforms.fboss.reader.routes import routes
 from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
-from clusterwright.platforms.linux.reader.logins import LOGINS
-from clusterwright.platforms.linux.reader.logins import OPENINGS as LOGIN_OPENINGS
-from clusterwright.platforms.reader import SystemReader, Unsupported
+from clusterwright.platforms.linux.reader.logins import LOGINS, SERVERS
+from clusterwright.platforms.reader import LOGINS as LOGIN_SERVERS
+from clusterwright.platforms.reader import LOGS, NAMES, PASSWORDS, SNMP, TIME, SystemReader, Unsupported
 
 
 def policy_lines(text: str) -> Iterable[str]:
@@ -27,10 +34,18 @@ READER = SystemReader(
     kinds=frozenset({"fboss"}),
     router=lambda device, text: read_fboss(device, text(AGENT), text(BGP)),
     lists=FbossLists,
-    openings={**LOGIN_OPENINGS, AGENT: openings, BGP: session_openings},
+    openings={AGENT: openings, BGP: session_openings},
     unread={AGENT: agent_unread, BGP: bgp_unread},
     services=Unsupported("the firewall of the Linux under it says who reaches its services"),
+    servers={
+        **SERVERS,
+        AGENT: relays,
+        "etc/chrony.conf": time_servers,
+        "etc/rsyslog.d/90-clusterwright.conf": log_servers,
+        "etc/NetworkManager/system-connections/eth0.nmconnection": name_servers,
+    },
     logins=LOGINS,
+    manages=frozenset({NAMES, TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SNMP}),
     routes={AGENT: routes},
     named=re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
     policy_lines=policy_lines,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from clusterwright.platforms.reader import LOGINS as SERVERS
-from clusterwright.platforms.reader import Fault, Login, Planned, stranger
+from clusterwright.platforms.reader import LOGINS as LOGIN_SERVERS
+from clusterwright.platforms.reader import Login, Server
 from clusterwright.platforms.unread import Unread
 
 KEYS = "etc/ssh/authorized_keys.d/"
@@ -67,22 +67,22 @@ LOGINS: Mapping[str, Callable[[str, str], Iterator[Login]]] = {
 }
 
 
-def login_servers(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
-    """Servers that decide who logs in and that nobody planned."""
-    del device
+def login_servers(text: str) -> Iterator[Server]:
+    """Servers that decide who logs in."""
     for found in _SERVER.finditer(text):
-        if planned is not None and (what := stranger(found["pam"] or found["radius"], SERVERS, planned)):
-            yield found.start(), what
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        is_asked = found["radius"] is not None or line.startswith("auth ")  # other lines ask once somebody is in
+        yield Server(found.start(), LOGIN_SERVERS, found["pam"] or found["radius"], is_asked)
 
 
-OPENINGS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
+SERVERS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
 
 
 def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
     """What nobody knows in a file that says who gets in to a switch's Linux: some of its lines, or all of it."""
     if path.startswith(KEYS):
         return ()
-    claims = frozenset({"isolation"})
+    claims = frozenset({"isolation", "management"})
     if path not in _KNOWN:
         return (Unread(path, 1, "the whole file: it says who gets in beside those that are read here", claims),)
     known = re.compile(_KNOWN[path])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Login, Planned, RouteJudge, stranger
+from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Login, Planned, RouteJudge, Server
 from clusterwright.platforms.unread import Unread
 
 PATH = "var/opt/tms/text-configs/clusterwright"
@@ -58,7 +58,7 @@ _LOGIN = re.compile(
 def unread(text: str) -> tuple[Unread, ...]:
     """Lines of which nothing here knows what they do, and what keeps the switch from managing the subnet itself."""
     found = [
-        Unread(PATH, number, line, frozenset({"isolation"} if _TOUCHES.fullmatch(line) else ()))
+        Unread(PATH, number, line, frozenset({"isolation", "management"} if _TOUCHES.fullmatch(line) else ()))
         for number, line in enumerate(text.split("\n"), 1)
         if line.strip() and not line.startswith("##") and not _KNOWN.fullmatch(line)
     ]
@@ -69,7 +69,7 @@ def unread(text: str) -> tuple[Unread, ...]:
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
-    """What lets the switch be reached in clear, takes routes from others, or asks servers of nobody."""
+    """What lets the switch be reached in clear, or takes routes from others."""
     said = [(found.start(), found[0]) for found in re.finditer(r"^(?!##)\S.*$", text, re.M)]
     last = {line.removeprefix("no "): (at, line) for at, line in said}
     for wanted, what in _MUST_STAND.items():
@@ -82,9 +82,13 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
     for found in _PORT.finditer(text) if planned is not None else ():
         if planned is not None and (what := planned.misplaced(device, found[1], found[2])):
             yield found.start(), what
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers of names and time, and those that are told the log."""
+    has_time = re.search(r"^ntp enable$", text, re.M) is not None
     for found in _SERVER.finditer(text):
-        if planned is not None and (what := stranger(found[2], _SERVICES[found[1]], planned)):
-            yield found.start(), what
+        yield Server(found.start(), _SERVICES[found[1]], found[2], has_time or found[1] != "ntp server")
 
 
 def logins(path: str, text: str) -> Iterator[Login]:

@@ -14,10 +14,10 @@ from clusterwright.packets.ranges import values
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS, NvueLists
 from clusterwright.platforms.nvue.reader.objects import begins, read_objects
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
-from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Planned, RouteJudge, stranger
+from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Planned, RouteJudge, Server
 
 PATH = "etc/nvue.d/startup.yaml"
-_ISOLATION = frozenset({"isolation"})
+_ISOLATION = frozenset({"isolation", "management"})
 # Lists, logins, openings and routes read the first ones; the others touch no claim: words for people, and services
 # that the management port's lists judge.
 _KNOWN = """
@@ -57,7 +57,7 @@ KNOWN = KnownObjects(
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
-    """What lets the switch be read by a word, takes routes from others, or asks servers of nobody.
+    """What lets the switch be read by a word, or takes routes from others.
 
     Without a plan no address is compared. Raises Unreadable.
     """
@@ -73,10 +73,15 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
         for each, at in own.items("ip", "address"):
             if planned is not None and (what := planned.misplaced(device, name, each)):
                 yield begins(text, at.line), what
-    for service, asked in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers of names and time, and those that are told the log. Raises Unreadable."""
+    root = read_objects(text)
+    for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
+        is_on = root.at("system", service).text("state", default="enabled") == "enabled"
         for server, own in root.items("system", service, "server"):
-            if planned is not None and (what := stranger(server, asked, planned)):
-                yield begins(text, own.line), what
+            yield Server(begins(text, own.line), what, server, is_on)
 
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:

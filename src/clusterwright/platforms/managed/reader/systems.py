@@ -8,7 +8,7 @@ from clusterwright.platforms.managed.reader import mlnxos, nvos
 from clusterwright.platforms.managed.reader.mlnxos_lists import MlnxOsLists
 from clusterwright.platforms.nvue.reader.lists import NvueLists
 from clusterwright.platforms.nvue.reader.logins import logins as nvue_logins
-from clusterwright.platforms.reader import SystemReader, Unsupported
+from clusterwright.platforms.reader import LOGS, NAMES, SNMP, TIME, SystemReader, Unsupported
 
 _KINDS = frozenset({"managed-switch"})
 _NO_ROUTER = Unsupported("a subnet manager says how it forwards")
@@ -23,7 +23,9 @@ MLNX_OS = SystemReader(
     openings={mlnxos.PATH: mlnxos.openings},
     unread={mlnxos.PATH: mlnxos.unread},
     services=_NO_SERVICES,
+    servers={mlnxos.PATH: mlnxos.servers},
     logins={mlnxos.PATH: mlnxos.logins},
+    manages=frozenset({NAMES, TIME, LOGS, SNMP}),
     routes={mlnxos.PATH: mlnxos.routes},
     named=re.compile(r"^(?:interface|(?:ip|ipv6) filter) .*$", re.M),
     policy_lines=_NO_ROUTER,
@@ -38,7 +40,9 @@ NVOS = SystemReader(
     openings={nvos.PATH: nvos.openings},
     unread={nvos.PATH: nvos.KNOWN.unread},
     services=_NO_SERVICES,
+    servers={nvos.PATH: nvos.servers},
     logins={nvos.PATH: nvue_logins},
+    manages=frozenset({NAMES, TIME, LOGS}),
     routes={nvos.PATH: nvos.routes},
     named=re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"[0-9a-f.:]+/\d+\": \{\})$", re.M),
     policy_lines=_NO_ROUTER,

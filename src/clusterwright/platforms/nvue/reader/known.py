@@ -158,9 +158,9 @@ _TOUCHES = {
     "qos": "qos",
     "interface * qos": "qos",
     "acl": "isolation",
-    "service": "isolation",
-    "system aaa": "isolation",
-    "system ssh-server": "isolation",
+    "service": "isolation management",
+    "system aaa": "isolation management",
+    "system ssh-server": "isolation management",
 }
 KNOWN = KnownObjects(
     PATH,
@@ -169,5 +169,5 @@ KNOWN = KnownObjects(
         *filter(None, _READ.splitlines()),
         *(path for paths in _IDLE.values() for path in paths.split("|")),
     ),
-    {words: frozenset({claim}) for words, claim in _TOUCHES.items()},
+    {words: frozenset(claims.split()) for words, claims in _TOUCHES.items()},
 )

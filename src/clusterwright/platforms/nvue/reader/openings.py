@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, statics
 from clusterwright.platforms.nvue.reader.objects import Object, begins, read_objects
-from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, RouteJudge, stranger
+from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, RouteJudge, Server
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -28,6 +28,7 @@ _NO_HASH = frozenset({"", "<none>"})
 _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*")
 _DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
 _Said = tuple[int, str]  # a line, and what is said there
+_Named = tuple[Object, str, str, bool]  # where a server is named, for what, its address, and whether it is asked
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
@@ -55,7 +56,7 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
 
 
 def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
-    """Ports, addresses, sessions and relays that the plan does not know."""
+    """Ports, addresses and sessions that the plan does not know."""
     linked = planned.linked.get(device, frozenset())
     yield from _unlinked(root, linked)
     for name, own in root.items("interface"):
@@ -64,9 +65,6 @@ def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
                 yield at.line, what
     for peer, own in root.items("vrf", VRF, "router", "bgp", "neighbor"):
         if _ADDRESS.fullmatch(peer) and (what := planned.unmet(device, peer)):
-            yield own.line, what
-    for server, service, own in (*_relays(root), *_servers(root)):
-        if what := stranger(server, service, planned):
             yield own.line, what
 
 
@@ -81,20 +79,45 @@ def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
                 yield at.line, f"{port} is a part of {name}, and the plan has no cable there"
 
 
-def _servers(root: Object) -> Iterator[tuple[str, str, Object]]:
-    """Servers of names, time, logs and logins, with what they are asked for."""
+def servers(text: str) -> Iterator[Server]:
+    """Servers of names, time, logs and logins, and those that hosts' requests go to. Raises Unreadable."""
+    root = read_objects(text)
+    for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
+        yield Server(begins(text, own.line), what, server, is_asked)
+
+
+def _services(root: Object) -> Iterator[_Named]:
+    is_apart = _is_apart(root)
     for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
-        for _, vrf in root.items("service", service):
-            yield from ((server, what, own) for server, own in vrf.items("server"))
-    yield from ((server, LOGINS, own) for server, own in root.items("system", "aaa", "radius", "server"))
-    for _, own in root.items("system", "aaa", "tacacs", "server"):
-        yield own.text("host"), LOGINS, own.at("host")
+        for name, vrf in root.items("service", service):
+            is_asked = (name == _MANAGEMENT) is is_apart and vrf.text("state", default="enabled") in _ON
+            yield from ((own, what, server, is_asked) for server, own in vrf.items("server"))
 
 
-def _relays(root: Object) -> Iterator[tuple[str, str, Object]]:
-    yield from ((server, LEASES, own) for server, own in root.items("service", "dhcp-relay", "default", "server"))
+def _login_servers(root: Object) -> Iterator[_Named]:
+    asked = {method.value for _, method in root.items("system", "aaa", "authentication-order")}
+    for word in ("radius", "tacacs"):
+        own = root.at("system", "aaa", word)
+        is_asked = (
+            word in asked
+            and own.text("enable", default="off" if word == "tacacs" else "on") in _ON
+            and (own.text("vrf", default=VRF) == _MANAGEMENT) is _is_apart(root)
+        )
+        for name, server in own.items("server"):
+            host = server.at("host")
+            yield (host, LOGINS, host.value, is_asked) if host.line else (server, LOGINS, name, is_asked)
+
+
+def _relays(root: Object) -> Iterator[_Named]:
+    for server, own in root.items("service", "dhcp-relay", "default", "server"):
+        yield own, LEASES, server, True
     for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
-        yield port.text("address"), LEASES, port.at("address")
+        yield port.at("address"), LEASES, port.text("address"), True
+
+
+def _is_apart(root: Object) -> bool:
+    """Whether a management port is on a network of its own."""
+    return any(name.startswith("eth") and own.at("ip", "address").below for name, own in root.items("interface"))
 
 
 def _openings(root: Object) -> Iterator[_Said]:
@@ -115,8 +138,7 @@ def _openings(root: Object) -> Iterator[_Said]:
 def _open_services(root: Object) -> Iterator[_Said]:
     """Services that answer beside the management port, whose lists are the only ones that judge them, and root."""
     ssh, api = root.at("system", "ssh-server"), root.at("system", "api")
-    is_apart = any(name.startswith("eth") and own.at("ip", "address").below for name, own in root.items("interface"))
-    is_on = ssh.text("state", default="enabled") in _ON
+    is_apart, is_on = _is_apart(root), ssh.text("state", default="enabled") in _ON
     if is_apart and is_on and ssh.at("vrf").below.keys() != {_MANAGEMENT}:
         yield ssh.at("vrf").line or ssh.line, "SSH answers in another VRF than mgmt, where no list is asked"
     if ssh.text("permit-root-login") in _ON:

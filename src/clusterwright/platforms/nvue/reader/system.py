@@ -9,8 +9,8 @@ from clusterwright.platforms.nvue.reader.configuration import PATH, read_nvue
 from clusterwright.platforms.nvue.reader.known import KNOWN
 from clusterwright.platforms.nvue.reader.lists import NvueLists
 from clusterwright.platforms.nvue.reader.logins import logins
-from clusterwright.platforms.nvue.reader.openings import openings, routes
-from clusterwright.platforms.reader import SystemReader, Unsupported
+from clusterwright.platforms.nvue.reader.openings import openings, routes, servers
+from clusterwright.platforms.reader import LOGINS, LOGS, NAMES, PASSWORDS, SNMP, TIME, SystemReader, Unsupported
 
 _POLICY = re.compile(r"^    router:\n(?:     .*\n)*|^          peer-group:\n(?:           .*\n)*", re.M)
 
@@ -29,7 +29,9 @@ READER = SystemReader(
     openings={PATH: openings},
     unread={PATH: KNOWN.unread},
     services=Unsupported("the management port's list names the ports of services"),
+    servers={PATH: servers},
     logins={PATH: logins},
+    manages=frozenset({NAMES, TIME, LOGS, LOGINS, PASSWORDS, SNMP}),
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"?[0-9a-f.:]+/\d+\"?: (?:\{\})?)$", re.M),
     policy_lines=policy_lines,

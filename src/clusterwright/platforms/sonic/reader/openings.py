@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Login, Planned, stranger
+from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Login, Planned, Server
 from clusterwright.platforms.sonic.reader import known
 from clusterwright.platforms.unread import Unread
 from clusterwright.spec.hardware.platforms import platforms
@@ -36,6 +36,7 @@ _SERVERS = {
     "SYSLOG_SERVER": LOGS,
     "DNS_NAMESERVER": NAMES,
 }
+_METHODS = {"TACPLUS_SERVER": "tacacs+", "RADIUS_SERVER": "radius"}
 _ASKED = (
     ("GNMI", "gnmi", "client_auth", "true", "gNMI asks nobody for a certificate"),
     ("GNMI", "gnmi", "user_auth", "cert", "gNMI takes callers by other means than their certificate"),
@@ -65,7 +66,6 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     yield from _services(text, document)
     if declared is not None:
         yield from _unplanned(text, document, device, declared)
-        yield from _relays(text, document, declared)
 
 
 def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
@@ -121,19 +121,28 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
         peer = key.rpartition("|")[2]
         if (":" in peer or "." in peer) and (what := declared.unmet(device, peer)):
             yield text.find(f'"{key}"'), what
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers of logins, time, logs and names, and those that hosts' requests go to."""
+    document: Mapping[str, Json] = json.loads(text)
+    has_vrf = document.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled") == "true"
+    vrf = "mgmt" if has_vrf else "default"
+    asked = document.get("AAA", {}).get("authentication", {}).get("login", "").split(",")
+    time = document.get("NTP", {}).get("global", {})
     for table, service in _SERVERS.items():
-        for server in document.get(table, {}):
-            if what := stranger(server, service, declared):
-                yield text.find(f'"{server}"', text.find(f'"{table}"')), what
-
-
-def _relays(text: str, document: Mapping[str, Json], declared: Planned) -> Iterator[Fault]:
-    """Servers that hosts' requests go to, and that nobody planned."""
+        for server, fields in document.get(table, {}).items():
+            own = time if table == "NTP_SERVER" else fields
+            is_asked = own.get("admin_state") != "disabled" and fields.get("admin_state") != "disabled"
+            if table != "DNS_NAMESERVER":  # of which SONiC has no row for a VRF
+                is_asked = is_asked and own.get("vrf", "default") == vrf
+            if table in _METHODS:
+                is_asked = is_asked and _METHODS[table] in asked
+            yield Server(text.find(f'"{server}"', text.find(f'"{table}"')), service, server, is_asked)
     for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
         for fields in document.get(table, {}).values():
             for server in fields.get(field, ()):
-                if what := stranger(server, LEASES, declared):
-                    yield text.find(f'"{server}"', text.find(f'"{table}"')), what
+                yield Server(text.find(f'"{server}"', text.find(f'"{table}"')), LEASES, server)
 
 
 def snmp_users(path: str, text: str) -> Iterator[Login]:

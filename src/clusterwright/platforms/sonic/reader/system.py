@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from clusterwright.platforms.linux.reader.logins import LOGINS
-from clusterwright.platforms.reader import SystemReader
+from clusterwright.platforms.reader import GNMI, LOGS, NAMES, PASSWORDS, SNMP, SSH, TIME, SystemReader
+from clusterwright.platforms.reader import LOGINS as LOGIN_SERVERS
 from clusterwright.platforms.sonic.reader.configuration import PATH, read_sonic
 from clusterwright.platforms.sonic.reader.lists import SonicLists
-from clusterwright.platforms.sonic.reader.openings import openings, snmp_users, unread
+from clusterwright.platforms.sonic.reader.openings import openings, servers, snmp_users, unread
 from clusterwright.platforms.sonic.reader.routes import routes
 from clusterwright.platforms.sonic.reader.services import services
 
@@ -33,7 +34,9 @@ READER = SystemReader(
     openings={PATH: openings},
     unread={PATH: unread},
     services=services,
+    servers={PATH: servers},
     logins={PATH: snmp_users, **LOGINS},
+    manages=frozenset({NAMES, TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SSH, SNMP, GNMI}),
     routes={PATH: routes},
     named=re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
     policy_lines=policy_lines,

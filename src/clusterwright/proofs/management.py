@@ -1,0 +1,165 @@
+"""How switches are managed: no operator is locked out, no server of the spec is passed over, nobody watches in vain.
+
+Who gets in beside those that the spec names, and strange servers, are `isolation`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.and_more import and_more
+from clusterwright.finding import VerifyError
+from clusterwright.packets.phrases import count
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.platforms.reader import (
+    EAPI,
+    GNMI,
+    LOGINS,
+    LOGS,
+    NAMES,
+    PASSWORDS,
+    SNMP,
+    SSH,
+    TIME,
+    Login,
+    SystemReader,
+    Unsupported,
+)
+from clusterwright.platforms.readers import READERS
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.isolation.declared import DeclaredIsolation, DeclaredLogin
+from clusterwright.proofs.isolation.edges import unreadable
+from clusterwright.proofs.isolation.logins import logins_of
+from clusterwright.proofs.isolation.openings import servers_of
+from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.hardware.systems import systems
+
+_ASKED = {
+    NAMES: "never asks {} for names",
+    TIME: "never asks {} for the time",
+    LOGS: "never tells {} its log",
+    LOGINS: "never asks {} who may log in",
+}
+_SPEC_ONLY = "which operators, servers and watchers there ought to be"
+_LEFT = "not judged of switches: accounting of sessions, source addresses, time-outs, locks, and secrets' values."
+
+
+def _judge(tree: RenderedTree) -> Verdict:
+    declared = None if tree.declaration is None else tree.declaration.isolation
+    switches = sum(len(tree.devices_with(reader.file)) for reader in READERS)
+    cases = Cases("switches", switches)
+    if declared is None:
+        return Verdict((Fact("switches", switches),), (), cases, (), f"not judged: only a spec says {_SPEC_ONLY}")
+    found = [*_unasked(tree, declared), *_locked_out(tree, declared), *_unanswered(tree, declared)]
+    facts = (
+        Fact("switches", switches),
+        Fact("operators", len(declared.logins)),
+        Fact("servers", sum(map(len, declared.asked.values()))),
+    )
+    return Verdict(facts, tuple(found), cases, (*_notes(tree, declared), _LEFT))
+
+
+def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
+    """Servers of the spec that a switch names nowhere, or in vain."""
+    asked: dict[tuple[str, str], list[str]] = {}
+    named: dict[tuple[str, str, str], tuple[str, int]] = {}
+    for device, file, text, server in servers_of(tree):
+        if server.is_asked:
+            asked.setdefault((device, server.what), []).append(server.address)
+        else:
+            named[device, server.what, server.address] = (file, text.count("\n", 0, max(server.at, 0)) + 1)
+    for reader in READERS:
+        for device in tree.devices_with(reader.file):
+            for what, sentence in _ASKED.items():
+                if what not in reader.manages:
+                    continue
+                for address in declared.unasked(what, asked.get((device, what), ())):
+                    file, line = named.get((device, what, address), (reader.file, 0))
+                    why = ", which this names in vain" if line else ", which is the spec's server for that"
+                    yield Counterexample(device, file, line, f"the switch {sentence.format(address)}{why}")
+
+
+def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
+    """Operators whom a switch does not know as the spec has them, and the user of SNMP."""
+    for reader in READERS:
+        own: dict[str, list[Login]] = {}
+        for device, _, _, login in logins_of(tree, reader):
+            own.setdefault(device, []).append(login)
+        for device in tree.devices_with(reader.file):
+            planned = declared.added_logins.get(device, declared.logins)
+            users = declared.snmp_users if SNMP in reader.manages else frozenset()
+            for what in _lacks(own.get(device, []), planned, users, has_passwords=PASSWORDS in reader.manages):
+                yield Counterexample(device, reader.file, 0, what)
+
+
+def _lacks(
+    found: list[Login], planned: Mapping[str, DeclaredLogin], users: frozenset[str], *, has_passwords: bool
+) -> Iterator[str]:
+    for name, wanted in planned.items():
+        own = [login for login in found if login.name == name and not login.is_snmp]
+        if not own:
+            yield f"the operator {name} has no account"
+            continue
+        if wanted.keys - {""} - {login.key for login in own}:
+            yield f"a key of the operator {name} does not open the account"
+        if has_passwords and wanted.has_password and not any(login.has_password for login in own):
+            yield f"the operator {name} has no password, which the spec names"
+        if wanted.is_admin and not any(login.is_admin for login in own):
+            yield f"the operator {name} may not change the switch, and is an admin"
+    for name in sorted(users - {login.name for login in found if login.is_snmp}):
+        yield f"there is no user {name} of SNMP: nobody watches the switch"
+
+
+def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
+    """Services that operators, or those who watch, ask in vain."""
+    wanted: dict[str, int | None] = {}
+    if declared.logins:
+        wanted |= {SSH: None, EAPI: None}
+    if declared.snmp_users:
+        wanted[SNMP] = None
+    if declared.collecting is not None:
+        wanted[GNMI] = declared.collecting
+    for reader in READERS:
+        if isinstance(reader.services, Unsupported):
+            continue
+        for device in tree.devices_with(reader.file) if declared.management else ():
+            for name in _silent(tree, reader, device, wanted) if device in declared.management else ():
+                yield Counterexample(device, reader.file, 0, f"{name} does not answer at the management port")
+
+
+def _silent(tree: RenderedTree, reader: SystemReader, device: str, wanted: Mapping[str, int | None]) -> Iterator[str]:
+    if isinstance(reader.services, Unsupported):
+        return
+    try:
+        ports = {each.name: each.port for each in reader.services(tree.text(device, reader.file) or "")}
+    except Unreadable as error:
+        raise unreadable(device, reader.file, error) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise VerifyError(f"{device}:/{reader.file}: it does not read ({error!r}). Render the spec again.") from None
+    for name, port in wanted.items():
+        if name in reader.manages and (name not in ports or port not in {None, ports[name]}):
+            yield name if port is None else f"{name} at port {port}"
+
+
+def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
+    """What the spec asks for and the files of a system do not say."""
+    has_passwords = any(each.has_password for each in declared.logins.values())
+    wanted = [what for what in (*_ASKED,) if declared.asked[what]]
+    wanted += [PASSWORDS] if has_passwords else []
+    wanted += [SNMP] if declared.snmp_users else []
+    wanted += [GNMI] if declared.collecting is not None else []
+    for reader in READERS:
+        own, left = tree.devices_with(reader.file), [what for what in wanted if what not in reader.manages]
+        if own and left:
+            who = f"{count(len(own), 'switch')} with {systems()[reader.system].title}, as {own[0]}"
+            yield f"not judged of {who}, whose files say nothing of it: {and_more(left, len(left))}."
+
+
+MANAGEMENT = ProofCheck(
+    "management",
+    "Switches know every operator, ask every server of the spec, tell theirs the log, and answer those who watch.",
+    frozenset().union(*(reader.kinds for reader in READERS)),
+    lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
+    _judge,
+    spec_only=_SPEC_ONLY,
+)

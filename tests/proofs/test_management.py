@@ -1,0 +1,175 @@
+"""What a switch lacks of the spec's operators, servers and watchers is told, on every system."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.platforms.plans import plan_of, plan_with
+from tests.platforms.test_managed_switch import managed_plan
+
+from clusterwright.artifact import Artifact
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.management import MANAGEMENT
+from clusterwright.proofs.tree import tree_of
+
+EOS, AGENT, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
+NVUE = "etc/clusterwright/nvue.yaml"
+SYSUSERS, KEYS, PASSWORDS = (
+    "etc/sysusers.d/clusterwright.conf",
+    "etc/ssh/authorized_keys.d/netops",
+    "etc/clusterwright/passwords",
+)
+CHRONY, RSYSLOG, PAM = "etc/chrony.conf", "etc/rsyslog.d/90-clusterwright.conf", "etc/pam.d/sshd"
+PROFILE, SNMPD = "etc/NetworkManager/system-connections/eth0.nmconnection", "etc/snmp/snmpd.conf"
+SWITCH = {EOS: ("lab-roce", "ctsw-p00-00"), SONIC: ("lab-sonic", "rtsw-p00r00"), NVUE: ("lab-nvue", "rtsw-p00r00")}
+SWITCH |= dict.fromkeys((SYSUSERS, KEYS, PASSWORDS, CHRONY, RSYSLOG, PAM, PROFILE, SNMPD), ("lab-roce", "rsw-p00r00"))
+SECTION = r"\n(?: .*\n)*"
+
+
+@cache
+def artifacts(spec: str, device: str) -> tuple[Artifact, ...]:
+    return tuple(each for each in render_device(plan_of(spec), device) if each.kind in MANAGEMENT.kinds)
+
+
+def judged(plan: Plan, files: tuple[Artifact, ...], path: str = "", old: str = "", new: str = "") -> Verdict:
+    """The verdict on one switch, with the first match in one of its files written otherwise."""
+    found = []
+    for each in files:
+        content = each.content
+        if each.path == path:
+            content = re.sub(old, new, content.decode(), count=1, flags=re.M).encode()
+            assert content != each.content, f"{old} changes nothing"
+        found.append(Artifact(each.device, each.path, content, each.kind))
+    return MANAGEMENT.run(tree_of(plan.spec.name, found, declaration_of(plan)))
+
+
+LACKS: dict[str, tuple[str, str, str, str]] = {
+    "EOS: an account": (EOS, r"^username netops .*\n(?=username)", "", "may not change the switch"),
+    "EOS: every line of it": (EOS, r"(?:^username netops .*\n)+", "", "the operator netops has no account"),
+    "EOS: its key": (EOS, r"^username netops ssh-key .*\n", "", "a key of the operator netops"),
+    "EOS: its password": (EOS, r"secret sha512 <.*", "nopassword", "has no password"),
+    "EOS: another name": (EOS, r"^ip name-server vrf MGMT .*\n", "", "never asks 10.99.240.53 for names"),
+    "EOS: in another VRF": (EOS, r"^ip name-server vrf MGMT ", "ip name-server vrf default ", "names in vain"),
+    "EOS: time": (EOS, r"^ntp server .*\n", "", "never asks 10.99.240.123 for the time"),
+    "EOS: its log": (EOS, r"^logging vrf MGMT host .*\n", "", "never tells 10.99.240.14 its log"),
+    "EOS: one of two servers of logins": (EOS, r"^tacacs-server host 10.99.240.50 .*\n", "", "10.99.240.50 who may"),
+    "EOS: a server in no group": (EOS, r"^   server 10.99.240.50 .*\n", "", "names in vain"),
+    "EOS: a group that nobody asks": (EOS, r"^(aaa authentication login default) group CENTRAL", r"\1", "in vain"),
+    "EOS: SNMP's user": (EOS, r"^snmp-server user .*\n", "", "no user monitoring of SNMP"),
+    "EOS: SNMP": (EOS, r"^snmp-server vrf MGMT\n", "", "SNMP does not answer"),
+    "EOS: SSH": (EOS, rf"^management ssh{SECTION}", "", "SSH does not answer"),
+    "EOS: eAPI": (EOS, rf"^management api http-commands{SECTION}", "", "eAPI does not answer"),
+    "EOS: gNMI": (EOS, rf"^management api gnmi{SECTION}", "", "gNMI at port 6030 does not answer"),
+    "EOS: gNMI elsewhere": (EOS, "port 6030", "port 50051", "gNMI at port 6030 does not answer"),
+    "SONiC: names": (SONIC, r'"10.99.240.53": \{\}', "", "never asks 10.99.240.53 for names"),
+    "SONiC: time": (SONIC, r'"10.99.240.123"', '"10.99.240.124"', "never asks 10.99.240.123 for the time"),
+    "SONiC: time that is off": (
+        SONIC,
+        r'"admin_state": "enabled"(?=, "server_role")',
+        '"admin_state": "disabled"',
+        "in vain",
+    ),
+    "SONiC: its log": (SONIC, r'"10.99.240.14"', '"10.99.240.15"', "never tells 10.99.240.14 its log"),
+    "SONiC: logins": (SONIC, r'"tacacs\+,local"', '"local"', "names in vain"),
+    "SONiC: gNMI elsewhere": (SONIC, r'"port": "6030"', '"port": "50051"', "gNMI at port 6030"),
+    "SONiC: SNMP's user": (SONIC, r'^  "SNMP_USER": \{\n.*\n  \}', '  "SNMP_USER": {}', "no user monitoring of SNMP"),
+    "NVUE: an account": (
+        NVUE,
+        r"^ +netops:\n(?: {12}.*\n)+",
+        "          eve: {}\n",
+        "the operator netops has no account",
+    ),
+    "NVUE: its key": (NVUE, r"^( +key: )AAAA\S+", r"\1AAAAC3", "a key of the operator netops"),
+    "NVUE: its role": (NVUE, "role: system-admin", "role: nvue-monitor", "may not change the switch"),
+    "NVUE: its password": (NVUE, r"hashed-password: .*", 'hashed-password: "*"', "has no password"),
+    "NVUE: names": (NVUE, '"10.98.240.53"', '"10.98.240.54"', "never asks 10.98.240.53 for names"),
+    "NVUE: time in another VRF": (NVUE, r"(?<=      ntp:\n        )mgmt:", "default:", "names in vain"),
+    "NVUE: its log": (NVUE, '"10.98.240.14"', '"10.98.240.15"', "never tells 10.98.240.14 its log"),
+    "NVUE: logins that are off": (NVUE, r'(?<=tacacs:\n          )enable: "on"', 'enable: "off"', "names in vain"),
+    "NVUE: logins that nobody asks": (NVUE, r'"10": tacacs', '"10": local', "names in vain"),
+    "NVUE: SNMP's user": (NVUE, r"^( +)monitoring:", r"\1other:", "no user monitoring of SNMP"),
+    "Linux: an account": (SYSUSERS, r"^u netops .*\nm netops .*\n", "u eve -\n", "may not change the switch"),
+    "Linux: its role": (SYSUSERS, r"^m netops .*\n", "", "may not change the switch"),
+    "Linux: its key": (KEYS, r"ssh-ed25519 \S+", "ssh-ed25519 AAAA", "a key of the operator netops"),
+    "Linux: its password": (PASSWORDS, r"<.*>", "!", "has no password"),
+    "Linux: time": (CHRONY, r"^server .*\n", "", "never asks 10.99.240.123 for the time"),
+    "Linux: its log": (RSYSLOG, r'target="[^"]*"', 'target="10.99.240.15"', "never tells 10.99.240.14 its log"),
+    "Linux: names": (PROFILE, r"^dns=.*\n", "", "never asks 10.99.240.53 for names"),
+    "Linux: logins": (PAM, r"^auth +sufficient .*\n", "", "10.99.240.49 who may log in, which this names in vain"),
+    "Linux: SNMP's user": (SNMPD, r"^createUser .*\nrouser .*\n", "", "no user monitoring of SNMP"),
+}
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_what_a_switch_lacks_is_told(name: str) -> None:
+    path, old, new, said = LACKS[name]
+    spec, device = SWITCH[path]
+    before = judged(plan_of(spec), artifacts(spec, device))
+    assert before.is_proven, before.counterexamples
+    found = judged(plan_of(spec), artifacts(spec, device), path, old, new)
+    assert any(re.search(said, each.message) for each in found.counterexamples), found.counterexamples
+    assert {each.device for each in found.counterexamples} == {device}
+
+
+MANAGED = {
+    "MLNX-OS: time": ("qm9700", r"^ntp server .*\n", "never asks 10.0.9.123 for the time"),
+    "MLNX-OS: time that is off": ("qm9700", r"^ntp enable\n", "names in vain"),
+    "MLNX-OS: its log": ("qm9700", r"^logging \S+\n", "never tells 10.0.9.14 its log"),
+    "MLNX-OS: an account": ("qm9700", r"^(?:username|ssh client user) netops .*\n", "netops"),
+    "MLNX-OS: SNMP's user": ("qm9700", r"(?:^snmp-server user .*\n)+", "no user monitoring of SNMP"),
+    "NVOS: names": ("q3400", r'^ +dns:\n +server:\n +"10.0.9.53": \{\}\n', "never asks 10.0.9.53 for names"),
+    "NVOS: time that is off": ("q3400", r"(?<=ntp:\n        state: )enabled", "names in vain"),
+    "NVOS: its key": ("q3400", r"(?<=key: )AAAA\S+", "a key of the operator netops"),
+}
+
+
+@pytest.mark.parametrize("name", MANAGED)
+def test_what_a_managed_switch_lacks_is_told(name: str, tmp_path: Path) -> None:
+    model, old, said = MANAGED[name]
+    plan = managed_plan(tmp_path, model)
+    device = next(each.name for each in plan.devices if each.role == "leaf")
+    files = tuple(each for each in render_device(plan, device) if each.kind in MANAGEMENT.kinds)
+    assert judged(plan, files).is_proven
+    found = judged(plan, files, files[0].path, old, "disabled" if "off" in name and model == "q3400" else "")
+    assert any(said in each.message for each in found.counterexamples), found.counterexamples
+
+
+def test_what_files_of_a_system_say_nothing_of_is_noted(tmp_path: Path) -> None:
+    plan = managed_plan(tmp_path, "q3400")
+    device = next(each.name for each in plan.devices if each.role == "leaf")
+    notes = judged(plan, tuple(e for e in render_device(plan, device) if e.kind in MANAGEMENT.kinds)).notes
+    assert any("NVOS" in note and "SNMP" in note for note in notes), notes
+
+
+def test_servers_of_nodes_alone_are_none_of_switches(tmp_path: Path) -> None:
+    """Switches have the servers of the management network, nodes those of the site."""
+    plan = plan_with(tmp_path, "lab-roce", 'site:\n  management: {ntp: ["10.99.240.124"]}\n')
+    own = tuple(each for each in render_device(plan, "ctsw-p00-00") if each.kind in MANAGEMENT.kinds)
+    assert judged(plan, own).is_proven
+    found = judged(plan, own, EOS, r"^(ntp server vrf MGMT )10.99.240.124", r"\g<1>10.99.240.123")
+    assert [each.message for each in found.counterexamples] == [
+        "the switch never asks 10.99.240.124 for the time, which is the spec's server for that"
+    ]
+
+
+def test_without_a_spec_nothing_is_judged() -> None:
+    found = MANAGEMENT.run(tree_of("lab-roce", artifacts(*SWITCH[EOS])))
+    assert not found.is_proven
+    assert found.unjudged.startswith("not judged")
+
+
+def test_ssh_without_a_word_on_it_answers_everywhere() -> None:
+    """EOS serves SSH in the default VRF by itself."""
+    files = [
+        Artifact(e.device, e.path, re.sub(rf"(?m)^management ssh{SECTION}", "", e.content.decode()).encode(), e.kind)
+        for e in artifacts(*SWITCH[EOS])
+    ]
+    found = ISOLATION.run(tree_of("lab-roce", files, declaration_of(plan_of("lab-roce"))))
+    assert any("SSH answers in the default VRF" in each.message for each in found.counterexamples)
