@@ -281,6 +281,31 @@ def test_a_full_disk_is_no_defect_of_the_program() -> None:
     assert done.stderr == "the output cannot be written: No space left on device. Make room, or send it elsewhere.\n"
 
 
+@pytest.mark.parametrize(
+    ("closed", "status", "said"),
+    [
+        (">&-", 2, "the output cannot be written: Bad file descriptor. Make room, or send it elsewhere.\n"),
+        ("<&-", 0, ""),
+        (">&- 2>&-", 2, ""),
+        ("<&- >&- 2>&-", 2, ""),
+    ],
+)
+def test_a_closed_stream_is_no_defect_of_the_program(closed: str, status: int, said: str) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" explain CW203 {closed}', COMMAND], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (status, said)
+    assert bool(done.stdout) is (status == 0)
+
+
+def test_a_closed_input_is_an_empty_spec() -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" lint - <&-', COMMAND], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "CW101: the file is empty" in done.stdout
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_exists_and_explains_itself_as_the_list_of_commands_does(command: str) -> None:
     done = run(command, "--help")

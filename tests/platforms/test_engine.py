@@ -219,6 +219,13 @@ def test_a_glob_without_a_match_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_glob_without_a_match_is_told_beside_one_with_matches(tmp_path: Path) -> None:
+    run = command("render", SPEC, "--out", tmp_path / "out", "--only", "mgmt-*", "--only", "leaf-*")
+    assert run.returncode == 2
+    assert "no device of lab-roce matches leaf-*; names" in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_spec_with_errors_writes_nothing(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(SPEC.read_text().replace("count: 8", "count: -8"))

@@ -130,8 +130,8 @@ COMMANDS = {
 # garbage takes a fifth of a proof's time and frees nothing.
 COLLECTOR_INTERVALS = (100_000, 50, 50)
 
-# A full disk, quota or file size: the user's to mend, whichever write met it.
-SPENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# A full disk, quota or file size, or an output that is closed: the user's to mend, whichever write met it.
+SPENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 
 # A right that this user lacks, or a disk that nobody writes to.
 DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -180,11 +180,24 @@ def main() -> None:
     traceback only where CLUSTERWRIGHT_DEBUG=1 asks for it.
     """
     gc.set_threshold(*COLLECTOR_INTERVALS)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape instead of the user a crash.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(_run(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """Put something in the places of standard streams that the caller closed: Python has none then, and the next file
+    that is opened would take such a place and everything that is printed. Nothing can be read from what stands in for
+    the input, nothing written to what stands in for the output; what goes to the errors is lost, as was asked for.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            # in their order, so that the lowest free number is the one that is missing
+            os.open(os.devnull, os.O_RDWR if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _run(arguments: list[str]) -> Any:

@@ -57,7 +57,7 @@ def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], 
 def choose(plan: Plan, globs: Iterable[str], pods: Iterable[str] = ()) -> list[str]:
     """Names of the devices in any of ``pods``, as stacks are named, that match any glob; all where there is none.
 
-    Raises ClusterwrightError for an unknown pod, and when no device matches.
+    Raises ClusterwrightError for an unknown pod, and for a glob that no device matches.
     """
     from clusterwright.deploy.pulumi.units import choose as choose_stacks
     from clusterwright.deploy.pulumi.units import cut
@@ -69,8 +69,8 @@ def choose(plan: Plan, globs: Iterable[str], pods: Iterable[str] = ()) -> list[s
     globs = tuple(globs)
     if not globs:
         return names
-    chosen = [name for name in names if any(fnmatchcase(name, glob) for glob in globs)]
-    if not chosen:
+    idle = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in names)]
+    if idle:
         shown = ", ".join(dict.fromkeys((names[0], names[-1])))
-        raise ClusterwrightError(f"no device of {plan.name} matches {' or '.join(globs)}; names look like {shown}")
-    return chosen
+        raise ClusterwrightError(f"no device of {plan.name} matches {' or '.join(idle)}; names look like {shown}")
+    return [name for name in names if any(fnmatchcase(name, glob) for glob in globs)]
