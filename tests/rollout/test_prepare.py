@@ -29,11 +29,8 @@ class State:
 
     stacks: Mapping[str, Given]
 
-    def known(self) -> frozenset[str]:
-        return frozenset(self.stacks)
-
     def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
-        return {stack.name: self.stacks[stack.name] for stack in stacks}
+        return {stack.name: self.stacks[stack.name] for stack in stacks if stack.name in self.stacks}
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,10 @@ from clusterwright.cli.main import main
 
 main()
 """
-READS_SPECS = "clusterwright.spec.load clusterwright.rules.engine clusterwright.plan.build clusterwright.output.engine"
+READS_SPECS = (
+    "clusterwright.spec.load clusterwright.rules.engine clusterwright.plan.model clusterwright.plan.build "
+    "clusterwright.output.engine"
+)
 COUNTED = """#!/bin/sh
 echo "$*" >> {log}
 exec {pulumi} "$@"
@@ -53,6 +56,12 @@ class Site:
     def log(self) -> Path:
         return self.root / "log"
 
+    @property
+    def commands(self) -> list[str]:
+        """What Pulumi was asked in the last run, without options."""
+        lines = self.log.read_text().splitlines()
+        return [re.sub("^--non-interactive ", "", line).split(" --")[0] for line in lines]
+
     def run(self, action: str, *options: str, without: str = "") -> subprocess.CompletedProcess[str]:
         chosen = ("--root", str(self.root / "up"), "--pod", "pod0", *options)
         command = (sys.executable, "-c", WITHOUT, without, action, str(self.spec), *chosen)
@@ -61,9 +70,8 @@ class Site:
         return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path})
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, pulumi_on_the_path: None) -> Site:
-    found = Site(tmp_path_factory.mktemp("unchanged"))
+def _deployed(root: Path) -> Site:
+    found = Site(root)
     shutil.copy(folder("inventory") / "lab-roce.yaml", found.spec)
     program = found.root / "bin" / "pulumi"
     program.parent.mkdir()
@@ -74,6 +82,11 @@ def site(tmp_path_factory: pytest.TempPathFactory, pulumi_on_the_path: None) -> 
     return found
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, pulumi_on_the_path: None) -> Site:
+    return _deployed(tmp_path_factory.mktemp("unchanged"))
+
+
 def _said(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
     """The exit status with both outputs, but how long anything took."""
     out, err = (re.sub(r"\d+\.\d+ s", "N s", text) for text in (done.stdout, done.stderr))
@@ -82,18 +95,45 @@ def _said(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
 
 def test_says_what_a_preview_says_that_reads_the_spec(site: Site) -> None:
     short = site.run("preview", without=READS_SPECS)
-    commands = site.log.read_text().splitlines()
+    commands = site.commands
     shutil.rmtree(site.root / "up" / "manifests")
     long = site.run("preview")
 
     assert short.returncode == 0, short.stderr
     assert short.stdout.startswith("lab-roce: nothing changes\n")
     assert _said(short) == _said(long)
-    assert [re.sub("^--non-interactive ", "", line).split(" --")[0] for line in commands] == [
-        "version",
-        "stack export",
-        "preview",
-    ]
+    assert commands == ["version", "stack export", "preview"]
+
+
+@pytest.mark.usefixtures("pulumi_on_the_path")
+def test_an_update_asks_pulumi_no_more_than_it_has_to_know(tmp_path: Path) -> None:
+    """Each command of Pulumi's takes as long to start as a small spec takes to be read."""
+    site = _deployed(tmp_path)
+    assert site.commands == ["version", "stack export", "stack init lab-roce-pod0", "up"]
+    assert site.run("up").returncode == 0
+    assert site.commands == ["version", "stack export", "up"]
+    both = site.run("up", "--pod", "pod1", "--reason", "another pod")
+    assert both.returncode == 0, both.stderr
+    listed = ["version", "stack ls", "stack export", "stack init lab-roce-pod1", "up", "up"]
+    assert sorted(site.commands) == sorted(listed)
+
+
+def test_what_pulumi_starts_knows_no_plan() -> None:
+    """The program of a stack that has its manifest, and the provider: both are started for each update."""
+    program = (
+        WITHOUT.partition("from")[0]
+        + "import clusterwright.deploy.pulumi.program, clusterwright.deploy.pulumi.provider"
+    )
+    subprocess.run((sys.executable, "-c", program, READS_SPECS), check=True)
+
+
+def test_pip_is_asked_for_no_packages_and_answers_all_else_itself(site: Site) -> None:
+    def pip(*arguments: str) -> str:
+        command = (sys.executable, "-m", "pip", *arguments)
+        return subprocess.run(command, cwd=site.root / "up/project", capture_output=True, text=True, check=True).stdout
+
+    assert pip("list", "-v", "--format", "json") == "[]\n"
+    assert re.match(r"pip \d+", pip("--version"))
 
 
 def test_leaves_out_the_engine_when_told_so(site: Site) -> None:

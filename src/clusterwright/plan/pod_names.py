@@ -6,10 +6,13 @@ pod may say either.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from clusterwright.and_more import and_more
 from clusterwright.finding import ClusterwrightError
-from clusterwright.plan.model import Plan
+
+if TYPE_CHECKING:  # a stack's program that has its manifest needs no plan
+    from clusterwright.plan.model import Plan
 
 
 def layers(plan: Plan) -> Mapping[str, str]:

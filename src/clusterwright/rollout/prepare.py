@@ -93,13 +93,12 @@ def prepare_update(
     Nothing is changed on any device. Raises ClusterwrightError.
     """
     manifests = make_manifests(plan, target, stacks, source)
-    known = engine.known()
-    read = engine.all_given(stack for stack in stacks if stack.name in known)
+    read = engine.all_given(stacks)
     given = {stack.name: read.get(stack.name, Given({}, {})).under(manifests[stack.name].former) for stack in stacks}
     first = tuple(
         stack.name
         for stack in stacks
-        if stack.name not in known
+        if stack.name not in read
         or (begun and stack.name in begun.first and not _runs(given[stack.name], manifests[stack.name]))
     )
     later = tuple(stack for stack in stacks if stack.name not in first)

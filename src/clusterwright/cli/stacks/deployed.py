@@ -124,13 +124,14 @@ def _asked_why() -> str:
 def _drive(action: str, site: ChosenStacks, engine: Engine, reason: str, options: dict[str, Any]) -> int:
     """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
     from clusterwright.cli.stacks.progress import shown
+    from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.order import drive_stacks
     from clusterwright.rollout.audit import Trail
     from clusterwright.rollout.ledger import rollout_name
     from clusterwright.rollout.stack_change import UnitReports, destroyed, refreshed
 
     click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
-    before = engine.all_given(site.stacks)
+    before = {stack.name: Given({}, {}) for stack in site.stacks} | engine.all_given(site.stacks)
     approval = _approval(action, site, reason, before)
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)

@@ -129,7 +129,7 @@ def _lines(stream: IO[str] | None, told: automation.OnOutput | None) -> str:
 
 
 class _Seen(automation.LocalWorkspace):
-    """Opens a stack whose state was read, without another command of Pulumi: every command names its stack."""
+    """Opens a stack that is there, without another command of Pulumi: every command names its stack."""
 
     def select_stack(self, stack_name: str) -> None:
         """Selects nothing."""
@@ -186,7 +186,7 @@ class Engine:
         self._opening = threading.Lock()
         self._locks = StackLocks(deployment.target.root / "locks")
         self._upper_downlinks: Downlinks | None = None  # by the upper layer when it was first asked
-        self._seen: set[str] = set()  # the stacks whose state was read
+        self._is_there: dict[str, bool] = {}  # of the stacks that the backend was asked for
 
     def interrupt(self) -> None:
         """Have every running engine stop after the steps that are under way."""
@@ -198,6 +198,7 @@ class Engine:
             found = self._workspace("").list_stacks()
         except automation.CommandError as error:
             raise ClusterwrightError(f"Pulumi could not list its stacks: {_reason(error)}") from None
+        self._is_there.update((stack.name, True) for stack in found)
         return frozenset(stack.name for stack in found if stack.resource_count)
 
     def given(self, stack: Stack) -> Given:
@@ -206,25 +207,36 @@ class Engine:
         Nothing where there is no such stack. What the upper layer offered pods when it was first asked is good enough
         for those that ``run`` drives later: both change in one rollout then, in an order of its own.
         """
+        return self._read(stack) or Given({}, {})
+
+    def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
+        """As ``given`` for each of ``stacks`` whose state holds at least one resource, by its name."""
+        every = tuple(stacks)
+        if sum(stack.name not in self._is_there for stack in every) > 1:  # one list tells which are not there
+            self.known()
+            self._is_there = {stack.name: False for stack in every} | self._is_there
+        there = [stack for stack in every if self._is_there.get(stack.name, True)]
+        with ThreadPoolExecutor(STATES_AT_ONCE, "state") as pool:
+            found = zip(there, pool.map(self._read, there), strict=True)
+            return {stack.name: given for stack, given in found if given is not None}
+
+    def _read(self, stack: Stack) -> Given | None:
+        """As ``given``; None where there is no such stack, or no resource in it."""
         try:
             # Not by the workspace, which would have secrets decrypted: there are none, and making their key costs more
             # than all the rest.
             said = self._command.run(["stack", "export", "--stack", stack.name], str(self._project), self._environment)
         except automation.StackNotFoundError:
-            return Given({}, {})
+            self._is_there[stack.name] = False
+            return None
         except automation.CommandError as error:
             raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
-        self._seen.add(stack.name)
-        found = read_given(json.loads(said.stdout).get("deployment") or {})
+        self._is_there[stack.name] = True
+        deployment = json.loads(said.stdout).get("deployment") or {}
+        found = read_given(deployment)
         if stack.layer == UPPER and self._upper_downlinks is None:
             self._upper_downlinks = found.downlinks
-        return found
-
-    def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
-        """As ``given`` for each of ``stacks``, by its name."""
-        every = tuple(stacks)
-        with ThreadPoolExecutor(STATES_AT_ONCE, "state") as pool:
-            return {stack.name: given for stack, given in zip(every, pool.map(self.given, every), strict=True)}
+        return found if deployment.get("resources") else None
 
     def run(
         self,
@@ -246,8 +258,7 @@ class Engine:
         )
         started, reason = time.monotonic(), ""
         try:
-            is_seen = action == "preview" and stack.name in self._seen
-            opened = self._open(stack, self._told(stack, manifest), is_seen=is_seen)
+            opened = self._open(stack, self._told(stack, manifest))
             urns = [unit_urn(stack, unit) for unit in stack.units if unit.name in units]
             self._drive_alone(action, stack.name, opened, watch, urns)
         except automation.CommandError as error:
@@ -329,11 +340,16 @@ class Engine:
             case _:
                 stack.destroy(**options)
 
-    def _open(self, stack: Stack, environment: Mapping[str, str], *, is_seen: bool) -> automation.Stack:
+    def _open(self, stack: Stack, environment: Mapping[str, str]) -> automation.Stack:
+        """Opens a stack, or creates it; where nobody asked for it before, by trying the one and then the other."""
+        is_there = self._is_there.get(stack.name)
+        mode = StackInitMode.CREATE if is_there is False else StackInitMode.CREATE_OR_SELECT
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
             write_configuration(self._project, self._deployment, stack)
-            workspace = self._workspace(stack.name, environment, _Seen if is_seen else automation.LocalWorkspace)
-            return _Heard(stack.name, workspace, StackInitMode.CREATE_OR_SELECT)
+            workspace = self._workspace(stack.name, environment, _Seen if is_there else automation.LocalWorkspace)
+            opened = _Heard(stack.name, workspace, mode)
+        self._is_there[stack.name] = True
+        return opened
 
     def _workspace(
         self,

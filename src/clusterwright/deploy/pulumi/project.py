@@ -23,6 +23,19 @@ from clusterwright.finding import ClusterwrightError
 PROJECT = "clusterwright"
 PROGRAM = "from clusterwright.deploy.pulumi.program import run\n\nrun()\n"
 
+PIP = """\
+# Before each update Pulumi has pip list every package that is installed, in this folder, and looks among them for those
+# that name a plugin. Pulumi.yaml names the only one: pip would take longer to start than the program that is to run.
+import runpy
+import sys
+
+if sys.argv[1:] == ["list", "-v", "--format", "json"]:
+    print("[]")
+else:
+    del sys.path[0]
+    runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
@@ -52,8 +65,6 @@ def pulumi_environment(root: Path) -> dict[str, str]:
         "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or _file_backend(root),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
-        # Pulumi has pip list what is installed; one as old as Python 3.11's own looks for a newer pip as it does.
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
 
 
@@ -76,13 +87,14 @@ def _own_programs() -> Path:
 
 
 def write_project(root: Path) -> Path:
-    """Writes the project's two files under ``root`` and returns their folder."""
+    """Writes the project's files under ``root`` and returns their folder."""
     project = root.resolve() / "project"
     project.mkdir(parents=True, exist_ok=True)
     plugin = {"name": "clusterwright", "path": str(_own_programs())}
     content = {"name": PROJECT, "runtime": "python", "plugins": {"providers": [plugin]}}
     (project / "Pulumi.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     (project / "__main__.py").write_text(PROGRAM)
+    (project / "pip.py").write_text(PIP)
     return project
 
 
