@@ -7,7 +7,6 @@ import getpass
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.deploy.rendered_pod import RenderedPod, render_pod
 
-from clusterwright.data_files import folder
 from clusterwright.deploy.locks import LockHolder, Owner, StackLocks, holder_of, owners_in
 from clusterwright.deploy.target import Holding
 from clusterwright.deploy.targets import Chosen
@@ -101,16 +100,21 @@ class Site:
         return {name: held.digest for name, held in found.items() if isinstance(held, Holding)}
 
 
-def site_in(place: Path) -> Site:
-    place.mkdir(parents=True, exist_ok=True)
-    spec = place / "lab-roce.yaml"
-    shutil.copy(folder("inventory") / "lab-roce.yaml", spec)
-    return Site(place / "up", spec)
+@pytest.fixture(scope="module")
+def pod(tmp_path_factory: pytest.TempPathFactory) -> RenderedPod:
+    return render_pod(tmp_path_factory.mktemp("pod"))
+
+
+def site_in(place: Path, pod: RenderedPod) -> Site:
+    """A deployment of the pod that nobody deployed yet."""
+    pod.give(place / "up")
+    return Site(place / "up", pod.spec)
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return site_in(tmp_path)
+def site(tmp_path: Path, pod: RenderedPod) -> Site:
+    pod.put_spec_back()
+    return site_in(tmp_path, pod)
 
 
 def descendants(pid: int) -> dict[int, str]:
@@ -174,9 +178,10 @@ def moments() -> list[tuple[str, int, float]]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """What state and devices hold after an update that nothing disturbed."""
-    site = site_in(tmp_path_factory.mktemp("undisturbed"))
+def finished(tmp_path_factory: pytest.TempPathFactory, pod: RenderedPod) -> Finished:
+    """What state and devices hold after an update that nothing disturbed, and that rendered by itself."""
+    pod.put_spec_back()
+    site = Site(tmp_path_factory.mktemp("undisturbed") / "up", pod.spec)
     site.up()
     return site.recorded(), site.held()
 
@@ -195,9 +200,13 @@ def suffer(site: Site, command: tuple[str, ...], moment: tuple[str, int, float],
     return ""
 
 
-def test_killed_at_twenty_moments_the_same_driver_converges(tmp_path: Path, finished: Finished) -> None:
+def test_killed_at_twenty_moments_the_same_driver_converges(
+    tmp_path: Path, pod: RenderedPod, finished: Finished
+) -> None:
+    pod.put_spec_back()
+
     def one(number: int, moment: tuple[str, int, float]) -> str:
-        site = site_in(tmp_path / str(number))
+        site = site_in(tmp_path / str(number), pod)
         return suffer(site, site.drive(), moment, finished)
 
     with ThreadPoolExecutor(4) as pool:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from tests.deploy.rendered_pod import RenderedPod, render_pod
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import pulumi_environment
@@ -78,8 +79,22 @@ class Site:
         )
 
 
+@pytest.fixture(scope="module")
+def pod(tmp_path_factory: pytest.TempPathFactory) -> RenderedPod:
+    return render_pod(tmp_path_factory.mktemp("pod"))
+
+
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
+def site(tmp_path: Path, pod: RenderedPod) -> Site:
+    """Where nothing was deployed yet, but all was rendered."""
+    pod.put_spec_back()
+    pod.give(tmp_path / "up")
+    return Site(tmp_path / "up", pod.spec)
+
+
+@pytest.fixture
+def untouched(tmp_path: Path) -> Site:
+    """Where not even a folder is."""
     spec = tmp_path / "lab-roce.yaml"
     shutil.copy(folder("inventory") / "lab-roce.yaml", spec)
     return Site(tmp_path / "up", spec)
@@ -107,7 +122,8 @@ def changed_devices(before: dict[str, tuple[int, bytes]], after: dict[str, tuple
     return {path.split("/")[0] for path in paths}
 
 
-def test_a_first_update_deploys_every_device_and_a_second_changes_nothing(site: Site) -> None:
+def test_a_first_update_deploys_every_device_and_a_second_changes_nothing(untouched: Site) -> None:
+    site = untouched
     first = site.up("--upper", "--pod", "pod0")
     flash = site.flash()
     second = site.up("--upper", "--pod", "pod0")
@@ -141,8 +157,9 @@ def test_a_change_of_one_rack_previews_as_one_resource_with_its_lines_and_applie
     assert changed_devices(before, site.flash()) == {"gpu-p00r01n0", "gpu-p00r01n1"}
 
 
-def test_what_is_renamed_is_renamed_in_the_state_and_on_its_device(site: Site) -> None:
+def test_what_is_renamed_is_renamed_in_the_state_and_on_its_device(untouched: Site) -> None:
     """Nothing is destroyed and made: a machine under a new name is the same one."""
+    site = untouched  # with an allocation file beside its spec
     layers = ("--upper", "--pod", "pod0")
     allocated = subprocess.run((BIN / "clusterwright", "allocate", site.spec), capture_output=True, check=False)
     assert allocated.returncode == 0
@@ -322,7 +339,7 @@ def test_events_are_json_lines_that_follow_the_schema(site: Site) -> None:
     assert "create rack p00r00" in done.stderr, "people read the lines on the other stream"
 
 
-def test_the_committed_project_deploys_with_pulumis_own_command_line(site: Site, tmp_path: Path) -> None:
+def test_the_committed_project_deploys_with_pulumis_own_command_line(untouched: Site, tmp_path: Path) -> None:
     shutil.copytree(CHECKOUT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "inventory").symlink_to(folder("inventory"))
     (tmp_path / ".venv").symlink_to(BIN.parent)
@@ -346,17 +363,17 @@ def test_the_committed_project_deploys_with_pulumis_own_command_line(site: Site,
     pulumi("stack", "select", "--create")
     assert engine_counts(pulumi("up", "--yes", "--skip-preview")) == {"created": 8}
     assert (tmp_path / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes() == configuration
-    assert "nothing changed" in site.up().stderr
+    assert "nothing changed" in untouched.up().stderr
 
 
-def test_without_pulumi_the_command_says_how_to_get_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pulumi_the_command_says_how_to_get_it(untouched: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
 
-    done = site.run("up")
+    done = untouched.run("up")
 
     assert done.returncode == 2
     assert "pulumi is not on the PATH" in done.stderr
-    assert not site.root.exists()
+    assert not untouched.root.exists()
 
 
 @pytest.mark.parametrize(
@@ -367,16 +384,16 @@ def test_without_pulumi_the_command_says_how_to_get_it(site: Site, monkeypatch: 
     ],
 )
 def test_a_spec_with_errors_is_refused_before_anything_is_touched(
-    site: Site, old: str, new: str, position: str
+    untouched: Site, old: str, new: str, position: str
 ) -> None:
-    site.edit(old, new)
+    untouched.edit(old, new)
 
-    done = site.run("up")
+    done = untouched.run("up")
 
     assert done.returncode == 1
     assert position in done.stderr
     assert "Traceback" not in done.stderr
-    assert not site.root.exists()
+    assert not untouched.root.exists()
 
 
 def test_pulumis_own_command_line_refuses_a_spec_with_errors_too(site: Site) -> None:
