@@ -173,3 +173,13 @@ def test_ssh_without_a_word_on_it_answers_everywhere() -> None:
     ]
     found = ISOLATION.run(tree_of("lab-roce", files, declaration_of(plan_of("lab-roce"))))
     assert any("SSH answers in the default VRF" in each.message for each in found.counterexamples)
+
+
+def test_sonic_without_a_word_on_ssh_takes_passwords() -> None:
+    device = SWITCH[SONIC][1]
+    (own,) = (each for each in artifacts(*SWITCH[SONIC]) if each.path == SONIC)
+    content = re.sub(r'(?m)^  "SSH_SERVER": \{\n.*\n  \},\n', "", own.content.decode()).encode()
+    assert content != own.content
+    tree = tree_of("lab-sonic", [Artifact(device, SONIC, content, own.kind)], declaration_of(plan_of("lab-sonic")))
+    said = [each.message for each in ISOLATION.run(tree).counterexamples]
+    assert any("password_authentication is not said and ought to be false" in each for each in said), said

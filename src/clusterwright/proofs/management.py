@@ -41,7 +41,7 @@ _ASKED = {
     LOGINS: "never asks {} who may log in",
 }
 _SPEC_ONLY = "which operators, servers and watchers there ought to be"
-_LEFT = "not judged of switches: accounting of sessions, source addresses, time-outs, locks, and secrets' values."
+_LEFT = "not judged of switches: accounting, collectors of gNMI, source addresses, time-outs, locks, values of secrets."
 
 
 def _judge(tree: RenderedTree) -> Verdict:
