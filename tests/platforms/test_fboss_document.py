@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import ip_interface
 from typing import Any
 
 import pytest
 from tests.proofs.ethernet_trees import text_of
 
-from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, LAYOUTS
-from clusterwright.platforms.fboss.reader.document import document_of
+from clusterwright.finding import VerifyError
+from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, LAYOUTS, read_fboss
+from clusterwright.platforms.fboss.reader.document import FileInParts, document_of
 from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
 
 RTSW = "rtsw-p00r00"
 UNREAD = {AGENT: agent_unread, BGP: bgp_unread}
+HIDDEN = frozenset({"aclTableGroup", "networks4", "networks6", "policies"})  # addresses that no outline has
 SWITCH = '\n  "sw": {\n    '
 EDITS = [
     (AGENT, "", ""),
@@ -38,17 +42,45 @@ EDITS = [
     (AGENT, '"actionType": 1', '"actionType": 7'),
     (AGENT, '"actionType": 1', '"actionType": 1, "redirectToNextHop": 1'),
     (AGENT, '"dstIp": "', '"dstIp": "an address", "unheardOf": "'),
+    (AGENT, '"description": "', '"description": "\\u00000 '),
+    (AGENT, '"description": "', '"description": "a\\"b'),
+    (AGENT, '"description": "', '"description": "\t'),
+    (AGENT, '"description": "', '"description: "'),
+    (AGENT, '"description": "', 'description": "'),
+    (AGENT, '"description": "', '"description": "a", "description": "'),
+    (AGENT, '"description": "', '"unheardOf": "description": "'),
+    (AGENT, '"expectedLLDPValues": {"2": "', '"expectedLLDPValues": {"2": 7, "2": "'),
+    (AGENT, '"expectedLLDPValues": {"2": "', '"expectedLLDPValues": {"2": "", "2": "'),
+    (AGENT, '"expectedLLDPValues": {"2": "', '"expectedLLDPValues": {"2": "}, '),
+    (AGENT, '"5": "', '"6": "'),
+    (AGENT, '"ipAddresses": ["', '"ipAddresses": ["10.0.0.0/8", "'),
+    (AGENT, '"ipAddresses": ["', '"10.0.0.0/8": ["", "10.1.0.0/8'),
+    (AGENT, '"interfaces": [', '"interfaces": [{"10.0.0.0/8": 1, "10.0.0.0/8": 2, "10.1.0.0/8": 3}, '),
     (BGP, '"listen_port": 179', '"listen_port": 179,\n  "listen_port": 180'),
     (BGP, '"listen_port": 179', '"listen_port": 179}\n}'),
     (BGP, '"local_addr"', '"local_addr": "::", "local_addr"'),
 ]
 
 
+def filled(value: Any, document: FileInParts) -> Any:
+    """A part of the outline with the file's words in its blanks."""
+    if isinstance(value, Mapping):
+        return {document.word(key): filled(each, document) for key, each in value.items()}
+    if isinstance(value, list):
+        return [filled(each, document) for each in value]
+    return document.word(value) if isinstance(value, str) else value
+
+
 def outcome(text: str, file: str, is_whole: bool) -> Any:
-    layout = LAYOUTS[file]._replace(opening="nowhere") if is_whole else LAYOUTS[file]
+    layout = replace(LAYOUTS[file], opening="nowhere") if is_whole else LAYOUTS[file]
     try:
-        value = document_of(text, layout).value
-        return {key: dict(each) if key == layout.key else each for key, each in value.items()}
+        document = document_of(text, layout)
+        value = {key: dict(each) if key == layout.key else each for key, each in document.value.items()}
+        exact = {key: each for key, each in (value["sw"] if file == AGENT else value).items() if key not in HIDDEN}
+        if document.words:
+            outline = document.shape.outline["sw"] if file == AGENT else document.shape.outline
+            assert exact == {key: filled(each, document) for key, each in outline.items() if key not in HIDDEN}
+        return value
     except ValueError:
         return "no JSON"
 
@@ -62,21 +94,36 @@ def test_a_file_in_parts_says_what_it_says_as_a_whole(
     edited = text.replace(before, after, 1)
     assert outcome(edited, file, is_whole=False) == outcome(edited, file, is_whole=True)
     found = UNREAD[file](edited)
-    monkeypatch.setitem(LAYOUTS, file, LAYOUTS[file]._replace(opening="nowhere"))
+    monkeypatch.setitem(LAYOUTS, file, replace(LAYOUTS[file], opening="nowhere"))
     assert found == UNREAD[file](edited)
 
 
 def test_files_as_they_are_written_are_read_in_parts_that_switches_share() -> None:
     for file, shared in ((AGENT, 17), (BGP, 5)):
         one, other = (
-            document_of(text_of("lab-roce", name, file), LAYOUTS[file]).parts for name in (RTSW, "rtsw-p00r01")
+            document_of(text_of("lab-roce", name, file), LAYOUTS[file]).shape.forms for name in (RTSW, "rtsw-p00r01")
         )
         assert len(set(one) & set(other)) >= shared, file
 
 
+def test_switches_of_a_kind_have_one_shape_and_words_of_their_own() -> None:
+    one, other = (document_of(text_of("lab-roce", name, AGENT), LAYOUTS[AGENT]) for name in (RTSW, "rtsw-p00r01"))
+    assert one.shape is other.shape
+    assert len(one.words) == len(other.words) > 20
+    assert one.words != other.words
+    edited = text_of("lab-roce", RTSW, AGENT).replace('"state": 2', '"state": 1', 1)
+    assert document_of(edited, LAYOUTS[AGENT]).shape is not one.shape
+
+
+def test_a_string_that_looks_like_a_blank_is_refused() -> None:
+    text = text_of("lab-roce", RTSW, AGENT).replace('"description": "', '"description": "\\u00000 ', 1)
+    with pytest.raises(VerifyError, match="does not read"):
+        read_fboss(RTSW, text, "")
+
+
 def test_the_outline_hides_addresses_alone() -> None:
     document = document_of(text_of("lab-roce", RTSW, AGENT), LAYOUTS[AGENT])
-    value, outline = (json.dumps(dict(each["sw"])) for each in (document.value, document.outline))
+    value, outline = (json.dumps(each["sw"]["aclTableGroup"]) for each in (document.value, document.shape.outline))
     hidden = [
         word
         for word, other in zip(value.split(), outline.replace("an address", "-").split(), strict=True)

@@ -3,45 +3,75 @@
 Files are written with each field of the switch, or of BGP, on lines of its own. Strings of JSON hold no ends of lines,
 so text cut at one is cut between words: where each part reads as fields by itself, and the file without them reads as
 well, the file is just their sum. Whatever does not read so is read as a whole.
+
+In some parts switches differ in a few strings alone. Those are taken out as words: what files say that are equal
+without them is the same but for these, so whatever does not depend on them is found once for all such files.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
 Json = Mapping[str, Any]
-_ADDRESS = re.compile(r'"[0-9a-f]+[:.][0-9a-f:.]*/\d+"')
+Taken = tuple[str, list[str]]
+"""The form of a part, with a blank in the place of each word, and the words."""
+
+_ADDRESS = re.compile(r'"([0-9a-f]+[:.][0-9a-f:.]*/\d+)"')
 _LOOKED_AT = 48  # addresses of a part
+_ESCAPED = "\\u0000"  # how JSON writes what a blank begins with; parts that have it themselves are not read as parts
+_BLANK = f'"{_ESCAPED}"'
+_SAID, _HEARD, _BESIDE = '"description": "', '"expectedLLDPValues": {"2": "', ', "5": "'
 
 
-class WrittenAs(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class WrittenAs:
     """How a file is written: the field ``key``, or the whole where it is "", has the parts as its fields.
 
     ``opening`` ends with the first quote of the first one's name, ``between`` with that of the next one's; ``closing``
-    comes after the last one.
+    comes after the last one. ``words`` says how words are taken out of the part of a field.
     """
 
     key: str
     opening: str
     closing: str
     between: str
+    words: Mapping[str, Callable[[str], Taken]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FileShape:
+    """What files have in common that differ in their words alone; there is one of each, so it is compared by identity.
+
+    It is the text ``around`` the parts, their ``forms``, and the ``outline`` that they make, with a numbered blank for
+    each word. A word that ``comparable`` hides is no word of the file's: what it is in place of is not known there.
+    """
+
+    around: str
+    forms: tuple[str, ...]
+    outline: Json
 
 
 class FileInParts(NamedTuple):
-    """What a file says: its ``value``, its text ``around`` the parts, and the texts of these.
-
-    In ``parts``, and in the ``outline`` that they make, addresses are ``comparable``.
-    """
+    """What a file says: its ``value``, the same as a ``shape`` with its ``words``, and its parts' ``texts`` by name."""
 
     value: Json
-    outline: Json
-    around: str
-    parts: tuple[str, ...]
+    shape: FileShape
+    words: tuple[str, ...]
+    texts: Mapping[str, str]
+
+    def word(self, text: str) -> str:
+        """A string of the outline as it stands in the file. Raises ValueError for one that looks like a blank."""
+        if text[:1] != "\0":
+            return text
+        if not self.words:
+            raise ValueError(f"{text!r} is no text of a configuration")
+        return self.words[int(text[1:])]
 
 
 class _Parts(Mapping[str, Any]):
@@ -60,9 +90,9 @@ class _Parts(Mapping[str, Any]):
         return len(self._texts)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=256)
 def document_of(text: str, layout: WrittenAs) -> FileInParts:
-    """What is written in one of a switch's files: who reads a file right after another need not parse it once more.
+    """What is written in one of a switch's files: who reads a file after another need not parse it once more.
 
     Raises ValueError or RecursionError for text that is no JSON.
     """
@@ -70,20 +100,93 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
     end = text.find(layout.closing, start)
     if start >= len(layout.opening) - 1 and end > 0 and _is_place(text[:start], text[end:], layout.key):
         texts = text[start + 1 : end].split(layout.between)
-        parts = tuple(map(comparable, texts))
-        try:
-            names = [name for part in parts for name in fields_of(part)]
-        except ValueError:
-            names = []
-        if len(set(names)) == len(names) == len(texts):
-            around = text[:start] + text[end:]
-            whole = json.loads(around)
-            value, outline = (_Parts(dict(zip(names, each, strict=True))) for each in (texts, parts))
-            if not layout.key:
-                return FileInParts(value, outline, around, parts)
-            return FileInParts({**whole, layout.key: value}, {**whole, layout.key: outline}, around, parts)
+        forms: list[str] = []
+        words: list[str] = []
+        for part in texts:
+            form, own = layout.words.get(part[: part.find('"')], _as_it_is)(part)
+            forms.append(form)
+            words += own
+        found = _shape(layout.key, text[:start] + text[end:], tuple(forms), len(words))
+        if found is not None:
+            shape, whole, names = found
+            by_name = dict(zip(names, texts, strict=True))
+            fields = _Parts(by_name)
+            value = {**whole, layout.key: fields} if layout.key else fields
+            return FileInParts(value, shape, tuple(words), by_name)
     whole = json.loads(text)
-    return FileInParts(whole, whole, text, ())
+    return FileInParts(whole, FileShape(text, (), whole), (), {})
+
+
+@lru_cache(maxsize=256)
+def _shape(key: str, around: str, forms: tuple[str, ...], words: int) -> tuple[FileShape, Json, list[str]] | None:
+    """The shape of files with these forms, what stands around them, and the names of the parts' fields; None where the
+    forms are not one field each of JSON, or have other blanks than those of the words."""
+    if sum(form.count(_ESCAPED) for form in forms) != words or any(f"{_BLANK}:" in form for form in forms):
+        return None
+    fields: dict[str, Any] = {}
+    number = 0
+    try:
+        for form in forms:
+            first, *others = form.split(_BLANK)
+            for other in others:
+                first += f'"{_ESCAPED}{number}"{other}'
+                number += 1
+            fields |= json.loads(f'{{"{first}}}') if others else fields_of(form)
+    except ValueError:
+        return None
+    if number != words or not len(fields) == len(forms) == sum(len(fields_of(form)) for form in forms):
+        return None
+    whole = json.loads(around)
+    outline = {**whole, key: fields} if key else fields
+    return FileShape(around, forms, outline), whole, [*fields]
+
+
+def _as_it_is(part: str) -> Taken:
+    return part, []
+
+
+def addresses_out(part: str) -> Taken:
+    """Takes out everything that is an address with its length, wherever it stands."""
+    if "\\" in part:
+        return part, []
+    pieces = _ADDRESS.split(part)
+    return _BLANK.join(pieces[::2]), pieces[1::2]
+
+
+def far_ends_out(part: str) -> Taken:
+    """Takes out descriptions, and what LLDP should hear, as far as it is written in one way.
+
+    Words hold no quote, so the quotes around them are the ends of a string in the form just where they are in the part.
+    """
+    if "\\" in part:
+        return part, []
+    form, *rows = part.split(_SAID)
+    written, words = [form], list[str]()
+    for row in rows:
+        word, quote, rest = row.partition('"')
+        before, _, after = rest.partition(_HEARD)
+        port, _, beside = after.partition('"')
+        words.append(word)
+        if quote and beside.startswith(_BESIDE):
+            device, quote, rest = beside[len(_BESIDE) :].partition('"')
+            words += (port, device)
+            rest = f"{before}{_HEARD[:-1]}{_BLANK}{_BESIDE[:-1]}{_BLANK}{rest}"
+        if not quote:
+            return part, []
+        written.append(f"{_SAID[:-1]}{_BLANK}{rest}")
+    return ("".join(written), words) if "".join(words).isprintable() else (part, [])
+
+
+def hostname_out(part: str) -> Taken:
+    """Takes out the one string of a field."""
+    name, _, word = part.partition('": "')
+    is_word = word[-1:] == '"' and '"' not in word[:-1] and "\\" not in word and word.isprintable()
+    return (f'{name}": {_BLANK}', [word[:-1]]) if is_word else (part, [])
+
+
+def addresses_hidden(part: str) -> Taken:
+    """Hides addresses that nobody asks for by the outline (`comparable`)."""
+    return comparable(part), []
 
 
 @lru_cache(maxsize=256)

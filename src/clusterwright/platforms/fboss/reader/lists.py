@@ -18,7 +18,8 @@ from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
 from clusterwright.packets.ranges import Ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.fboss.reader.document import comparable
+from clusterwright.platforms.fboss.reader.configuration import AGENT, LAYOUTS
+from clusterwright.platforms.fboss.reader.document import FileShape, document_of
 from clusterwright.platforms.reader import IN
 from clusterwright.spec.hardware.systems import filter_tables_of
 
@@ -42,9 +43,6 @@ _QUALIFIERS = {
 }
 _BY_VERSION = {"srcIp": (2, 0), "dstIp": (3, 1), "icmpType": (11, 13)}
 _PACKET_ACTION = 0
-_DECODER = json.JSONDecoder()
-_ENDS = {"[": "\n    ]", "{": "\n    }"}  # where a value ends, as files are written
-_SHARED = 8192  # bytes; longer values hold addresses, and are nobody else's
 Json = Mapping[str, Any]
 
 
@@ -54,22 +52,21 @@ class FbossLists:
     def __init__(self, text: str) -> None:
         self._text = text
         try:
-            rows = _value(text, "ports")[0] or []
-            vlans = {row["logicalPort"]: row["vlanID"] for row in _value(text, "vlanPorts")[0] or []}
-            self.ports = {
-                row["name"]: (row["logicalID"], vlans.get(row["logicalID"], row.get("ingressVlan"))) for row in rows
-            }
-            self._group_text = _value_text(text, "aclTableGroup")
-            if _value(text, "acls")[0]:
+            document = document_of(text, LAYOUTS[AGENT])
+            self._switch = document.value["sw"]
+            self.ports = _ports(document.shape)
+            if self._switch.get("acls"):
                 raise Unreadable(self.line('"acls"'), "entries outside the table group are not known here")
+            group = document.texts.get("aclTableGroup")
+            self._group_text = json.dumps(self._switch.get("aclTableGroup")) if group is None else group
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
         self._is_used = re.search(r'"enable_acl_table_group":\s*"true"', text) is not None  # else the agent ignores it
 
     @cached_property
     def _group(self) -> Any:
-        """The table group. Most are like another one and never asked for, so none is kept from the start."""
-        return json.loads(self._group_text) if self._group_text else None
+        """The table group. Most are like another one and never asked for, so none is read from the start."""
+        return self._switch.get("aclTableGroup")
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""
@@ -77,7 +74,7 @@ class FbossLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """Every port, inwards: one group of tables is asked for all of them."""
-        yield from ((port, IN) for port in sorted(self.ports))
+        yield from ((port, IN) for port in self.ports)
 
     def management_ports(self) -> tuple[str, ...]:
         """None: the Linux under the agent guards its port."""
@@ -188,40 +185,10 @@ def _both(a: Box, b: Box) -> Box:
     return found
 
 
-def _value(text: str, key: str) -> tuple[Any, str]:
-    """The value of the first key of that name, and its text; None without one. The rest of the file is not parsed."""
-    start, end = _place(text, key)
-    if start < 0:
-        return None, ""
-    shared = _parsed(text[start:end]) if end - start < _SHARED else None
-    if shared is not None:
-        return shared, text[start:end]
-    value, end = _DECODER.raw_decode(text, start)
-    return value, text[start:end]
-
-
-def _value_text(text: str, key: str) -> str:
-    """The text of such a value. Where others differ in addresses alone, it is known to be one."""
-    start, end = _place(text, key)
-    own = text[max(start, 0) : end]
-    return own if own and _parsed(comparable(own)) is not None else _value(text, key)[1]
-
-
-def _place(text: str, key: str) -> tuple[int, int]:
-    """Where the value of the first key of that name begins and, as files are written, ends; -1 without one."""
-    at = text.find(f'"{key}":')
-    if at < 0:
-        return at, at
-    start = at + len(key) + 3
-    while text[start : start + 1].isspace():
-        start += 1
-    return start, text.find(_ENDS.get(text[start : start + 1], "\n"), start) + len(_ENDS["["])
-
-
-@lru_cache(maxsize=64)
-def _parsed(text: str) -> Any:
-    """What a text is as a whole, None where it is no value or nothing: many switches have the same ports in VLANs."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+@lru_cache(maxsize=256)
+def _ports(shape: FileShape) -> Mapping[str, tuple[int, int | None]]:
+    """The logical id and VLAN of each port, by name in order. Raises KeyError, TypeError or AttributeError."""
+    switch = shape.outline["sw"]
+    vlans = {row["logicalPort"]: row["vlanID"] for row in switch.get("vlanPorts") or ()}
+    rows = sorted(switch.get("ports") or (), key=lambda row: str(row["name"]))
+    return {row["name"]: (row["logicalID"], vlans.get(row["logicalID"], row.get("ingressVlan"))) for row in rows}

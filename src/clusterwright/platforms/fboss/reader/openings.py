@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
-from clusterwright.platforms.fboss.reader.configuration import AGENT, ENABLED, LAYOUTS
-from clusterwright.platforms.fboss.reader.document import Json, document_of
+from clusterwright.platforms.fboss.reader.agent import ENABLED
+from clusterwright.platforms.fboss.reader.configuration import AGENT, LAYOUTS
+from clusterwright.platforms.fboss.reader.document import FileInParts, FileShape, Json, document_of
 from clusterwright.platforms.reader import LEASES, LOGS, NAMES, TIME, Fault, Planned, Server
 
 _ELSEWHERE = "takes packets past the tables of their ports"
@@ -35,47 +38,84 @@ _DNS = re.compile(r"^dns=(.*)$", re.M)
 _PEER = re.compile(r'"peer_addr":\s*"([^"]*)"')
 
 
+class _Interface(NamedTuple):
+    """Whose addresses, which may be blanks, are asked about."""
+
+    number: object
+    name: str
+    router: object
+    vlan: object
+    addresses: tuple[str, ...]
+
+
+class _Said(NamedTuple):
+    """What all files of a shape say that may open a way: fields of the switch, whether words of ``_INSIDE`` stand
+    there, ports in service, interfaces and the servers of relays."""
+
+    fields: tuple[str, ...]
+    is_inside: bool
+    ports: tuple[str, ...]
+    interfaces: tuple[_Interface, ...]
+    servers: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def _said(shape: FileShape) -> _Said:
+    """Raises ValueError, KeyError or TypeError for what is no such file."""
+    switch = shape.outline["sw"]
+    rows = (*switch["interfaces"], *switch["vlans"])
+    return _Said(
+        tuple(key for key in switch if key in _OPEN),
+        any(word in text for word, _, _ in _INSIDE for text in (shape.around, *shape.forms)),
+        tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
+        tuple(map(_interface, switch["interfaces"])),
+        tuple(dict.fromkeys(server for row in rows for key in _RELAYS for server in _relayed(row.get(key)))),
+    )
+
+
+def _interface(row: Json) -> _Interface:
+    return _Interface(
+        row.get("intfID"), row.get("name", "it"), row.get("routerID"), row["vlanID"], tuple(row["ipAddresses"])
+    )
+
+
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
     """Everything in an agent.conf that opens a way beside its tables, with its place in the text.
 
     Raises ValueError, KeyError or TypeError for text that is no such file.
     """
-    switch = document_of(text, LAYOUTS[AGENT]).value["sw"]
-    for key in switch:
-        if (reason := _OPEN.get(key)) is not None:
-            yield text.find(f'"{key}"'), f"{key} {reason}"
-    for word, pattern, reason in _INSIDE:
+    document = document_of(text, LAYOUTS[AGENT])
+    said = _said(document.shape)
+    for key in said.fields:
+        yield text.find(f'"{key}"'), f"{key} {_OPEN[key]}"
+    for word, pattern, reason in _INSIDE if said.is_inside else ():
         for found in pattern.finditer(text) if word in text else ():
             yield found.start(), f"{found[0]} {reason}"
     if declared is not None:
-        yield from _unplanned(text, switch, device, declared)
+        yield from _unplanned(text, document, said, device, declared)
 
 
-def _unplanned(text: str, switch: Json, device: str, declared: Planned) -> Iterator[Fault]:
+def _unplanned(text: str, document: FileInParts, said: _Said, device: str, declared: Planned) -> Iterator[Fault]:
     """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
-    for row in switch["ports"]:
-        if row["state"] == ENABLED and row["name"] not in planned:
-            yield text.find(f'"{row["name"]}"'), f"{row['name']} is in service, and the plan has no cable there"
-    for row in switch["interfaces"]:
-        if row.get("routerID"):
-            at = text.find(f'"intfID": {row["intfID"]},')
-            yield (
-                at,
-                f"{row.get('name', 'it')} is in the virtual router {row['routerID']}, and all planned ones are in 0",
-            )
-        for address in row["ipAddresses"]:
-            if what := declared.misplaced(device, f"fboss{row['vlanID']}", address):
+    for name in said.ports:
+        if name not in planned:
+            yield text.find(f'"{name}"'), f"{name} is in service, and the plan has no cable there"
+    for row in said.interfaces:
+        if row.router:
+            at = text.find(f'"intfID": {row.number},')
+            yield at, f"{row.name} is in the virtual router {row.router}, and all planned ones are in 0"
+        for blank in row.addresses:
+            address = document.word(blank)
+            if what := declared.misplaced(device, f"fboss{row.vlan}", address):
                 yield text.find(f'"{address}"'), what
 
 
 def relays(text: str) -> Iterator[Server]:
     """Servers that hosts' requests go to."""
-    switch = document_of(text, LAYOUTS[AGENT]).value["sw"]
-    for row in (*switch["interfaces"], *switch["vlans"]):
-        for key in _RELAYS:
-            for server in _relayed(row.get(key)):
-                yield Server(text.find(f'"{server}"'), LEASES, server)
+    document = document_of(text, LAYOUTS[AGENT])
+    for server in map(document.word, _said(document.shape).servers):
+        yield Server(text.find(f'"{server}"'), LEASES, server)
 
 
 def time_servers(text: str) -> Iterator[Server]:

@@ -9,7 +9,7 @@ from functools import cache, lru_cache, partial
 from typing import Any
 
 from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP, LAYOUTS
-from clusterwright.platforms.fboss.reader.document import document_of, fields_of
+from clusterwright.platforms.fboss.reader.document import FileShape, document_of, fields_of
 from clusterwright.platforms.fboss.reader.known_fields import (
     AGENT_IDLE,
     AGENT_READ,
@@ -94,12 +94,17 @@ def _unread(file: str, text: str) -> tuple[Unread, ...]:
 def _is_read(file: str, text: str) -> bool:
     """Whether every field is surely accounted for and none stands twice: most files have nothing to tell of."""
     try:
-        document = document_of(text, LAYOUTS[file])
+        return _is_shape_read(file, document_of(text, LAYOUTS[file]).shape)
     except (ValueError, RecursionError):
         return False
+
+
+@lru_cache(maxsize=256)
+def _is_shape_read(file: str, shape: FileShape) -> bool:
+    """The same of all files of a shape: words are texts in places where any text is accounted for."""
     key = LAYOUTS[file].key
-    return _is_accounted(file, "", document.around) and all(
-        _is_accounted(file, key, part, is_part=True) for part in document.parts
+    return _is_accounted(file, "", shape.around) and all(
+        _is_accounted(file, key, form, is_part=True) for form in shape.forms
     )
 
 
