@@ -19,9 +19,9 @@ Held = TypeVar("Held")
 _LONG = 4096  # bytes of a file whose text is packed while nobody reads it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class RenderedFile:
-    """One file of a device, or of the image of a group of devices; ``read`` gives its text."""
+    """One file of a device, or of the image of a group of devices; ``read`` gives its text. Compared by identity."""
 
     device: str
     path: str
@@ -146,6 +146,20 @@ class RenderedTree:
     def paths(self) -> Collection[str]:
         """The paths at which any device has a file."""
         return self._by_path.keys()
+
+    @cached_property
+    def devices(self) -> frozenset[str]:
+        """Names of all devices that have a file."""
+        return frozenset(device for device, _ in self.files)
+
+    def below(self, folders: str | tuple[str, ...]) -> list[tuple[str, str]]:
+        """Device and path, in order, of the files whose paths begin with one of these."""
+        paths = [path for path in self._by_path if path.startswith(folders)]
+        return sorted((device, path) for path in paths for device in self._by_path[path])
+
+    def devices_below(self, folder: str) -> frozenset[str]:
+        """Names of the devices that have a file whose path begins so."""
+        return frozenset(device for path, own in self._by_path.items() if path.startswith(folder) for device in own)
 
     @cached_property
     def _by_path(self) -> Mapping[str, tuple[str, ...]]:

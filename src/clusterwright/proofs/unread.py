@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.and_more import and_more
@@ -83,7 +84,9 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
 def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
     vouched = tree.declaration.vouched if tree.declaration is not None else {}
     found: list[UnreadPlace] = []
-    for device, path, left in (*_of_switches(tree), *_of_hosts(tree)):
+    for device, path, left in chain(_of_switches(tree), _of_hosts(tree)):
+        if not left:
+            continue
         reasons = vouched.get(device, {})
         found += [
             UnreadPlace(
@@ -145,15 +148,17 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     """Of Linux hosts: what starts programs and makes networks on nodes, and who gets in to switches."""
     switches = {device for reader in READERS for device in tree.devices_with(reader.file)}
     shared: dict[RenderedFile, tuple[Unread, ...]] = {}
+    of_hosts = frozenset(path for path in tree.paths if path.startswith(HOST_FOLDERS))
+    of_logins = frozenset(path for path in tree.paths if path.startswith(LOGIN_FOLDERS))
     for (device, path), file in tree.files.items():
-        if path.startswith(HOST_FOLDERS):
+        if path in of_hosts:
             if file.device == device:
                 yield device, path, host_unread(path, file.read())
             else:  # an image's, which is read once for all that take it
                 if file not in shared:
                     shared[file] = host_unread(path, file.read())
                 yield device, path, shared[file]
-        elif path.startswith(LOGIN_FOLDERS) and device in switches:
+        elif path in of_logins and device in switches:
             yield device, path, logins_unread(path, file.read())
 
 

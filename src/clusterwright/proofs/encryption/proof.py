@@ -60,7 +60,7 @@ class _Judging:
 def applies(tree: RenderedTree) -> bool:
     """Trees with mounts on nodes, or with link encryption asked for."""
     wanted = tree.declaration is not None and bool(tree.declaration.encrypted_links)
-    return wanted or any(path.startswith(UNITS) and path.endswith(".mount") for _, path in tree.files)
+    return wanted or any(path.startswith(UNITS) and path.endswith(".mount") for path in tree.paths)
 
 
 def run(tree: RenderedTree) -> Verdict:
@@ -275,7 +275,9 @@ def _judge_links(judging: _Judging) -> None:
     declaration = judging.tree.declaration
     wanted = declaration.encrypted_links if declaration is not None else frozenset()
     read = frozenset(judging.tree.devices_with(STARTUP))
+    ports: dict[str, list[str]] = {}
     for device, port in sorted(wanted):
+        ports.setdefault(device, []).append(port)
         if device not in read:
             message = f"P3: {port} has no text here that encrypts it, and the spec wants MACsec there"
             judging.found.append(Counterexample(device, "", 0, message))
@@ -284,7 +286,7 @@ def _judge_links(judging: _Judging) -> None:
         macsec = macsec_of(text)
         for line, message in macsec.faults:
             judging.found.append(Counterexample(device, STARTUP, line, f"P3: {message}"))
-        for port in sorted(port for name, port in wanted if name == device):
+        for port in ports.get(device, ()):
             if port in macsec.ports:
                 judging.held["P3"] += 1
             else:

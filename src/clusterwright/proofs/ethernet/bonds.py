@@ -35,7 +35,7 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             ends[far, name] = router, port
             if port.aggregate is not None:
                 groups.setdefault((router.device, port.aggregate.name), set()).add((far, name))
-    filed = {device for device, path in tree.files if path.startswith(NETWORKS)} if link_of else set()
+    filed = tree.devices_below(NETWORKS) if link_of else frozenset()
     for (device, name), (router, port) in ends.items():
         own, nic = port.aggregate, nics.get((device, name))
         there = None if nic is None else nic.aggregate

@@ -31,7 +31,7 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
     """Default routes, foreign sources of routes, and policies that would accept what is no route of this fabric."""
     probes = list(_probes(tree, fabric, fabrics))
     usual = _usual(fabric)
-    devices = frozenset(device for device, _ in tree.files)
+    devices = tree.devices
     judged: dict[Policy, str] = {}
     for router in fabric.routers:
         for mark in router.defaults:

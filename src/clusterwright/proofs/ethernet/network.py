@@ -90,8 +90,7 @@ class RoutedNetwork:
 
 def has_network(tree: RenderedTree) -> bool:
     """True when a device of the tree has a switch's configuration."""
-    paths = {path for _, path in tree.files}
-    return not paths.isdisjoint(reader.file for reader in ROUTERS)
+    return any(reader.file in tree.paths for reader in ROUTERS)
 
 
 @lru_cache(maxsize=2)
@@ -129,10 +128,10 @@ def _text(tree: RenderedTree, device: str, path: str) -> str:
 
 def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
     texts: dict[str, dict[str, str]] = {}
-    for (device, path), file in sorted(tree.files.items()):
+    for device, path in tree.below((NETWORKS, DEVICES)):
         is_network = path.startswith(NETWORKS) and path.endswith(".network")
         if is_network or (path.startswith(DEVICES) and path.endswith(".netdev")):
-            texts.setdefault(device, {})[path] = file.read()
+            texts.setdefault(device, {})[path] = _text(tree, device, path)
     for device, own in texts.items():
         yield from read_nics(device, own)
 

@@ -49,7 +49,7 @@ def wirings(tree: RenderedTree) -> Mapping[str, Wiring]:
     parts: dict[str, list[RoutedFabric]] = {}
     for fabric in network.fabrics:
         parts.setdefault(_name(tree, fabric, parts), []).append(fabric)
-    filed = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    filed = tree.devices_below(NETWORKS)
     return {name: _wiring(own, stopped, filed) for name, own in parts.items()}
 
 
@@ -73,7 +73,7 @@ def _is_one(part: RoutedFabric, other: RoutedFabric) -> bool:
     )
 
 
-def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: set[str]) -> Wiring:
+def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset[str]) -> Wiring:
     above: dict[str, set[str]] = {}
     ends: list[AttachedEnd] = []
     for part in parts:
@@ -139,7 +139,7 @@ def _joined(tree: RenderedTree, name: str) -> Mapping[str, int]:
 
 
 def _look_like_planes(tree: RenderedTree, wiring: Wiring) -> bool:
-    filed = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    filed = tree.devices_below(NETWORKS)
     members = {frozenset(end.device for end in piece) & filed for piece in wiring.pieces}
     return len(members) == 1
 

@@ -75,7 +75,7 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
 def _hosts(tree: RenderedTree, part: RoutedFabric) -> frozenset[Prefix]:
     """The prefixes of hosts that a plane has, its own and those that it learns at its borders."""
     stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
-    devices = frozenset(device for device, _ in tree.files)
+    devices = tree.devices
     return frozenset(
         prefix
         for router in part.routers

@@ -38,7 +38,7 @@ def _run(tree: RenderedTree) -> Verdict:
     sessions = {
         (router.device, session.peer): session for router in network.routers.values() for session in router.sessions
     }
-    devices = frozenset(device for device, _ in tree.files)
+    devices = tree.devices
     for router in network.routers.values():
         for session in router.sessions:
             for file, mark, fault in _faults(router, session, owners, sessions, devices):

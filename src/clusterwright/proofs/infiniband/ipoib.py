@@ -26,10 +26,9 @@ def _devices(tree: RenderedTree) -> tuple[str, ...]:
     """The nodes that have such an interface, by what makes it or by an adapter that names it, or should by the spec."""
     declared = tree.declaration.ipoib if tree.declaration is not None else {}
     known: dict[RenderedFile, bool] = {}
-    found: set[str] = {device for device, _ in tree.files if device in declared}
-    for (device, path), file in tree.files.items():
-        if not path.startswith((NETWORKS, DEVICES)):
-            continue
+    found: set[str] = {*tree.devices} & declared.keys()
+    for device, path in tree.below((NETWORKS, DEVICES)):
+        file = tree.files[device, path]
         if file not in known:
             known[file] = NAMED.search(file.read()) is not None
         if known[file]:
@@ -40,9 +39,9 @@ def _devices(tree: RenderedTree) -> tuple[str, ...]:
 def _run(tree: RenderedTree) -> Verdict:
     devices = frozenset(_devices(tree))
     texts: dict[str, dict[str, str]] = {device: {} for device in devices}
-    for (device, path), file in sorted(tree.files.items()):
-        if device in devices and path.startswith((NETWORKS, DEVICES)):
-            texts[device][path] = file.read()
+    for device, path in tree.below((NETWORKS, DEVICES)):
+        if device in devices:
+            texts[device][path] = tree.files[device, path].read()
     carried, lack = _carried(tree)
     found: list[Counterexample] = []
     taken: dict[tuple[int, str], str] = {}

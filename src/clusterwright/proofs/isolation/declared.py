@@ -218,7 +218,9 @@ class DeclaredIsolation:
 
         Raises ValueError for what is no address.
         """
-        version, number, length = _begins(text)
+        return self._is_known(*_begins(text))
+
+    def _is_known(self, version: int, number: int, length: str) -> bool:
         return length != "0" and number in self.known[version]
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
@@ -239,7 +241,8 @@ class DeclaredIsolation:
             return f"{port} has the address {text}, which is that of {owner}"
         if planned is None and (fabric := self._elsewhere(switch, version, number)):
             return f"{port} has the address {text}, which is in a network of the fabric {fabric}"
-        return "" if self.knows(text) else f"{port} has the address {text}, which is on no planned network"
+        is_known = self._is_known(version, number, length)
+        return "" if is_known else f"{port} has the address {text}, which is on no planned network"
 
     def _elsewhere(self, switch: str, version: int, number: int) -> str:
         """The fabric in whose networks an address is, "" where the switch is in it itself, or where it is in none.
@@ -249,8 +252,10 @@ class DeclaredIsolation:
         own = {self.switches.get(switch, "")}
         if switch not in self._managed:
             own.add(self.management.get(switch, ""))
-        found = [name for name, networks in self.networks.items() if number in networks.get(version, EMPTY)]
-        return "" if not found or own & {*found} else found[0]
+        if any(number in self.networks[name].get(version, EMPTY) for name in own if name in self.networks):
+            return ""
+        holders = (name for name, networks in self.networks.items() if number in networks.get(version, EMPTY))
+        return next(holders, "")
 
     def owner(self, text: str) -> str:
         """The device whose host's or management port's address this is; "" for another, or what is no address."""

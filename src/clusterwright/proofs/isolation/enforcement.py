@@ -15,8 +15,7 @@ from clusterwright.spec.hardware.systems import systems
 def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """What a reader of the proof should know: zones whose hosts judge nothing, and switches that no file is read of."""
     yield from _enforcement(tree, declared)
-    files = {reader.file for reader in ROUTERS}
-    filtered = {device for device, path in tree.files if path in files}
+    filtered = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
     yield from _rooms(tree, {edge.switch for edge in covered})

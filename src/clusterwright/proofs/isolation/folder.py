@@ -67,7 +67,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
 def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:
     """Nodes that are configured and have no filter, where others have one."""
     filtered = set(tree.devices_with(RUNNING))
-    configured = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    configured = tree.devices_below(NETWORKS)
     for device in sorted(configured - filtered) if filtered else ():
         yield Counterexample(
             device, RUNNING, 0, "there is no filter: the node takes and sends whatever its port passes"

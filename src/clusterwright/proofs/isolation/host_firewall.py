@@ -36,9 +36,8 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
     """Every difference between what a switch's own Linux takes and the flows to its management port."""
     clean: set[tuple[str, str]] = set()
     profiles: dict[str, list[str]] = {}
-    for own, path in sorted(tree.files):
-        if path.startswith(PROFILES):
-            profiles.setdefault(own, []).append(path)
+    for own, path in tree.below(PROFILES):
+        profiles.setdefault(own, []).append(path)
     guarded = (each.file for each in READERS if each.has_host_firewall)
     for device in (device for file in guarded for device in tree.devices_with(file)):
         fabric = declared.management.get(device, "")

@@ -42,8 +42,9 @@ def other_filters(tree: RenderedTree) -> Iterator[Counterexample]:
     """Units that load another filter than the rendered one, and what keeps that from being loaded at all."""
     filtered = frozenset(tree.devices_with(RUNNING))
     judged: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    units = frozenset(path for path in tree.paths if path.startswith(UNIT_FOLDERS))
     for (device, path), file in tree.files.items():
-        if not path.startswith(UNIT_FOLDERS) or device not in filtered:
+        if path not in units or device not in filtered:
             continue
         unit = file.device, path  # an image's is judged once for all that take it
         if unit not in judged:

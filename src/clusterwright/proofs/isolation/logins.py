@@ -38,8 +38,8 @@ def _files(tree: RenderedTree, reader: SystemReader) -> Iterator[tuple[str, str,
     own = frozenset(tree.devices_with(reader.file))
     for path, read in reader.logins.items():
         yield from ((device, path, read) for device in tree.devices_with(path) if device in own)
-    for device, path in tree.files if folders and own else ():
-        if device in own and path.startswith(folders):
+    for device, path in tree.below(folders) if folders and own else ():
+        if device in own:
             yield device, path, next(read for folder, read in reader.logins.items() if path.startswith(folder))
 
 

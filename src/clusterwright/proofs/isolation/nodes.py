@@ -88,10 +88,10 @@ def node_filters(
 def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:
     """Each node's interfaces by fabric: an interface is on the fabric whose pool its address is in."""
     found: dict[str, dict[str, list[str]]] = {}
-    for (device, path), file in sorted(tree.files.items()):
-        if not path.startswith(NETWORKS) or not path.endswith(".network"):
+    for device, path in tree.below(NETWORKS):
+        if not path.endswith(".network"):
             continue
-        text = f"\n{file.read()}"
+        text = f"\n{tree.text(device, path)}"
         name, address = _NAME.search(text), _ADDRESS.search(text)
         if name is None or address is None:
             continue

@@ -123,7 +123,7 @@ def _facts(declared: DeclaredIsolation, nodes: tuple[NodeFilter, ...], ports: tu
 
 def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Nodes that are configured, but have no filter."""
-    configured = {device for device, path in tree.files if path.startswith(NETWORKS)}
+    configured = tree.devices_below(NETWORKS)
     for device in sorted(configured & declared.zones_of.keys()):
         if (device, RUNNING) not in tree.files:
             yield Counterexample(
@@ -305,7 +305,7 @@ def _what(places: FilterPlaces, one: _Difference, usual_origin: int) -> str:
 
 
 def _has_filters(tree: RenderedTree) -> bool:
-    return any(path in _FILES for _, path in tree.files)
+    return not _FILES.isdisjoint(tree.paths)
 
 
 ISOLATION = ProofCheck(

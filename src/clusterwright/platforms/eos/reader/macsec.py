@@ -24,6 +24,8 @@ class Macsec:
 
 def macsec_of(text: str) -> Macsec:
     """MACsec of one startup configuration."""
+    if "mac security" not in text:  # neither a profile nor a port that names one
+        return Macsec(frozenset(), ())
     profiles: dict[str, list[tuple[int, str]]] = {}
     used: dict[str, tuple[int, str]] = {}
     for section in sections_of(text):
