@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.platforms.plans import plan_with
-from tests.proofs.ethernet_trees import EOS
+from tests.proofs.ethernet_trees import EOS, tree, verdict
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
@@ -101,3 +101,13 @@ def test_a_node_in_one_plane_only_does_not_meet_the_other(tmp_path: Path) -> Non
     assert len(left) == len(artifacts) - 1
     found = verdicts(left)["reachability"].counterexamples
     assert [each for each in found if "no cable joins them" in each.message]
+
+
+def test_the_gateway_of_hosts_without_files_here_takes_packets_of_the_spec_s_length() -> None:
+    def shorten(text: str) -> str:
+        return re.sub(r"(?s)(interface Vlan.*?mtu) 1500", r"\1 900", text)
+
+    assert verdict("ethernet-links", tree("lab-roce")).is_proven
+    found = verdict("ethernet-links", tree("lab-roce", {("mgmt-00", EOS): shorten})).counterexamples
+    assert {each.device for each in found} == {"mgmt-00"}
+    assert "takes packets of 900 bytes, the other hops 1500" in found[0].message

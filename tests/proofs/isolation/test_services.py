@@ -42,6 +42,9 @@ OF_BORDERS = {
     "a limit that only warns": ("maximum-routes 3 warning-limit 2", "maximum-routes 3 warning-only"),
     "no network has the length": ("permit 10.99.0.0/25 eq 25", "permit 10.99.0.0/25 eq 26"),
     "nothing is announced": ("route-map TO-BORDER-OPERATIONS permit", "route-map TO-BORDER-OPERATIONS deny"),
+    "its own network is none of BGP's": ("      network 10.99.0.0/25\n", ""),
+    "a neighbour that is alive for ever": ("BORDER-OPERATIONS timers 10 30", "BORDER-OPERATIONS timers 0 0"),
+    "a neighbour that is alive for an hour": ("BORDER-OPERATIONS timers 10 30", "BORDER-OPERATIONS timers 1200 3600"),
     "nothing is learnt": ("route-map FROM-BORDER-OPERATIONS permit", "route-map FROM-BORDER-OPERATIONS deny"),
 }
 CASES: dict[str, tuple[str, str, str, Edit]] = {

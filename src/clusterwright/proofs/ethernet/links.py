@@ -104,7 +104,12 @@ def _declared_length(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> 
 
 
 def _lengths(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator[Counterexample]:
-    """Ports and NICs that take longer or shorter packets than the others; longer ones are lost at the next hop."""
+    """Ports and NICs that take longer or shorter packets than the others; longer ones are lost at the next hop.
+
+    Ports that share a network say its gateway's length: of hosts whose files nobody here has, the spec knows theirs.
+    """
+    wanted = declared(tree, fabric)
+    least = longest if wanted is None else wanted.mtu
     joined = {(nic.peer.partition(" ")[0], nic.peer.partition(" ")[2]) for nic, _ in fabric.nics}
     for router in fabric.routers:
         for port in router.ports:
@@ -112,9 +117,11 @@ def _lengths(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator
                 message = f"{port.name} corrects errors by {port.fec}, {port.speed_gbps:g} Gb/s needs reed-solomon"
                 yield example(tree, router.device, router.ports_file, port.start, message)
             is_routed = port.address is not None
-            is_short = (router.device, port.name) in joined and 0 < port.mtu_bytes < longest
+            has_hosts = (router.device, port.name) in joined or (wanted is not None and port.subnet is not None)
+            is_short = has_hosts and 0 < port.mtu_bytes < least
             if (is_routed and port.mtu_bytes != longest) or is_short:
-                message = f"{port.name} takes packets of {port.mtu_bytes} bytes, the other hops {longest}"
+                others = longest if is_routed else least
+                message = f"{port.name} takes packets of {port.mtu_bytes} bytes, the other hops {others}"
                 mark: Mark = (*port.start, f"   mtu {port.mtu_bytes}\n") if port.start[0].endswith("\n") else port.mark
                 yield example(tree, router.device, router.ports_file, mark, message)
     for nic, _ in fabric.nics:

@@ -13,6 +13,7 @@ from clusterwright.packets.values import addresses
 from clusterwright.platforms.reader import Unsupported
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import (
+    DEFAULT_HOLD_TIME_S,
     Mark,
     Policy,
     PrefixRule,
@@ -67,6 +68,8 @@ def _border(
         return
     yield from _link(router, border)
     yield from _neighbour(session, border)
+    if not is_drained:
+        yield from _unoriginated(router, border, declared)
     for name, what, wanted in (
         (session.into, _LEARNT, border.prefixes),
         (session.out_of, _ANNOUNCED, _inside(declared, border)),
@@ -91,6 +94,9 @@ def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
         yield session.as_mark, f"the neighbour is AS {border.asn}, and the session expects AS {session.remote_as}"
     if border.authentication is not None and (fault := unlike_asked(session, border.authentication)):
         yield (session.auth_mark if session.authentication else session.group_mark), fault
+    if not 0 < session.hold_time_s <= DEFAULT_HOLD_TIME_S:
+        long = f"for {session.hold_time_s} s" if session.hold_time_s else "for ever"
+        yield session.hold_mark or session.group_mark, f"a neighbour that is silent counts as alive {long}"
     if not session.most_routes:
         yield session.group_mark, "nothing limits how many routes the outside may announce"
     elif session.most_routes < len(border.prefixes):
@@ -100,8 +106,19 @@ def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
         )
 
 
-def _inside(declared: DeclaredIsolation, border: DeclaredBorder) -> tuple[_Network, ...]:
-    """The host subnets, whole, in which zones that have a flow with those behind a border have addresses."""
+def _unoriginated(router: Router, border: DeclaredBorder, declared: DeclaredIsolation) -> Iterator[_Fault]:
+    """The switch's own host subnets that the outside should learn, and that BGP does not take up here."""
+    taken = {prefix for prefix, _ in router.networks}
+    for low, length in _inside(declared, border, border.switch):
+        prefix = f"{address(border.version, low)}/{length}"
+        if prefix_of(prefix) not in taken:
+            yield router.asn_mark, f"{prefix} is in a zone that should be announced, and BGP does not take it up"
+
+
+def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "") -> tuple[_Network, ...]:
+    """The host subnets, whole, in which zones that have a flow with those behind a border have addresses: of the whole
+    fabric, or behind one ``switch``.
+    """
     met = {
         other
         for flow in declared.flows
@@ -117,7 +134,7 @@ def _inside(declared: DeclaredIsolation, border: DeclaredBorder) -> tuple[_Netwo
     return tuple(
         (low, bits - (high - low).bit_length())
         for edge in declared.edges
-        if edge.fabric == border.fabric and edge.subnet & own
+        if edge.fabric == border.fabric and edge.subnet & own and switch in {"", edge.switch}
         for low, high in edge.subnet.bounds
     )
 
