@@ -111,3 +111,15 @@ def test_the_gateway_of_hosts_without_files_here_takes_packets_of_the_spec_s_len
     found = verdict("ethernet-links", tree("lab-roce", {("mgmt-00", EOS): shorten})).counterexamples
     assert {each.device for each in found} == {"mgmt-00"}
     assert "takes packets of 900 bytes, the other hops 1500" in found[0].message
+
+
+def test_a_route_without_its_gateway_is_told_though_another_table_leads_there() -> None:
+    place = ("gpu-p00r00n0", "etc/systemd/network/20-fe0.network")
+
+    def forget(text: str) -> str:
+        return re.sub(r"(?m)^(Destination=fd00:1ab:f::/56\n)Gateway=.*\n(?=Table=)", r"\1", text)
+
+    (found,) = verdict("reachability", tree("lab-roce", {place: forget})).counterexamples
+    assert (found.device, found.file) == place
+    assert found.line > 0
+    assert "no gateway to fd00:1ab:f::/56" in found.message

@@ -64,8 +64,12 @@ def _route_faults(
     """Where the NIC's routes lead astray, or nowhere; ``uncovered`` is a host's prefix beyond those reached."""
     for mark in nic.defaults:
         yield mark, "a default route leads out of the fabric"
-    gateways = addresses.get(network_of(nic.address, nic.length), frozenset())
+    subnet = network_of(nic.address, nic.length)
+    gateways = addresses.get(subnet, frozenset())
     for prefix, gateway in nic.routes:
+        if gateway is None and not covers(subnet, prefix):
+            message = f"no gateway to {shown_prefix(prefix)}: packets for it are told to find their host on the link"
+            yield (f"Destination={shown_prefix(prefix)}\n",), message
         if gateway is not None and gateway not in gateways:
             message = f"the gateway {shown(gateway)} to {shown_prefix(prefix)} is not an address of {router.device}"
             yield (f"={shown(gateway)}",), message
