@@ -105,10 +105,10 @@ def report(*, is_smallest: bool = False) -> str:
 
 
 def _put_aside_surroundings(root: Path) -> None:
-    """See above; what is compiled is kept under ``root``."""
+    """See above; what is compiled is kept under ``root`` where it may not be kept beside its source."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a program that is started gets the default of this one's
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = str(root / "compiled")
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(root / "compiled")
 
 
 def _halves(runs: list[list[tuple[float, float]]]) -> tuple[list[list[float]], list[list[float]]]:

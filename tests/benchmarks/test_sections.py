@@ -42,14 +42,14 @@ def test_a_section_that_is_not_there_is_named_beside_those_that_are() -> None:
 
 def test_the_sections_that_a_file_has_are_written_into_it(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("before\n\n<!-- benchmark inventory -->\nold\n<!-- end of inventory -->\n\nafter\n")
+    page.write_text("before\n\n<!-- benchmark units -->\nold\n<!-- end of units -->\n\nafter\n")
     done = run("--smallest", "--write", str(page))
 
     assert done.returncode == 0, done.stderr
     lines = page.read_text().splitlines()
-    assert lines[:3] == ["before", "", "<!-- benchmark inventory -->"]
-    assert lines[-3:] == ["<!-- end of inventory -->", "", "after"]
-    assert any(line.startswith("| json |") for line in lines)
+    assert lines[:3] == ["before", "", "<!-- benchmark units -->"]
+    assert lines[-3:] == ["<!-- end of units -->", "", "after"]
+    assert any(line.startswith("| plan | 32 |") for line in lines)
     assert "old" not in lines
     assert re.fullmatch(
         r"Beside it a bare loop of 0\.2 million additions took \d+\.\d\d s of processor time\.", lines[-4]
