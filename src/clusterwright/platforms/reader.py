@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from clusterwright.packets.filters import Rule, Ruleset
@@ -21,6 +21,9 @@ Fault = tuple[int, str]
 
 RouteJudge = Callable[[str, str], str]
 """What is wrong with a route to a destination through a next hop, "" for nothing; a hop is "" where none is named."""
+
+ServersByFile = Mapping[str, Callable[[str], Iterator["Server"]]]
+"""By a file's path, the servers that its text names."""
 
 FileText = Callable[[str], str]
 """The text of a device's file by its path, "" where it has none."""
@@ -127,8 +130,9 @@ class SystemReader:
 
     ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
     filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows; ``services``
-    who may speak to the switch; ``servers`` by file whom it asks; ``logins`` who may log in, by file, or by folder
-    where it ends in a slash, of a path and its text; ``manages`` which of the services, and of the words beside them,
+    who may speak to the switch; ``servers`` by file whom it asks, and ``relays`` for its hosts alone, where
+    another file says that; ``logins`` who may log in, by file, or by folder where it ends in a slash, of a path and its
+    text; ``manages`` which of the services, and of the words beside them,
     these files speak of; ``routes`` by file the routes that lead elsewhere. ``named`` finds lines that name the
     addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that
     its filters know no ranges of ports, ``is_stateful`` that they know replies by their connection,
@@ -143,7 +147,7 @@ class SystemReader:
     openings: Mapping[str, Callable[[str, str, Planned | None], Iterator[Fault]]]
     unread: Mapping[str, Callable[[str], tuple[Unread, ...]]]
     services: Callable[[str], Iterator[SwitchService]] | Unsupported
-    servers: Mapping[str, Callable[[str], Iterator[Server]]]
+    servers: ServersByFile
     logins: Mapping[str, Callable[[str, str], Iterator[Login]]]
     manages: frozenset[str]
     routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
@@ -152,3 +156,4 @@ class SystemReader:
     single_ports: bool = False
     is_stateful: bool = False
     has_host_firewall: bool = False
+    relays: ServersByFile = field(default_factory=dict)

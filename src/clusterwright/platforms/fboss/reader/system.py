@@ -39,11 +39,11 @@ READER = SystemReader(
     services=Unsupported("the firewall of the Linux under it says who reaches its services"),
     servers={
         **SERVERS,
-        AGENT: relays,
         "etc/chrony.conf": time_servers,
         "etc/rsyslog.d/90-clusterwright.conf": log_servers,
         "etc/NetworkManager/system-connections/eth0.nmconnection": name_servers,
     },
+    relays={AGENT: relays},
     logins=LOGINS,
     manages=frozenset({NAMES, TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SNMP}),
     routes={AGENT: routes},
