@@ -30,25 +30,29 @@ sys.dont_write_bytecode = False
 gc.set_threshold(100_000, 10, 10)
 os.environ.setdefault("GOGC", "400")
 
-# Files that take a minute or more of processor time, the longest first: they start first, so that none of them is still
-# running when all others have ended. `make test` keeps each file in one process, where its fixtures are made once.
+# Files that take about a minute or more by the clock, the longest first: they start first, so that none of them is
+# still running when all others have ended. `make test` keeps a file in one process, where its fixtures are made once.
 LONGEST = (
     "tests/network_boot/test_power_on.py",
-    "tests/deploy/test_crash_pulumi.py",
-    "tests/platforms/test_opensm.py",
-    "tests/plan/test_properties.py",
-    "tests/schema_keys/test_every_key_counts.py",
     "tests/images/test_boot.py",
+    "tests/platforms/test_opensm.py",
+    "tests/deploy/test_crash_pulumi.py",
     "tests/deploy/test_pulumi_engine.py",
     "tests/generated/test_generated.py",
+    "tests/schema_keys/test_every_key_counts.py",
     "tests/lab/test_isolation_packets.py",
-    "tests/rollout/test_up_in_waves.py",
+    "tests/benchmarks/test_sections.py",
     "tests/deploy/test_ansible_fleet.py",
-    "tests/rules/test_mutations.py",
-    "tests/proofs/isolation/test_isolation_mutations.py",
+    "tests/deploy/test_pulumi_ansible.py",
+    "tests/test_bad_input.py",
+    "tests/rollout/test_up_in_waves.py",
     "tests/lab/test_hundred_routers.py",
-    "tests/lab/test_lab.py",
     "tests/packaging/test_wheel.py",
+    "tests/proofs/isolation/test_isolation_mutations.py",
+    "tests/deploy/test_secret_versions.py",
+    "tests/lab/test_lab.py",
+    "tests/deploy/test_full_disk.py",
+    "tests/keys/test_rotation.py",
 )
 
 settings.register_profile(
