@@ -90,6 +90,11 @@ class Login(NamedTuple):
     is_admin: bool = False
 
 
+def nothing_silent(text: str) -> Iterator[Fault]:
+    """No service of a system whose services are on wherever they are spoken of."""
+    yield from ()
+
+
 class Lists(Protocol):
     """The packet filters of a switch. Methods raise Unreadable at what is not known."""
 
@@ -130,13 +135,13 @@ class SystemReader:
 
     ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
     filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows; ``services``
-    who may speak to the switch; ``servers`` by file whom it asks, and ``relays`` for its hosts alone, where
-    another file says that; ``logins`` who may log in, by file, or by folder where it ends in a slash, of a path and its
-    text; ``manages`` which of the services, and of the words beside them,
-    these files speak of; ``routes`` by file the routes that lead elsewhere. ``named`` finds lines that name the
-    addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies. ``single_ports`` says that
-    its filters know no ranges of ports, ``is_stateful`` that they know replies by their connection,
-    ``has_host_firewall`` that the Linux under it guards the management port.
+    who may speak to the switch; ``servers`` by file whom it asks, and ``relays`` for its hosts alone, where another
+    file says that; ``logins`` who may log in, by file, or by folder where it ends in a slash, of a path and its text;
+    ``manages`` which of the services, and of the words beside them, these files speak of, ``silent`` those that its
+    file leaves switched off, each with its place; ``routes`` by file the routes that lead elsewhere. ``named`` finds
+    lines that name the addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies.
+    ``single_ports`` says that its filters know no ranges of ports, ``is_stateful`` that they know replies by their
+    connection, ``has_host_firewall`` that the Linux under it guards the management port.
     """
 
     system: str
@@ -150,6 +155,7 @@ class SystemReader:
     servers: ServersByFile
     logins: Mapping[str, Callable[[str, str], Iterator[Login]]]
     manages: frozenset[str]
+    silent: Callable[[str], Iterator[Fault]]
     routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
     named: re.Pattern[str]
     policy_lines: Callable[[str], Iterable[str]] | Unsupported

@@ -21,6 +21,7 @@ from clusterwright.platforms.reader import (
     SNMP,
     SSH,
     TIME,
+    Fault,
     Login,
     SystemReader,
     Unsupported,
@@ -120,25 +121,26 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
     if declared.collecting is not None:
         wanted[GNMI] = declared.collecting
     for reader in READERS:
-        if isinstance(reader.services, Unsupported):
-            continue
-        for device in tree.devices_with(reader.file) if declared.management else ():
-            for name in _silent(tree, reader, device, wanted) if device in declared.management else ():
-                yield Counterexample(device, reader.file, 0, f"{name} does not answer at the management port")
+        for device in tree.devices_with(reader.file):
+            for at, name in _silent(tree, reader, device, wanted) if device in declared.management else ():
+                line = (tree.text(device, reader.file) or "").count("\n", 0, at) + 1 if at > 0 else 0
+                yield Counterexample(device, reader.file, line, f"{name} does not answer at the management port")
 
 
-def _silent(tree: RenderedTree, reader: SystemReader, device: str, wanted: Mapping[str, int | None]) -> Iterator[str]:
-    if isinstance(reader.services, Unsupported):
-        return
+def _silent(tree: RenderedTree, reader: SystemReader, device: str, wanted: Mapping[str, int | None]) -> Iterator[Fault]:
+    text = tree.text(device, reader.file) or ""
     try:
-        ports = {each.name: each.port for each in reader.services(tree.text(device, reader.file) or "")}
+        yield from ((at, name) for at, name in reader.silent(text) if name in wanted)
+        if isinstance(reader.services, Unsupported):
+            return
+        ports = {each.name: each.port for each in reader.services(text)}
     except Unreadable as error:
         raise unreadable(device, reader.file, error) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise VerifyError(f"{device}:/{reader.file}: it does not read ({error!r}). Render the spec again.") from None
     for name, port in wanted.items():
         if name in reader.manages and (name not in ports or port not in {None, ports[name]}):
-            yield name if port is None else f"{name} at port {port}"
+            yield 0, name if port is None else f"{name} at port {port}"
 
 
 def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:

@@ -13,7 +13,19 @@ from clusterwright.platforms.eos.reader.routes import routes
 from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.platforms.eos.reader.services import services
 from clusterwright.platforms.eos.reader.unread import unread
-from clusterwright.platforms.reader import EAPI, GNMI, LOGINS, LOGS, NAMES, PASSWORDS, SNMP, SSH, TIME, SystemReader
+from clusterwright.platforms.reader import (
+    EAPI,
+    GNMI,
+    LOGINS,
+    LOGS,
+    NAMES,
+    PASSWORDS,
+    SNMP,
+    SSH,
+    TIME,
+    SystemReader,
+    nothing_silent,
+)
 
 _POLICY_WORDS = (
     "route-map ",
@@ -44,6 +56,7 @@ READER = SystemReader(
     servers={PATH: servers},
     logins={PATH: logins},
     manages=frozenset({NAMES, TIME, LOGS, LOGINS, PASSWORDS, SSH, EAPI, SNMP, GNMI}),
+    silent=nothing_silent,
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
     policy_lines=policy_lines,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Login, Planned, RouteJudge, Server
+from clusterwright.platforms.reader import LOGS, NAMES, SNMP, SSH, TIME, Fault, Login, Planned, RouteJudge, Server
 from clusterwright.platforms.unread import Unread
 
 PATH = "var/opt/tms/text-configs/clusterwright"
@@ -89,6 +89,14 @@ def servers(text: str) -> Iterator[Server]:
     has_time = re.search(r"^ntp enable$", text, re.M) is not None
     for found in _SERVER.finditer(text):
         yield Server(found.start(), _SERVICES[found[1]], found[2], has_time or found[1] != "ntp server")
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """Services that no last line switches on."""
+    for command, service in (("ssh server enable", SSH), ("snmp-server enable", SNMP)):
+        said = re.findall(rf"^(?:no )?{command}$", text, re.M)
+        if said[-1:] != [command]:
+            yield text.find(f"no {command}"), service
 
 
 def logins(path: str, text: str) -> Iterator[Login]:

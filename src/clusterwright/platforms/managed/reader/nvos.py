@@ -14,7 +14,7 @@ from clusterwright.packets.ranges import values
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS, NvueLists
 from clusterwright.platforms.nvue.reader.objects import begins, read_objects
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
-from clusterwright.platforms.reader import LOGS, NAMES, TIME, Fault, Planned, RouteJudge, Server
+from clusterwright.platforms.reader import LOGS, NAMES, SSH, TIME, Fault, Planned, RouteJudge, Server
 
 PATH = "etc/nvue.d/startup.yaml"
 _ISOLATION = frozenset({"isolation", "management"})
@@ -82,6 +82,13 @@ def servers(text: str) -> Iterator[Server]:
         is_on = root.at("system", service).text("state", default="enabled") == "enabled"
         for server, own in root.items("system", service, "server"):
             yield Server(begins(text, own.line), what, server, is_on)
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """SSH, where it is off. Raises Unreadable."""
+    own = read_objects(text).at("system", "ssh-server", "state")
+    if own.value == "disabled":
+        yield begins(text, own.line), SSH
 
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:

@@ -7,7 +7,19 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, statics
 from clusterwright.platforms.nvue.reader.objects import Object, begins, read_objects
-from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, RouteJudge, Server
+from clusterwright.platforms.reader import (
+    LEASES,
+    LOGINS,
+    LOGS,
+    NAMES,
+    SNMP,
+    SSH,
+    TIME,
+    Fault,
+    Planned,
+    RouteJudge,
+    Server,
+)
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -84,6 +96,15 @@ def servers(text: str) -> Iterator[Server]:
     root = read_objects(text)
     for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
         yield Server(begins(text, own.line), what, server, is_asked)
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """Services that are off: SNMP comes so. Raises Unreadable."""
+    root = read_objects(text)
+    for name, field, usual, service in (("ssh-server", "state", "on", SSH), ("snmp-server", "enable", "off", SNMP)):
+        own = root.at("system" if service == SSH else "service", name)
+        if own.text(field, default=usual) not in _ON:
+            yield begins(text, own.at(field).line), service
 
 
 def _services(root: Object) -> Iterator[_Named]:

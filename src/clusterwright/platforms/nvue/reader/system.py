@@ -9,7 +9,7 @@ from clusterwright.platforms.nvue.reader.configuration import PATH, read_nvue
 from clusterwright.platforms.nvue.reader.known import KNOWN
 from clusterwright.platforms.nvue.reader.lists import NvueLists
 from clusterwright.platforms.nvue.reader.logins import logins
-from clusterwright.platforms.nvue.reader.openings import openings, routes, servers
+from clusterwright.platforms.nvue.reader.openings import openings, routes, servers, silent
 from clusterwright.platforms.reader import LOGINS, LOGS, NAMES, PASSWORDS, SNMP, TIME, SystemReader, Unsupported
 
 _POLICY = re.compile(r"^    router:\n(?:     .*\n)*|^          peer-group:\n(?:           .*\n)*", re.M)
@@ -32,6 +32,7 @@ READER = SystemReader(
     servers={PATH: servers},
     logins={PATH: logins},
     manages=frozenset({NAMES, TIME, LOGS, LOGINS, PASSWORDS, SNMP}),
+    silent=silent,
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"?[0-9a-f.:]+/\d+\"?: (?:\{\})?)$", re.M),
     policy_lines=policy_lines,

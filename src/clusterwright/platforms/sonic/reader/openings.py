@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Login, Planned, Server
+from clusterwright.platforms.reader import GNMI, LEASES, LOGINS, LOGS, NAMES, SNMP, TIME, Fault, Login, Planned, Server
 from clusterwright.platforms.sonic.reader import known
 from clusterwright.platforms.unread import Unread
 from clusterwright.spec.hardware.platforms import platforms
@@ -152,6 +152,14 @@ def snmp_users(path: str, text: str) -> Iterator[Login]:
     for name, own in document.get("SNMP_USER", {}).items():
         is_admin = own.get("SNMP_USER_PERMISSION", "").lower() != "ro"
         yield Login(text.find(f'"{name}"', text.find('"SNMP_USER"')), name, is_snmp=True, is_admin=is_admin)
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """Features that a config_db.json does not switch on."""
+    features = json.loads(text).get("FEATURE", {})
+    for name, service in (("snmp", SNMP), ("gnmi", GNMI)):
+        if features.get(name, {}).get("state") not in {"enabled", "always_enabled"}:
+            yield text.find(f'"{name}"', text.find('"FEATURE"')), service
 
 
 def unread(text: str) -> tuple[Unread, ...]:

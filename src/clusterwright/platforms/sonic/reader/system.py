@@ -10,7 +10,7 @@ from clusterwright.platforms.reader import GNMI, LOGS, NAMES, PASSWORDS, SNMP, S
 from clusterwright.platforms.reader import LOGINS as LOGIN_SERVERS
 from clusterwright.platforms.sonic.reader.configuration import PATH, read_sonic
 from clusterwright.platforms.sonic.reader.lists import SonicLists
-from clusterwright.platforms.sonic.reader.openings import openings, servers, snmp_users, unread
+from clusterwright.platforms.sonic.reader.openings import openings, servers, silent, snmp_users, unread
 from clusterwright.platforms.sonic.reader.routes import routes
 from clusterwright.platforms.sonic.reader.services import services
 
@@ -37,6 +37,7 @@ READER = SystemReader(
     servers={PATH: servers},
     logins={PATH: snmp_users, **LOGINS},
     manages=frozenset({NAMES, TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SSH, SNMP, GNMI}),
+    silent=silent,
     routes={PATH: routes},
     named=re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
     policy_lines=policy_lines,
