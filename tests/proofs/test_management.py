@@ -105,7 +105,6 @@ LACKS: dict[str, tuple[str, str, str, str]] = {
     "Linux: its password": (PASSWORDS, r"<.*>", "!", "has no password"),
     "Linux: time": (CHRONY, r"^server .*\n", "", "never asks 10.99.240.123 for the time"),
     "Linux: its log": (RSYSLOG, r'target="[^"]*"', 'target="10.99.240.15"', "never tells 10.99.240.14 its log"),
-    "Linux: names": (PROFILE, r"^dns=.*\n", "", "never asks 10.99.240.53 for names"),
     "Linux: logins": (PAM, r"^auth +sufficient .*\n", "", "10.99.240.49 who may log in, which this names in vain"),
     "Linux: SNMP's user": (SNMPD, r"^createUser .*\nrouser .*\n", "", "no user monitoring of SNMP"),
 }

@@ -19,7 +19,7 @@ from clusterwright.platforms.fboss.reader.routes import routes
 from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
 from clusterwright.platforms.linux.reader.logins import LOGINS, SERVERS
 from clusterwright.platforms.reader import LOGINS as LOGIN_SERVERS
-from clusterwright.platforms.reader import LOGS, NAMES, PASSWORDS, SNMP, TIME, SystemReader, Unsupported, nothing_silent
+from clusterwright.platforms.reader import LOGS, PASSWORDS, SNMP, TIME, SystemReader, Unsupported, nothing_silent
 
 
 def policy_lines(text: str) -> Iterable[str]:
@@ -45,7 +45,7 @@ READER = SystemReader(
     },
     relays={AGENT: relays},
     logins=LOGINS,
-    manages=frozenset({NAMES, TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SNMP}),
+    manages=frozenset({TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SNMP}),
     silent=nothing_silent,
     routes={AGENT: routes},
     named=re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
