@@ -87,11 +87,11 @@ def _moved(before: Plan, after: Plan) -> Iterator[str]:
             if {cable.a.device, cable.b.device} <= after.by_name.keys() and (cable.a.device, cable.a.port) not in to_new
         )
     yield from (f"{each.device} {each.port} from {each.before} to {each.after}" for each in changes.addresses)
-    kept = {"asn", "loopback", "guid", "rack"}
+    kept, racks = {"asn", "loopback", "guid", "rack"}, {device.rack for device in after.devices}
     yield from (
         f"{each.field} of {each.device} from {each.before} to {each.after}"
         for each in changes.devices.changed
-        if each.field in kept
+        if each.field in kept and (each.field != "rack" or each.before in racks)  # one left out holds nothing
     )
     yield from (f"{old} is now {now}" for old, now in changes.devices.renamed.items())
 

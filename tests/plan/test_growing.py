@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.plan.grown import DAY, INVENTORY, NOTHING, Data, allocate, data_of, grow, item, moved, write
 
-from clusterwright.finding import SpecError
+from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.allocation.imported import pin
 from clusterwright.plan.allocation.record import record
@@ -23,6 +23,7 @@ from clusterwright.plan.figures import figures as figures_of
 from clusterwright.plan.model import Cable, Plan
 from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.rules.engine import lint_path
+from clusterwright.rules.topology import standing
 from clusterwright.spec.allocated.facts import NOTHING_STANDS
 from clusterwright.spec.allocated.point_to_point import read_cables
 from clusterwright.spec.load import allocation_file, load_spec
@@ -371,6 +372,23 @@ def test_a_damaged_file_is_told_and_never_followed_in_silence(
     found = [each for each in findings if each.code == code and said in each.message]
     assert found, [str(each) for each in findings]
     assert all(each.position.line >= 1 for each in findings)
+
+
+def test_what_only_the_file_has_ports_for_is_told_and_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_plan(_: Plan) -> tuple[int, int, int]:
+        where = Position("cluster.yaml", 1, 1)
+        raise SpecError([Finding("CW201", Severity.ERROR, "A switch has too few ports: one needs 1.", "", where)])
+
+    path = write(data_of("lab-roce"), tmp_path / "cluster.yaml")
+    allocate(path)
+    later = data_of("lab-roce")
+    set_count(later, "storage", 4)
+    write(later, path)
+    monkeypatch.setattr(standing, "moves_unaided", no_plan)
+    (found,) = [each for each in lint_path(path).findings if each.code == "CW264"]
+    assert found.message.endswith("Without the file there is no plan: A switch has too few ports: one needs 1.")
 
 
 def test_two_branches_that_took_the_same_are_told_with_both_lines(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from clusterwright.finding import MOST_TOLD, Position, Severity
+from clusterwright.finding import MOST_TOLD, Position, Severity, SpecError
 from clusterwright.plan.allocation.disagreement import moves_unaided
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 
@@ -49,7 +49,10 @@ def lacks(subject: Subject) -> Iterator[Problem]:
 
 def _without(subject: Subject) -> str:
     """What would move of what stands if there were no allocation file."""
-    cables, addresses, numbers = moves_unaided(subject.plan)
+    try:
+        cables, addresses, numbers = moves_unaided(subject.plan)
+    except SpecError as error:  # grown bit by bit, it may find ports that a plan from nothing has none of
+        return f"Without the file there is no plan: {error.findings[0].message}"
     if not (cables or addresses or numbers):
         return ""
     return f"Without the file {cables:,} cables, {addresses:,} addresses and {numbers:,} numbers of what stands move."
