@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterwright.and_more import and_more
-from clusterwright.finding import VerifyError
 from clusterwright.packets.phrases import count
-from clusterwright.packets.tokens import Unreadable
 from clusterwright.platforms.reader import (
     EAPI,
     GNMI,
@@ -29,7 +27,7 @@ from clusterwright.platforms.reader import (
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.isolation.declared import DeclaredIsolation, DeclaredLogin
-from clusterwright.proofs.isolation.edges import unreadable
+from clusterwright.proofs.isolation.edges import reading
 from clusterwright.proofs.isolation.logins import logins_of
 from clusterwright.proofs.isolation.openings import servers_of
 from clusterwright.proofs.tree import RenderedTree
@@ -129,15 +127,11 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 
 def _silent(tree: RenderedTree, reader: SystemReader, device: str, wanted: Mapping[str, int | None]) -> Iterator[Fault]:
     text = tree.text(device, reader.file) or ""
-    try:
+    with reading(device, reader.file):
         yield from ((at, name) for at, name in reader.silent(text) if name in wanted)
         if isinstance(reader.services, Unsupported):
             return
         ports = {each.name: each.port for each in reader.services(text)}
-    except Unreadable as error:
-        raise unreadable(device, reader.file, error) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise VerifyError(f"{device}:/{reader.file}: it does not read ({error!r}). Render the spec again.") from None
     for name, port in wanted.items():
         if name in reader.manages and (name not in ports or port not in {None, ports[name]}):
             yield 0, name if port is None else f"{name} at port {port}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from ipaddress import IPv4Network, IPv6Network
@@ -191,6 +192,17 @@ def behaviour(ruleset: Ruleset) -> object:
     """Equal for rulesets that do the same in the same order, wherever their rules stand."""
     chains = [chain for table in ruleset.tables for chain in table.chains.values()]
     return tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
+
+
+@contextmanager
+def reading(device: str, file: str) -> Iterator[None]:
+    """Within, a text is read: what is not known in it, and text that is no such file, is raised as VerifyError."""
+    try:
+        yield
+    except Unreadable as error:
+        raise unreadable(device, file, error) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
 
 
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:

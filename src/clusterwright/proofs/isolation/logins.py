@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from clusterwright.finding import VerifyError
 from clusterwright.platforms.reader import Login, SystemReader
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation, DeclaredLogin
+from clusterwright.proofs.isolation.edges import reading
 from clusterwright.proofs.tree import RenderedTree
 
 _Read = Callable[[str, str], Iterator[Login]]
@@ -26,10 +26,8 @@ def logins_of(tree: RenderedTree, reader: SystemReader) -> Iterator[tuple[str, s
     """All that lets somebody in to a system's switches, with the device, the file and its text. Raises VerifyError."""
     for device, path, read in _files(tree, reader):
         text = tree.text(device, path) or ""
-        try:
+        with reading(device, path):
             yield from ((device, path, text, login) for login in read(path, text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise VerifyError(f"{device}:/{path}: it does not read ({error!r}). Render the spec again.") from None
 
 
 def _files(tree: RenderedTree, reader: SystemReader) -> Iterator[tuple[str, str, _Read]]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from clusterwright.finding import VerifyError
-from clusterwright.packets.tokens import Unreadable
 from clusterwright.platforms.reader import Planned, Server, ServersByFile
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import unreadable
+from clusterwright.proofs.isolation.edges import reading
 from clusterwright.proofs.tree import RenderedTree
 
 
@@ -23,13 +21,9 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
     for file, read in ((file, read) for reader in READERS for file, read in reader.openings.items()):
         for device in tree.devices_with(file):
             text = tree.text(device, file) or ""
-            try:
+            with reading(device, file):
                 for at, message in read(text, device, declared):
                     yield Counterexample(device, file, text.count("\n", 0, max(at, 0)) + 1, message)
-            except Unreadable as error:
-                raise unreadable(device, file, error) from None
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
 
 
 def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -53,12 +47,8 @@ def _named(tree: RenderedTree, files: ServersByFile) -> Iterator[tuple[str, str,
     for file, read in files.items():
         for device in tree.devices_with(file):
             text = tree.text(device, file) or ""
-            try:
+            with reading(device, file):
                 yield from ((device, file, text, server) for server in read(text))
-            except Unreadable as error:
-                raise unreadable(device, file, error) from None
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
 
 
 def _stranger(server: Server, declared: DeclaredIsolation) -> str:

@@ -49,7 +49,7 @@ class FileShape:
     """What files have in common that differ in their words alone; there is one of each, so it is compared by identity.
 
     It is the text ``around`` the parts, their ``forms``, and the ``outline`` that they make, with a numbered blank for
-    each word. A word that ``comparable`` hides is no word of the file's: what it is in place of is not known there.
+    each word. A word that ``_comparable`` hides is no word of the file's: what it is in place of is not known there.
     """
 
     around: str
@@ -185,8 +185,8 @@ def hostname_out(part: str) -> Taken:
 
 
 def addresses_hidden(part: str) -> Taken:
-    """Hides addresses that nobody asks for by the outline (`comparable`)."""
-    return comparable(part), []
+    """Hides addresses that nobody asks for by the outline (`_comparable`)."""
+    return _comparable(part), []
 
 
 @lru_cache(maxsize=256)
@@ -208,7 +208,7 @@ def _is_place(before: str, after: str, key: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def comparable(part: str) -> str:
+def _comparable(part: str) -> str:
     """A part with a word in the place of all its addresses, or of the most frequent one, as the first of them tell,
     where it has many: one it is, quotes included, wherever it stands in JSON, and no field's values are limited to
     addresses. Two that are equal so have the same fields and the same meaning, but for what the addresses are.
