@@ -6,7 +6,7 @@ Every statement is understood or refused, with its line: what is passed over mig
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from clusterwright.packets.boxes import WHOLE, Box, meet
 from clusterwright.packets.filters import (
@@ -22,7 +22,8 @@ from clusterwright.packets.filters import (
     Ruleset,
     Table,
 )
-from clusterwright.packets.nft_match import MatchReader
+from clusterwright.packets.nft_match import MatchReader, Sets
+from clusterwright.packets.nft_statement import comment, counted, rejected, statement
 from clusterwright.packets.ranges import Ranges
 from clusterwright.packets.tokens import Reader, Unreadable, shown, tokens_of
 
@@ -35,9 +36,9 @@ _SET_TYPES = {
     "inet_service": ("dport",),
     "inet_proto": ("proto",),
     "ifname": ("iif",),
-    "iface_index": ("iif",),
 }
 _VERDICTS = frozenset({ACCEPT, DROP, RETURN, "continue", JUMP, GOTO, "reject"})
+_SET_PARTS = frozenset({"type", "flags", "comment", "elements", "auto-merge", "counter"})
 _END = frozenset({"\n", ";", "}"})
 _CONNECTION_TRACKING = -200  # NF_IP_PRI_CONNTRACK: before it no packet has a state
 
@@ -55,14 +56,18 @@ def _must_be_apart(
     for (low, high), after in pairwise(bounds):
         if after[0] <= high and (is_map or not (merges or after == (low, high))):
             raise Unreadable(line, f"elements of {shown(name)} overlap: nft loads none of the file")
+    joined = [element for element, _, _ in elements if len(element) > 1]
+    for one, other in combinations(joined, 2):
+        if (is_map or one != other) and all(a & b for a, b in zip(one, other, strict=True)):
+            raise Unreadable(line, f"elements of {shown(name)} overlap: nft loads none of the file")
 
 
 class _FileReader:
     def __init__(self, reader: Reader, interfaces: InterfaceNumbers) -> None:
         self.reader = reader
         self.interfaces = interfaces
-        self.sets: dict[str, tuple[tuple[Ranges, ...], ...]] = {}
-        self.maps: dict[str, tuple[tuple[tuple[Ranges, ...], str, str], ...]] = {}
+        self.sets: Sets = {}
+        self.maps: dict[str, tuple[list[str], list[tuple[tuple[Ranges, ...], str, str]]]] = {}
 
     def file(self) -> Ruleset:
         tables: list[Table] = []
@@ -79,13 +84,13 @@ class _FileReader:
                     # nft would join the two: elements, rules and policies of the second change the first
                     raise Unreadable(own.line, f"table {own.family} {own.name} is there twice")
                 tables.append(own)
-            self.reader.skip("\n", ";")
+            self.reader.end()
         return Ruleset(tuple(tables), flushes)
 
     def _table(self) -> Table:
         line = self.reader.line
         family = self.reader.expect("inet", "ip", "ip6")
-        name = self.reader.next().text
+        name = self.reader.identifier()
         self.sets, self.maps = {}, {}
         chains: dict[str, Chain] = {}
         self.reader.expect("{")
@@ -99,7 +104,7 @@ class _FileReader:
                 chains[chain.name] = chain
             else:
                 self._set(is_map=what == "map")
-            self.reader.skip("\n", ";")
+            self.reader.end()
         for chain in chains.values():
             for rule in chain.rules:
                 if rule.target and (rule.target not in chains or chains[rule.target].hook):
@@ -107,7 +112,7 @@ class _FileReader:
         return Table(family, name, line, chains)
 
     def _set(self, *, is_map: bool) -> None:
-        line, name = self.reader.line, self.reader.next().text
+        line, name = self.reader.line, self.reader.identifier()
         if name in self.sets or name in self.maps:
             raise Unreadable(line, f"{shown(name)} is there twice")
         kinds: list[str] = []
@@ -117,32 +122,42 @@ class _FileReader:
         self.reader.expect("{")
         self.reader.skip("\n", ";")
         while not self.reader.take("}"):
-            word = self.reader.next()
-            words.add(word.text)
-            if word.text == "type":
+            word = self.reader.expect(*sorted(_SET_PARTS - words))
+            words.add(word)
+            if word == "type":
                 kinds = self._type(is_map=is_map)
-            elif word.text == "flags":
-                words.add(self.reader.expect("interval", "constant"))
-                while self.reader.take(","):
-                    words.add(self.reader.expect("interval", "constant"))
-            elif word.text == "comment":
-                self.reader.next()
-            elif word.text == "elements" and kinds:
-                self.reader.expect("=")
-                self.reader.expect("{")
-                if "iif" not in kinds:
-                    spread = self._spread()
-                elements = self._entries(kinds, is_map=is_map)
-            elif word.text not in {"auto-merge", "counter"}:
-                raise Unreadable(word.line, f"{shown(word.text)} is no part of a set that is known here")
-            self.reader.skip("\n", ";")
+            elif word == "flags":
+                words |= self._flags()
+            elif word == "comment":
+                comment(self.reader)
+            elif word == "elements":
+                spread = "" if "iif" in kinds else self._spread()
+                elements = self._elements(kinds, is_map=is_map)
+            if word != "elements" or self.reader.peek() != "}":
+                self.reader.end()
+        if not kinds:
+            raise Unreadable(line, f"{shown(name)} has no type: nft loads none of the file")
         if spread and "interval" not in words:
             raise Unreadable(line, f"{shown(name)} has {spread} and no flag interval: nft loads none of the file")
         _must_be_apart(line, name, elements, merges="auto-merge" in words, is_map=is_map)
         if is_map:
-            self.maps[name] = tuple(elements)
+            self.maps[name] = kinds, elements
         else:
-            self.sets[name] = tuple(element for element, _, _ in elements)
+            self.sets = {**self.sets, name: (kinds, [element for element, _, _ in elements])}
+
+    def _flags(self) -> set[str]:
+        found = {self.reader.expect("interval", "constant")}
+        while self.reader.take(","):
+            found.add(self.reader.expect("interval", "constant"))
+        return found
+
+    def _elements(self, kinds: list[str], *, is_map: bool) -> list[tuple[tuple[Ranges, ...], str, str]]:
+        self.reader.expect("=")
+        line = self.reader.line
+        self.reader.expect("{")
+        if not kinds:
+            raise Unreadable(line, "the elements come before their type")
+        return self._entries(kinds, is_map=is_map)
 
     def _spread(self) -> str:
         """The first element ahead that is a prefix or a range, "" where none is."""
@@ -168,34 +183,41 @@ class _FileReader:
         return kinds
 
     def _entries(self, kinds: list[str], *, is_map: bool) -> list[tuple[tuple[Ranges, ...], str, str]]:
-        """The elements up to the closing brace; those of a map with verdict and target."""
+        """The elements up to the closing brace; those of a map with verdict and target. No line between is empty: nft
+        loads none of such a file.
+        """
         matches = self._matches()
+        line = self.reader.line
         found = []
-        self.reader.skip("\n")
+        self.reader.take("\n")
         while not self.reader.take("}"):
             element = matches.element(kinds)
             if self.reader.take("counter"):
-                self._counted()
+                counted(self.reader)
             verdict, target = NONE, ""
             if is_map:
                 self.reader.expect(":")
                 verdict, target = self._verdict()
             found.append((element, verdict, target))
-            self.reader.skip("\n")
+            self.reader.take("\n")
             if self.reader.peek() != "}":
                 self.reader.expect(",")
-                self.reader.skip("\n")
+                self.reader.take("\n")
+        if not found:
+            raise Unreadable(line, "there are no elements: nft loads none of the file")
         return found
 
     def _chain(self) -> Chain:
         line = self.reader.line
-        name = self.reader.next().text
+        name = self.reader.identifier()
         hook, priority, policy, policy_line, has_policy = "", 0, ACCEPT, line, False
         rules: list[Rule] = []
         self.reader.expect("{")
         self.reader.skip("\n", ";")
         while not self.reader.take("}"):
             if self.reader.peek() == "type":
+                if hook:
+                    raise Unreadable(self.reader.line, "the chain has a hook already")
                 policy_line = self.reader.line
                 self.reader.next()
                 self.reader.expect("filter")
@@ -207,10 +229,12 @@ class _FileReader:
                     raise Unreadable(policy_line, "the chain has a policy already: nft loads none of the file")
                 policy, has_policy = self.reader.expect(ACCEPT, DROP), True
             elif self.reader.take("comment"):
-                self.reader.next()
+                comment(self.reader)
             else:
                 rules += self._rule(stateless=bool(hook) and priority < _CONNECTION_TRACKING)
-            self.reader.skip("\n", ";")
+            self.reader.end()
+        if has_policy and not hook:
+            raise Unreadable(line, "the chain has a policy and no hook: nft loads none of the file")
         return Chain(name, line, tuple(rules), hook, priority, policy, policy_line)
 
     def _priority(self) -> int:
@@ -222,7 +246,7 @@ class _FileReader:
                 sign = 1 if self.reader.next().text == "+" else -1
                 return base + sign * self.reader.number()
             return base
-        if not re.fullmatch(r"-?\d+", word.text):
+        if not re.fullmatch(r"0|-?[1-9]\d*", word.text, re.A):
             raise Unreadable(word.line, f"{shown(word.text)} is no priority that is known here")
         return int(word.text)
 
@@ -233,7 +257,10 @@ class _FileReader:
         limited, rules, verdict, target = False, list[Rule](), NONE, ""
         while self.reader.peek() not in _END and self.reader.peek():
             word = self.reader.peek()
-            if verdict and word != "comment":
+            if self.reader.take("comment"):  # a rule ends with it
+                comment(self.reader)
+                break
+            if verdict:
                 raise Unreadable(line, f"{shown(word)} stands after the verdict")
             if matches.at_match():
                 if word == "ct" and stateless:
@@ -247,7 +274,9 @@ class _FileReader:
             elif word in _VERDICTS:
                 verdict, target = self._verdict()
             else:
-                limited |= self._statement()
+                limited |= statement(self.reader)
+        if not boxes and not verdict:  # of one with a verdict it is told that it never decides
+            raise Unreadable(line, "no packet is what this rule asks for all at once: nft may load none of the file")
         if rules:
             return [
                 Rule(line, each.matches, each.verdict, each.target, limited=limited and each.verdict != NONE)
@@ -273,61 +302,21 @@ class _FileReader:
             entries = self._entries([kind for kind, _ in keys], is_map=True)
             _must_be_apart(line, "the map", entries, merges=False, is_map=True)
         else:
-            name = self.reader.next().text.removeprefix("@")
-            if name not in self.maps:
-                raise Unreadable(line, f"there is no map {shown(name)} above")
-            entries = list(self.maps[name])
+            entries = list(matches.named(keys, self.maps, "map"))
         found = []
         for element, verdict, target in entries:
-            if len(element) != len(keys):
-                raise Unreadable(line, "the map's elements have another number of fields")
             own = [both for a in boxes for b in matches.boxes(keys, [element]) if (both := meet(a, b)) is not None]
             found.append(Rule(line, tuple(own), verdict, target))
         return found
 
     def _verdict(self) -> tuple[str, str]:
-        word = self.reader.next()
-        if word.text in {JUMP, GOTO}:
-            return word.text, self.reader.next().text
-        if word.text == "reject":
-            if self.reader.take("with"):
-                while self.reader.peek() not in {*_END, "comment", ",", ""}:
-                    self.reader.next()
+        word = self.reader.expect(*sorted(_VERDICTS))
+        if word in {JUMP, GOTO}:
+            return word, self.reader.identifier()
+        if word == "reject":
+            rejected(self.reader)
             return DROP, ""
-        if word.text not in _VERDICTS:
-            raise Unreadable(word.line, f"{shown(word.text)} is no verdict")
-        return (NONE, "") if word.text == "continue" else (word.text, "")
-
-    def _statement(self) -> bool:
-        """Passes over a statement that decides nothing; True when it makes the rule match only sometimes."""
-        word = self.reader.next()
-        if word.text == "counter":
-            self._counted()
-        elif word.text == "comment":
-            self.reader.next()
-        elif word.text == "log":
-            while self.reader.peek() in {"prefix", "level", "group", "flags", "snaplen", "queue-threshold"}:
-                self.reader.next()
-                self.reader.next()
-        elif word.text == "limit":
-            self.reader.expect("rate")
-            self.reader.take("over")
-            self.reader.next()
-            if self.reader.take("burst"):
-                self.reader.number()
-                self.reader.expect("packets", "bytes", "kbytes", "mbytes")
-            return True
-        else:
-            raise Unreadable(word.line, f"{shown(word.text)} is a statement that is not known here")
-        return False
-
-    def _counted(self) -> None:
-        if self.reader.take("packets"):
-            self.reader.number()
-            self.reader.expect("bytes")
-            self.reader.number()
-        elif self.reader.take("name"):
-            self.reader.next()
+        return (NONE, "") if word == "continue" else (word, "")
 
     def _matches(self) -> MatchReader:
         return MatchReader(self.reader, self.interfaces, self.sets)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from clusterwright.packets.boxes import (
     FLAGS,
@@ -27,19 +28,24 @@ from clusterwright.packets.ranges import Ranges, values
 from clusterwright.packets.tokens import Reader, Unreadable, shown
 from clusterwright.packets.values import FIELD_OF, TCP_FLAGS, value_of
 
-Sets = Mapping[str, tuple[tuple[Ranges, ...], ...]]  # name of a set to its elements, each with a value per field
+Element = TypeVar("Element")
+Named = Mapping[str, tuple[Sequence[str], Sequence[Element]]]
+"""Sets or maps of a table by name: the kinds of their fields, and their elements."""
+Sets = Named[tuple[Ranges, ...]]
+# What may be compared with one set; an interface's number with none that is known here.
+_COMPARED = {"dst4": "src4", "dst6": "src6", "sport": "dport", "oif": "iif"}
 WITH_PORTS = {"tcp": values(TCP), "udp": values(UDP), "sctp": values(132), "dccp": values(33), "udplite": values(136)}
 _NOT_LATER = values(0, 1)
 _REACHABLE = WHOLE[ORIGIN] - values(UNREACHABLE)
 # What an expression compares, and what a packet must be for it to be compared at all.
 _KEYS: Mapping[tuple[str, ...], tuple[str, Box]] = {
-    ("iif",): ("iif", WHOLE),
+    ("iif",): ("index in", WHOLE),
     ("iifname",): ("iif", WHOLE),
-    ("oif",): ("oif", WHOLE),
+    ("oif",): ("index out", WHOLE),
     ("oifname",): ("oif", WHOLE),
-    ("meta", "iif"): ("iif", WHOLE),
+    ("meta", "iif"): ("index in", WHOLE),
     ("meta", "iifname"): ("iif", WHOLE),
-    ("meta", "oif"): ("oif", WHOLE),
+    ("meta", "oif"): ("index out", WHOLE),
     ("meta", "oifname"): ("oif", WHOLE),
     ("meta", "l4proto"): ("proto", WHOLE),
     ("meta", "nfproto"): ("family", WHOLE),
@@ -95,8 +101,9 @@ class MatchReader:
         keys = self.keys()
         line = self.reader.line
         negated = self.reader.take("!=")
-        if not negated:
-            self.reader.take("==")
+        is_compared = negated or self.reader.take("==")
+        if is_compared and self.reader.peek(1) == ",":
+            raise Unreadable(line, "nft compares with all of these bits at once, which no packet has")
         found = self.boxes(keys, self._elements(keys))
         if not negated:
             return found
@@ -117,42 +124,47 @@ class MatchReader:
         return found
 
     def _key(self) -> tuple[str, Box]:
-        word = self.reader.next()
-        if (word.text,) in _KEYS:
-            return _KEYS[(word.text,)]
-        pair = (word.text, self.reader.peek())
+        line, first = self.reader.line, self.reader.peek()
+        self.reader.next()
+        if (first,) in _KEYS:
+            return _KEYS[(first,)]
+        pair = (first, self.reader.peek())
         if pair not in _KEYS:
-            raise Unreadable(word.line, f"{shown(' '.join(pair).strip())} is an expression that is not known here")
+            raise Unreadable(line, f"{shown(' '.join(pair).strip())} is an expression that is not known here")
         self.reader.next()
         return _KEYS[pair]
 
     def _elements(self, keys: list[tuple[str, Box]]) -> list[tuple[Ranges, ...]]:
         if self.reader.peek().startswith("@"):
-            return list(self.named(len(keys)))
+            return list(self.named(keys, self.sets, "set"))
         if self.reader.take("{"):
             found = []
+            if self.reader.peek() == "}":
+                raise Unreadable(self.reader.line, "there are no elements: nft loads none of the file")
             while not self.reader.take("}"):
-                self.reader.skip("\n")
+                self.reader.take("\n")
                 found.append(self.element([kind for kind, _ in keys]))
-                self.reader.skip("\n")
+                self.reader.take("\n")
                 if self.reader.peek() != "}":
                     self.reader.expect(",")
-                self.reader.skip("\n")
+                self.reader.take("\n")
             return found
         found = [self.element([kind for kind, _ in keys])]
-        while self.reader.take(","):
+        while self.reader.peek() == "," and keys[0][0] == "ct":  # states are bits, and nft has lists of bits alone
+            self.reader.next()
             found.append(self.element([kind for kind, _ in keys]))
         return found
 
-    def named(self, width: int) -> tuple[tuple[Ranges, ...], ...]:
-        """The elements of the set that the next word names."""
-        word = self.reader.next()
-        found = self.sets.get(word.text[1:])
-        if found is None:
-            raise Unreadable(word.line, f"there is no set {shown(word.text[1:])} above")
-        if any(len(each) != width for each in found):
-            raise Unreadable(word.line, f"the elements of {shown(word.text[1:])} have another number of fields")
-        return found
+    def named(self, keys: list[tuple[str, Box]], known: Named[Element], what: str) -> Sequence[Element]:
+        """The elements of the set or map that the next word names."""
+        line, word = self.reader.line, self.reader.peek()
+        self.reader.next()
+        kinds, elements = known.get(word[1:] if word.startswith("@") else "", ((), ()))
+        if not kinds:
+            raise Unreadable(line, f"there is no {what} {shown(word.removeprefix('@'))} above")
+        if list(kinds) != [_COMPARED.get(kind, kind) for kind, _ in keys]:
+            raise Unreadable(line, f"the elements of {shown(word[1:])} are of another type: nft loads none of the file")
+        return elements
 
     def element(self, kinds: list[str]) -> tuple[Ranges, ...]:
         """One element of a set: values joined by dots."""
@@ -230,7 +242,7 @@ class MatchReader:
             word = self.reader.next()
             if word.text in TCP_FLAGS:
                 bits |= TCP_FLAGS[word.text]
-            elif re.fullmatch(r"0x[0-9a-fA-F]+|\d+", word.text):
+            elif re.fullmatch(r"0x[0-9a-fA-F]+|0|[1-9]\d*", word.text, re.A):
                 bits |= int(word.text, 0)
             else:
                 raise Unreadable(word.line, f"{shown(word.text)} is no flag of TCP")

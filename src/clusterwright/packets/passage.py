@@ -2,13 +2,13 @@
 
 Every base chain of a hook must let a packet pass, in the order of their priorities; an accept ends one chain alone. A
 rule that matches only up to a rate counts as one that may accept, and as one that need not drop: what is computed is
-everything that can pass.
+everything that can pass. What passes at any rate is what passes a filter ``at_any_rate``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from clusterwright.packets.boxes import (
@@ -83,6 +83,27 @@ def _batches(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
         batch.append(rule)
     if batch:
         yield batch
+
+
+def at_any_rate(ruleset: Ruleset) -> Ruleset:
+    """The filter as packets meet it for which no rate is left: what accepts up to a rate is away, what drops drops."""
+    if not rated_lines(ruleset):
+        return ruleset
+    return replace(ruleset, tables=tuple(_at_any_rate(table) for table in ruleset.tables))
+
+
+def rated_lines(ruleset: Ruleset) -> frozenset[int]:
+    """The lines of rules that decide up to a rate alone."""
+    rules = (rule for table in ruleset.tables for chain in table.chains.values() for rule in chain.rules)
+    return frozenset(rule.line for rule in rules if rule.limited and rule.verdict != NONE)
+
+
+def _at_any_rate(table: Table) -> Table:
+    chains = {}
+    for name, chain in table.chains.items():
+        left = (rule for rule in chain.rules if not (rule.limited and rule.verdict == ACCEPT))
+        chains[name] = replace(chain, rules=tuple(replace(rule, limited=False) for rule in left))
+    return replace(table, chains=chains)
 
 
 def base_chains(ruleset: Ruleset, hook: str) -> list[tuple[Table, Chain]]:

@@ -14,6 +14,18 @@ _WORD = re.compile(
 )
 
 
+# Words of nft's own that stand where a name may: it then reads no name.
+_RESERVED = re.compile(
+    r"accept|add|and|arp|auto-merge|bridge|burst|bytes|chain|comment|constant|continue|counter|create|ct"
+    r"|delete|describe|destroy|dnat|drop|dynamic|element|elements|ether|export|fib|flags|flow|flowtable"
+    r"|flush|goto|gt|handle|hook|icmp|icmpv6|igmp|import|include|index|inet|insert|interval|ip|ip6|jump"
+    r"|last|le|level|limit|list|log|lt|map|mark|masquerade|meta|meter|monitor|ne|netdev|not|notrack|numgen"
+    r"|or|osf|over|packets|performance|policy|position|prefix|priority|queue|quota|redirect|reject|rename"
+    r"|replace|reset|return|rt|ruleset|secmark|sctp|set|size|snat|socket|synproxy|table|tcp|th|time|timeout"
+    r"|tproxy|type|udp|udplite|until|vmap|with|xor|xt"
+)
+
+
 class Unreadable(Exception):
     """Text whose meaning is not known here, at a line; nothing is ever passed over."""
 
@@ -61,9 +73,12 @@ class Reader:
         return self._tokens[min(self._at, len(self._tokens) - 1)].line if self._tokens else 1
 
     def peek(self, ahead: int = 0) -> str:
-        """The text of a word to come, "" at the end."""
+        """The text of a word to come, "" at the end. A quoted one keeps its quotes: it is none of nft's own words."""
         at = self._at + ahead
-        return self._tokens[at].text if at < len(self._tokens) else ""
+        if at >= len(self._tokens):
+            return ""
+        word = self._tokens[at]
+        return f'"{word.text}"' if word.quoted else word.text
 
     def next(self) -> Token:
         """The next word."""
@@ -86,17 +101,37 @@ class Reader:
 
     def expect(self, *texts: str) -> str:
         """The next word, which must be one of these."""
+        found, line = self.peek(), self.line
+        self.next()
+        if found not in texts:
+            raise Unreadable(line, f"{shown(found)} stands where {' or '.join(map(shown, texts))} should")
+        return found
+
+    def end(self) -> None:
+        """Past the end of a statement, and the empty ones behind it; one at the file's end needs none."""
+        if self.peek():
+            self.expect("\n", ";")
+        self.skip("\n", ";")
+
+    def quoted(self, most: int) -> None:
+        """Past a text in quotes, of at most so many bytes."""
         word = self.next()
-        if word.text not in texts:
-            raise Unreadable(word.line, f"{shown(word.text)} stands where {' or '.join(map(shown, texts))} should")
+        if not word.quoted or len(word.text.encode()) > most:
+            raise Unreadable(word.line, f"{shown(word.text)} is no text in quotes of at most {most} bytes")
+
+    def identifier(self) -> str:
+        """The name of a table, a chain or a set."""
+        word = self.next()
+        if word.quoted or _RESERVED.fullmatch(word.text) or not re.fullmatch(r"[A-Za-z][\w./-]*", word.text, re.A):
+            raise Unreadable(word.line, f"{shown(word.text)} is no name")
         return word.text
 
     def number(self) -> int:
         """The next word as a number."""
         word = self.next()
-        if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", word.text):
+        if not re.fullmatch(r"0|[1-9]\d*", word.text, re.A):  # with a zero before it nft reads an octal one
             raise Unreadable(word.line, f"{shown(word.text)} is no number")
-        return int(word.text, 0)
+        return int(word.text)
 
 
 def shown(text: str) -> str:

@@ -74,12 +74,15 @@ _NAMES: Mapping[str, Mapping[str, int]] = {
     "family": _FAMILIES,
     "flags": TCP_FLAGS,
 }
+_LONGEST_NAME = 15  # linux/if.h: IFNAMSIZ, with the zero at its end
 _TOP = {"port": 65535, "proto": 255, "icmp": 255, "icmpv6": 255, "hops": 255, "flags": 255}
 
 # What each kind of value is kept in: the field of a packet.
 FIELD_OF: Mapping[str, int] = {
     "iif": IIF,
     "oif": OIF,
+    "index in": IIF,
+    "index out": OIF,
     "ct": CT,
     "proto": PROTO,
     "src4": SRC,
@@ -98,7 +101,14 @@ FIELD_OF: Mapping[str, int] = {
 
 def value_of(kind: str, text: str, interfaces: Callable[..., Ranges]) -> Ranges:
     """The set that one element of a kind stands for. Raises ValueError, saying what is wrong."""
-    if kind in ("iif", "oif"):
+    if kind in ("index in", "index out") and text != "lo":
+        raise ValueError(
+            f'an interface is asked for by the number that "{text}" has when the file is loaded, and none is loaded '
+            "where it has none yet: iifname and oifname ask for names"
+        )
+    if FIELD_OF[kind] in (IIF, OIF):
+        if len(text.encode()) > _LONGEST_NAME:
+            raise ValueError(f'"{text}" is longer than an interface\'s name can be')
         return interfaces(text)
     if kind in ("src4", "dst4"):
         return addresses(text, 4)
@@ -108,7 +118,8 @@ def value_of(kind: str, text: str, interfaces: Callable[..., Ranges]) -> Ranges:
     if text in names:
         return values(names[text])
     top = _TOP.get("port" if kind in ("sport", "dport") else kind)
-    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    # With a zero before it nft reads an octal number.
+    found = re.fullmatch(r"(0|[1-9]\d*)(?:-(0|[1-9]\d*))?", text, re.A)
     if found is None or top is None:
         raise ValueError(f'"{text}" is no value that is known here')
     low, high = int(found[1]), int(found[2] or found[1])
@@ -127,8 +138,9 @@ def addresses(text: str, version: int) -> Ranges:
             raise ValueError(f'"{text}" ends before it begins')
         return ranges([(low, high)])
     address, slash, length = text.partition("/")
-    bits = int(length) if slash and length.isdecimal() else size
-    if (slash and not length.isdecimal()) or bits > size:
+    is_length = re.fullmatch(r"0|[1-9]\d?\d?", length, re.A) is not None  # "/056" is octal to nft
+    bits = int(length) if is_length else size
+    if (slash and not is_length) or bits > size:
         raise ValueError(f'"{text}" has no prefix length of IPv{version}')
     low = _address(address, version) >> (size - bits) << (size - bits)
     return ranges([(low, low + (1 << (size - bits)) - 1)])

@@ -34,6 +34,8 @@ BY_MATRIX = frozenset(
     {
         "a wider port",
         "a flow that is cut off",
+        "a flow that passes up to a rate",
+        "a flow that stops beyond a rate",
         "a prefix that takes in the internet",
         "a spoofed source",
         "a port without a list",

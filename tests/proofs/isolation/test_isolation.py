@@ -93,6 +93,18 @@ CASES: dict[str, tuple[str, str, str, Edit]] = {
     "a rule that matches nothing": ("lab-roce", GPU, NFT, replaced(INVALID, INVALID + IMPOSSIBLE)),
     "rules that stay from before": ("lab-roce", GPU, BOOT, replaced("flush ruleset\n", "")),
     "a node that forwards": ("lab-roce", GPU, NFT, forwarding),
+    "a flow that passes up to a rate": (
+        "lab-roce",
+        GPU,
+        NFT,
+        replaced("udp dport { 4791 } counter accept", "udp dport { 4791 } limit rate 9/second counter accept"),
+    ),
+    "a flow that stops beyond a rate": (
+        "lab-roce",
+        GPU,
+        NFT,
+        replaced("ct state established", "udp dport 4791 limit rate over 9/second drop\n\t\tct state established"),
+    ),
     "a filter that is not loaded": (
         "lab-roce",
         GPU,
@@ -158,6 +170,8 @@ REFUSED: dict[str, tuple[str, str, Edit]] = {
     "an unknown statement": (GPU, NFT, replaced("ct state invalid counter drop", "ct state invalid notrack")),
     "an unknown set": (GPU, NFT, replaced("@compute_on_backend_v6", "@nobody")),
     "a table that is there twice": (GPU, NFT, lambda text: text + WIDER),
+    "a word in quotes": (GPU, NFT, replaced("ct state invalid counter drop", 'ct state invalid counter "drop"')),
+    "an interface by its number": (GPU, NFT, replaced('iifname { "be0", "be1"', 'iif { "be0", "be1"')),
     "a set that is there twice": (GPU, NFT, replaced("\tset nobody_v4", f"{WIDER_SET}\tset nobody_v4")),
     "an entry of EOS": ("mgmt-00", EOS, replaced("permit icmp ", "permit ospf ")),
     "an entry of FBOSS": ("rtsw-p00r00", AGENT, replaced('"l4DstPort": 4791', '"lookupClassL2": 10')),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from tests.proofs.isolation.trees import BOOT, NFT, text_of
 
 from clusterwright.packets.boxes import EVERYTHING, FOREIGN, INVALID, NEW, UNTRACKED, Packet
-from clusterwright.packets.filters import InterfaceNumbers
+from clusterwright.packets.filters import InterfaceNumbers, Ruleset
 from clusterwright.packets.nft_file import read_nft
 from clusterwright.packets.passage import decide, passing
 from clusterwright.packets.tokens import Unreadable
@@ -178,7 +179,15 @@ def test_the_kernel_passes_what_the_reader_says(name: str, tmp_path: Path) -> No
 
 
 _TABLE = "table inet a {{\n{}\nchain c {{\ntype filter hook input priority 0; policy drop;\n{}\n}}\n}}\n"
+_WORDS = re.findall(
+    r"\S+",
+    "counter log limit rate 10/second over burst packets accept drop return reject with jump input chain set map type "
+    "flags interval elements = . != == policy hook priority filter raw comment ct state new ip ip6 saddr daddr iif oif "
+    "0 22 -1 0x10 010 continue constant name prefix level group meta l4proto tcp udp sport icmp notrack inet dynamic "
+    "timeout @x",
+)
 _SET = "set s {{\ntype ipv4_addr\n{}\n}}"
+_PAIRS = "set s {{\ntype ipv4_addr . inet_service\nflags interval\nelements = {{ {} }}\n}}"
 _MAP = "map m {{\ntype inet_service : verdict\n{}\n}}"
 
 
@@ -197,6 +206,35 @@ _MAP = "map m {{\ntype inet_service : verdict\n{}\n}}"
         (False, _TABLE.format("", "tcp dport vmap { 10-20 : accept, 15 : drop }")),
         (True, _TABLE.format("", "tcp dport { 10-20, 15-30 } accept")),
         (False, _TABLE.format("", "policy accept;")),
+        (False, _TABLE.format("", "type filter hook output priority 0 policy drop;")),
+        (False, _TABLE.format("}\nchain plain {\npolicy drop;", "")),
+        (False, _TABLE.format("}\nchain counter {", "")),
+        (False, _TABLE.format("", 'tcp dport 22 "accept"')),
+        (False, _TABLE.format("", "tcp dport 22 accept comment accept")),
+        (False, _TABLE.format("", 'tcp dport 22 accept comment "a" comment "b"')),
+        (True, _TABLE.format("", f'tcp dport 22 accept comment "{"x" * 128}"')),
+        (False, _TABLE.format("", f'tcp dport 22 accept comment "{"x" * 129}"')),
+        (False, _TABLE.format("", f'tcp dport 22 accept comment "{chr(0x20AC) * 43}"')),
+        (True, _TABLE.format("", f'log prefix "{"x" * 127}" drop')),
+        (False, _TABLE.format("", "log level loud drop")),
+        (False, _TABLE.format("", "log level info group 1 drop")),
+        (False, _TABLE.format("", "tcp dport 22 counter name a accept")),
+        (False, _TABLE.format("", "limit rate 10/parsec drop")),
+        (False, _TABLE.format("", "limit rate ten drop")),
+        (False, _TABLE.format("", "reject with nothing")),
+        (True, _TABLE.format("", "reject with icmpx type admin-prohibited")),
+        (True, _TABLE.format("", 'iif "lo" accept')),
+        (False, _TABLE.format("", 'iif "be0" accept')),
+        (False, _TABLE.format("", 'iifname "be0123456789abcd" accept')),
+        (False, _TABLE.format(_SET.format("elements = { 10.0.0.1 }"), "ip6 saddr @s drop")),
+        (False, _TABLE.format("set s {\nflags interval\n}", "")),
+        (False, _TABLE.format(_SET.format("elements = { }"), "")),
+        (False, _TABLE.format(_SET.format("elements = {\n\n10.0.0.1 }"), "")),
+        (False, _TABLE.format("", "tcp dport { } accept")),
+        (False, _TABLE.format("", "tcp dport 22, 23 accept")),
+        (False, _TABLE.format(_PAIRS.format("10.0.0.0/8 . 1-10, 10.1.0.0/16 . 5"), "")),
+        (True, _TABLE.format(_PAIRS.format("10.0.0.0/8 . 1-10, 10.1.0.0/16 . 11"), "")),
+        (False, _TABLE.format("", "tcp dport 22 udp dport 22 counter")),
     ],
 )
 def test_what_nft_does_not_load_is_not_read(is_loaded: bool, text: str, tmp_path: Path) -> None:
@@ -209,6 +247,77 @@ def test_what_nft_does_not_load_is_not_read(is_loaded: bool, text: str, tmp_path
     else:
         with pytest.raises(Unreadable):
             read_nft(text, InterfaceNumbers())
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "ct state == established,related accept",  # both bits at once
+        "ct state != established,related accept",
+        "tcp dport 022 accept",  # octal
+        "ip6 saddr fd00::/010 accept",
+        "reject with tcp reset",  # TCP alone, and the policy for all others
+        "reject with icmp type host-unreachable",
+    ],
+)
+def test_what_nft_takes_for_something_else_than_it_looks_is_not_read(rule: str, tmp_path: Path) -> None:
+    text = _TABLE.format("", rule)
+    (tmp_path / "rules").write_text(text)
+    subprocess.run(["unshare", "--net", "nft", "-f", str(tmp_path / "rules")], timeout=60, check=True)
+    with pytest.raises(Unreadable):
+        read_nft(text, InterfaceNumbers())
+
+
+def test_a_file_that_reads_with_the_same_meaning_after_an_edit_is_loaded(tmp_path: Path) -> None:
+    """Words of a rendered filter are taken away, doubled, exchanged and put elsewhere, others put between."""
+    text = text_of("lab-roce", "gpu-p00r00n0", NFT)
+    chosen = random.Random(28)
+    interfaces = InterfaceNumbers()
+    before = read_nft(text, interfaces)
+    rules = tmp_path / "rules"
+    loaded = 0
+    for _ in range(1500):
+        edited = _edited(text, chosen)
+        try:
+            after = read_nft(edited, interfaces)
+        except Unreadable:
+            continue
+        if edited == text or _meaning(after) != _meaning(before):
+            continue
+        rules.write_text(edited)
+        done = subprocess.run(
+            ["unshare", "--net", "nft", "-f", str(rules)], capture_output=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, (done.stderr, set(edited.splitlines()) ^ set(text.splitlines()))
+        loaded += 1
+    assert loaded > 20
+
+
+def _edited(text: str, chosen: random.Random) -> str:
+    words = list(re.finditer(r'"[^"\n]*"|[^\s"{},;]+|[{},;]|\n', text))
+    (start, end), (first, last) = sorted(each.span() for each in chosen.sample(words, 2))
+    if chosen.random() < 0.2:
+        return text[:start] + text[first:last] + text[end:first] + text[start:end] + text[last:]
+    other = chosen.choice(words)[0] if chosen.random() < 0.5 else chosen.choice(_WORDS)
+    return (
+        text[:start]
+        + chosen.choice(["", f"{text[start:end]} {text[start:end]}", other, f"{other} {text[start:end]}"])
+        + text[end:]
+    )
+
+
+def _meaning(ruleset: Ruleset) -> object:
+    """What tells filters apart, whatever lines their rules stand on."""
+    return ruleset.flushes, [
+        (
+            table.family,
+            [
+                (c.hook, c.priority, c.policy, [(r.matches, r.verdict, r.target) for r in c.rules if r.verdict])
+                for c in table.chains.values()
+            ],
+        )
+        for table in ruleset.tables
+    ]
 
 
 @pytest.mark.parametrize("path", [NFT, BOOT])

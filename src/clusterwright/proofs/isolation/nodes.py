@@ -12,7 +12,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import NOTHING, Packet, PacketSet
 from clusterwright.packets.filters import InterfaceNumbers, Ruleset
 from clusterwright.packets.nft_file import read_nft
-from clusterwright.packets.passage import Decision, Idle, base_chains, decide, passing
+from clusterwright.packets.passage import Decision, Idle, at_any_rate, base_chains, decide, passing, rated_lines
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -45,13 +45,20 @@ class NodeFilter:
         """What becomes of a packet, and by which line."""
         return decide(self.ruleset, hook, packet)
 
+    def stopping(self, hook: str, packet: Packet) -> tuple[int, bool]:
+        """The line by which a packet does not always pass, and whether it passes up to a rate."""
+        usual, at_worst = self.decide(hook, packet), decide(at_any_rate(self.ruleset), hook, packet)
+        return (at_worst if at_worst.line in rated_lines(self.ruleset) else usual).line, usual.passes
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedHook:
-    """What a filter lets pass at a hook: all of it, what it should, and rules that never decide."""
+    """What a filter lets pass at a hook: all that can, what does ``always`` where rules have rates, what should, and
+    rules that never decide."""
 
     hook: str
     passes: PacketSet
+    always: PacketSet
     wanted: PacketSet
     idle: tuple[Idle, ...]
 
@@ -113,16 +120,23 @@ def judge(declared: DeclaredIsolation, own: NodeFilter, interfaces: InterfaceNum
         ("forward", lambda: NOTHING),
         ("output", partial(node_output, declared, own.zones, own.nics, interfaces, boots=own.boots)),
     )
+    at_worst = at_any_rate(own.ruleset)
     for hook, wanted in ask:
-        entering = STATEFUL_PACKETS
-        idle: tuple[Idle, ...] = ()
-        for stage in _stages(own.ruleset, hook):
-            try:
-                result = passing(own.ruleset, stage, entering)
-            except Unreadable as error:
-                raise VerifyError(f"{own.nodes[0]}:/{own.file}:{error.line}: {error}.") from None
-            entering, idle = result.packets, (*idle, *result.idle)
-        yield JudgedHook(hook, entering, wanted(), idle)
+        passes, idle = _passing(own, own.ruleset, hook)
+        always = passes if at_worst is own.ruleset else _passing(own, at_worst, hook)[0]
+        yield JudgedHook(hook, passes, always, wanted(), idle)
+
+
+def _passing(own: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:
+    """What passes a hook and those before it, and the rules that never decide. Raises VerifyError."""
+    entering, idle = STATEFUL_PACKETS, tuple[Idle, ...]()
+    for stage in _stages(ruleset, hook):
+        try:
+            result = passing(ruleset, stage, entering)
+        except Unreadable as error:
+            raise VerifyError(f"{own.nodes[0]}:/{own.file}:{error.line}: {error}.") from None
+        entering, idle = result.packets, (*idle, *result.idle)
+    return entering, idle
 
 
 def _stages(ruleset: Ruleset, hook: str) -> tuple[str, ...]:

@@ -181,14 +181,17 @@ def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
         far = SRC if judged.hook == "input" else DST
         usual = OWN if judged.hook == "output" else FOREIGN
         near = tuple(_nics(places, device, judged.hook))
-        extra, missing = judged.passes - judged.wanted, judged.wanted - judged.passes
+        extra, missing = judged.passes - judged.wanted, judged.wanted - judged.always
         for one in _differences(places, extra, missing, far, near, device):
-            decision = own.decide(judged.hook, one.packet)
+            if one.extra:
+                line, is_rated = own.decide(judged.hook, one.packet).line, False
+            else:
+                line, is_rated = own.stopping(judged.hook, one.packet)
+            rated = " It passes up to a rate alone." if is_rated else ""
             name = f" ({_interface(places, judged.hook, one.packet)})"
-            message = (
-                f"{judged.hook}{name} {_what(places, one, usual)}{places.way(one.packet, hook=judged.hook)}.{also}"
-            )
-            yield Counterexample(device, own.file, decision.line, message)
+            way = places.way(one.packet, hook=judged.hook)
+            message = f"{judged.hook}{name} {_what(places, one, usual)}{way}.{rated}{also}"
+            yield Counterexample(device, own.file, line, message)
         for idle in judged.idle:
             yield Counterexample(device, own.file, idle.line, f"{idle_phrase(judged.hook, idle)}{also}")
 
