@@ -85,3 +85,29 @@ def test_who_dies_in_the_trial_leaves_a_device_that_goes_back_and_a_failure_afte
         outcome = target.apply({"n0": tree("n0", OPEN, 0)})["n0"]
         assert outcome.status is Status.UNCHANGED, "the trial was ended, and what ran before it is what is wanted"
         assert fleet.run("n0", "nft", "--stateless", "list", "ruleset") == before
+
+
+def test_a_filter_that_a_device_started_with_is_kept_and_a_rule_more_is_found(tmp_path: Path) -> None:
+    """As nodes do that boot with an image: no deployment loaded their filter, and there is nothing to try."""
+    addresses = {"same": "10.214.1.1", "more": "10.214.1.2"}
+    with SshFleet(addresses, "10.214.0.1") as fleet, fleet.as_controller():
+        access = Access(addresses, fleet.private_key, fleet.known_hosts, trial_s=20)
+        target = AnsibleTarget(tmp_path, access, run_timeout_s=150, connect_timeout_s=5)
+        for name in addresses:
+            fleet.run(name, "nft", TABLE.format(OPEN))
+        fleet.run("more", "nft", "add rule inet lab input tcp dport 25 accept")
+        handles = ("nft", "--handle", "list", "ruleset")
+        before = fleet.run("same", *handles)
+
+        outcomes = target.apply({name: tree(name, OPEN, 0) for name in addresses})
+
+        assert {outcome.status for outcome in outcomes.values()} == {Status.APPLIED}, outcomes
+        assert "nftables:running" not in outcomes["same"].changed
+        assert "nftables:running" in outcomes["more"].changed
+        assert fleet.run("same", *handles) == before, "it was not loaded again"
+        rules = {name: fleet.run(name, "nft", "--stateless", "list", "ruleset") for name in addresses}
+        assert rules["same"] == rules["more"]
+
+        fleet.run("same", "nft", "add rule inet lab input tcp dport 25 accept")
+        assert target.apply({"same": tree("same", OPEN, 0)})["same"].changed == ("nftables:running",)
+        assert fleet.run("same", "nft", "--stateless", "list", "ruleset") == rules["same"]

@@ -32,6 +32,7 @@ Changes = Sequence[RunningChange]
 Exempt = Callable[[str], bool]
 
 NFTABLES_FILE = "etc/nftables.conf"
+_LIST = ["nft", "--json", "--stateless", "list", "ruleset"]
 
 
 def _text(wanted: WantedFiles, path: str) -> str:
@@ -215,7 +216,8 @@ class Nftables:
     """The packet filter of etc/nftables.conf.
 
     What a file means once loaded only the kernel can say, so the ruleset is listed right after loading and kept beside
-    the manifest with the file's digest. A different file, or a ruleset that reads differently later, is loaded again.
+    the manifest with the file's digest. A ruleset that reads differently later is loaded again. Of a file that was never
+    loaded from here an empty network namespace says what it means: a machine that booted with it runs it already.
     """
 
     def __init__(self, wanted: WantedFiles, exempt: Exempt, tree: Tree) -> None:
@@ -246,9 +248,22 @@ class Nftables:
             raise Refused(f"nft refuses {ended.stderr.strip()}".replace("/dev/stdin", f"/{NFTABLES_FILE}"))
 
     def _listed(self) -> str:
-        ended = run_program(["nft", "--json", "--stateless", "list", "ruleset"], refused="nft cannot list the ruleset")
+        ended = run_program(_LIST, refused="nft cannot list the ruleset")
+        return self._rules(ended.stdout)
+
+    def _meant(self) -> str | None:
+        """What the file gives in an empty network namespace; None where it cannot be loaded there."""
+        command = ["unshare", "--net", "sh", "-c", "nft --file - && " + " ".join(_LIST)]
+        try:
+            ended = run_program(command, self.text)
+        except Refused:  # a device without unshare
+            return None
+        return self._rules(ended.stdout) if ended.returncode == 0 else None
+
+    def _rules(self, listed: str) -> str:
+        """The rules of a listing in JSON that the file speaks of, in one spelling."""
         lines = []
-        for entry in json.loads(ended.stdout)["nftables"]:
+        for entry in json.loads(listed)["nftables"]:
             ((kind, body),) = entry.items()
             table = (body.get("family"), body.get("name" if kind == "table" else "table"))
             if kind == "metainfo" or (not self.owns_all and table not in self.tables):
@@ -264,12 +279,14 @@ class Nftables:
         return "".join(run_program(["nft", "--stateless", "list", *part]).stdout for part in what)
 
     def compare(self) -> list[RunningChange]:
-        """The running ruleset, when it is not what this file gave when it was last loaded."""
+        """The running ruleset, when it is not what this file gives."""
         if self.file is None:
             return []
         loaded = self._marker()
         running = self._listed()
         if loaded.get("sha256") != self.file.sha256:
+            if running == self._meant():
+                return []
             return [RunningChange("nftables:running", "ruleset of another file", "ruleset of /" + NFTABLES_FILE)]
         if loaded.get("ruleset") != running:
             # Compared is JSON, which has one spelling; shown are the rules as nft writes them for people.
@@ -278,10 +295,11 @@ class Nftables:
 
     def converge(self, changes: Changes) -> None:
         """Load the file, which nft does in one transaction, and keep what the kernel then lists."""
-        if not changes or self.file is None:
+        if self.file is None or (not changes and self._marker().get("sha256") == self.file.sha256):
             return
-        self.saved = self.saved or self.to_restore()
-        run_program(["nft", "--file", self.tree.full(NFTABLES_FILE)], refused="nft refuses what it had accepted")
+        if changes:
+            self.saved = self.saved or self.to_restore()
+            run_program(["nft", "--file", self.tree.full(NFTABLES_FILE)], refused="nft refuses what it had accepted")
         marker = {"sha256": self.file.sha256, "ruleset": self._listed(), "shown": self._shown()}
         self.tree.write(self.marker, json.dumps(marker, indent=1, sort_keys=True).encode(), 0o600)
 
