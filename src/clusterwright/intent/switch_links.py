@@ -16,7 +16,7 @@ from clusterwright.plan.model import format_address
 from clusterwright.plan.service import service_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from clusterwright.plan.model import Cable, Device, Interface, Plan
     from clusterwright.plan.service import Service
@@ -60,12 +60,22 @@ class Link(NamedTuple):
 
 def links_of(plan: Plan, device: Device) -> tuple[Link, ...]:
     """Every cable at ``device``, in the plan's order."""
-    links = []
-    for cable in plan.cables_of[device.name]:
-        port, peer = (cable.a, cable.b) if cable.a.device == device.name else (cable.b, cable.a)
-        is_up = cable.in_service or _is_up(plan, cable)
-        links.append(Link(port, peer, plan.by_name[peer.device], cable, is_up, plan.lower_tier(cable)))
-    return tuple(links)
+    return tuple(
+        _link(plan, cable, cable.a, cable.b) if cable.a.device == device.name else _link(plan, cable, cable.b, cable.a)
+        for cable in plan.cables_of[device.name]
+    )
+
+
+def uplinks_in(plan: Plan, fabric: str) -> Iterator[tuple[Device, Link]]:
+    """Every cable between switches of a fabric once, as the lower one sees it."""
+    for cable in plan.cables:
+        if cable.a.side == "up" and cable.fabric == fabric:
+            yield plan.by_name[cable.a.device], _link(plan, cable, cable.a, cable.b)
+
+
+def _link(plan: Plan, cable: Cable, port: Interface, peer: Interface) -> Link:
+    is_up = cable.in_service or _is_up(plan, cable)
+    return Link(port, peer, plan.by_name[peer.device], cable, is_up, plan.lower_tier(cable))
 
 
 @per_plan

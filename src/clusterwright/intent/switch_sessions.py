@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.switch_links import links_of
+from clusterwright.intent.switch_links import uplinks_in
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.spec.hardware.systems import system_of
 
@@ -109,10 +109,11 @@ def _unwatched(plan: Plan, name: str) -> frozenset[tuple[str, str]]:
     if able.issuperset(device.role for device in switches):
         return frozenset()
     beside: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for device in switches:
-        for link, *_ in _routed(device, links_of(plan, device)):
-            group = device.name, link.port.side
-            beside.setdefault(group, []).append((link.peer_device.name, link.peer.side))
+    for device, uplink in uplinks_in(plan, name):
+        for link, *_ in _routed(device, (uplink,)):
+            low, high = (device.name, link.port.side), (link.peer_device.name, link.peer.side)
+            beside.setdefault(low, []).append(high)
+            beside.setdefault(high, []).append(low)
     left = [group for group in beside if plan.by_name[group[0]].role not in able]
     found = set(left)
     while left:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from _json import make_encoder
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from json import JSONEncoder
@@ -48,8 +48,10 @@ class Form:
 
     def fill(self, *values: str | int) -> Filled:
         """The value with texts and numbers in its places. Its text raises TypeError where they are not as many."""
-        written = [each if isinstance(each, int) else _quote(each)[1:-1] for each in values]
-        return Filled(self, tuple(written if self.order is None else map(written.__getitem__, self.order)))
+        texts = "".join(each for each in values if isinstance(each, str))
+        if len(_quote(texts)) > len(texts) + 2:  # something in them is written otherwise in JSON
+            values = tuple(each if isinstance(each, int) else _quote(each)[1:-1] for each in values)
+        return Filled(self, values if self.order is None else tuple(map(values.__getitem__, self.order)))
 
     def text(self, depth: int, margin: str) -> str:
         """The value's text with its places as those of a format."""
@@ -93,19 +95,29 @@ def dump_lines(document: Mapping[str, Any], depth: int = 2) -> bytes:
 
 def _lines(value: Any, depth: int, margin: str) -> str:
     """A value's text; ``margin`` is the line break and the indent of the line that it stands on."""
+    pieces: list[str] = []
+    _write(value, depth, margin, pieces.append)
+    return "".join(pieces)
+
+
+def _write(value: Any, depth: int, margin: str, put: Callable[[str], None]) -> None:
+    """Puts a value's text in pieces: joined once, a long one is not copied at every level that it stands in."""
     if isinstance(value, Filled):
-        return value.text(depth, margin) if depth else encode(value)
+        put(value.text(depth, margin))
+        return
     if depth == 0 or not isinstance(value, (dict, list, tuple)) or not value:
-        return encode(value)
+        put(encode(value))
+        return
     inner = f"{margin}  "
     entries: Iterable[Any] = value.values() if isinstance(value, dict) else value
     if _SCALARS.issuperset(map(type, entries)):
         text = "".join(_encoder(f",{inner}")(value, 0))
-        return f"{text[0]}{inner}{text[1:-1]}{margin}{text[-1]}"
-    parts: Iterator[str] = (
-        map(encode, entries) if depth == 1 else (_lines(entry, depth - 1, inner) for entry in entries)
-    )
-    if isinstance(value, dict):
-        parts = (f"{_quote(key)}: {part}" for key, part in zip(value, parts, strict=True))
+        put(f"{text[0]}{inner}{text[1:-1]}{margin}{text[-1]}")
+        return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    return f"{opening}{inner}{f',{inner}'.join(parts)}{margin}{closing}"
+    before = f"{opening}{inner}"
+    for key, entry in zip(value, entries, strict=True):
+        put(f"{before}{_quote(key)}: " if isinstance(value, dict) else before)
+        _write(entry, depth - 1, "" if depth == 1 else inner, put)
+        before = f",{inner}"
+    put(f"{margin}{closing}")

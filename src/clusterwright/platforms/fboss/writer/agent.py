@@ -73,18 +73,17 @@ def _switch_config(plan: Plan, view: SwitchView, filters: FbossFilters | None) -
     buffer = view.model.buffer
     lossless = sum(item.is_lossless for item in classes)
     is_lossless = buffer is not None and lossless > 0
-    vlans = _link_vlans(view)
-    alike = _alike(plan, view, vlans)
+    alike = _alike(plan, view)
     discards = [{"routerID": 0, "prefix": origin.text} for origin in view.origins if not origin.is_connected]
     config: dict[str, Any] = {
         "version": 0,
         "hostname": view.device.name,
         "ports": alike.ports.fill(*_far_ends([view.links[at] for at in alike.order])),
-        "vlans": [*_common_vlans(view), *alike.vlans],
+        "vlans": alike.vlans,
         "vlanPorts": alike.vlan_ports,
         **({"aggregatePorts": list(map(partial(_aggregate, view), view.bonds))} if view.bonds else {}),
         "defaultVlan": DEFAULT_VLAN,
-        "interfaces": [*_common_interfaces(view), *_interfaces(view, alike.interfaces)],
+        "interfaces": alike.interfaces.fill(*_addresses(view)),
         "staticRoutesToNull": discards,
         "cpuQueues": _CPU_QUEUES,
         "cpuTrafficPolicy": _CPU_TRAPS,
@@ -147,49 +146,66 @@ class _AgentPort(NamedTuple):
     vlan: int
 
 
-class _AgentPorts(NamedTuple):
-    """What switches of a tier and model with the same ports have alike: ``order`` is that of their links by port.
+class _AgentShape(NamedTuple):
+    """What the lines of ports, VLANs and interfaces depend on beside these texts, and beside the tier and model."""
 
-    ``ports`` has places for each port's description and for what LLDP should report, in that order; ``interfaces`` are
-    those of routed ports by their VLANs, each with a place for its address.
+    ports: tuple[_AgentPort, ...]
+    has_loopback: bool
+    shares_subnet: bool
+    relay: str | None
+
+
+class _AgentPorts(NamedTuple):
+    """What switches of one shape have alike: ``order`` is that of their links by port.
+
+    ``ports`` has places for each port's description and for what LLDP should report, in that order; ``interfaces`` for
+    the addresses of the loopback, of the hosts' gateway and of routed ports, as far as there are any.
     """
 
     order: tuple[int, ...]
     ports: Form
-    vlans: tuple[Filled, ...]
+    vlans: Filled
     vlan_ports: Filled
-    interfaces: Mapping[int, Form]
+    interfaces: Form
 
 
-def _alike(plan: Plan, view: SwitchView, vlans: tuple[int, ...]) -> _AgentPorts:
+def _alike(plan: Plan, view: SwitchView) -> _AgentPorts:
     known = _known(plan, view.device.fabric, view.device.tier, view.device.model)
     ports = tuple(
         _AgentPort(link.port.port, link.port.side, link.port.speed_gbps, link.cable.medium, link.is_up, vlan)
-        for link, vlan in zip(view.links, vlans, strict=True)
+        for link, vlan in zip(view.links, _link_vlans(view), strict=True)
     )
-    found = known.get(ports)
+    shape = _AgentShape(ports, view.device.loopback is not None, view.shares_subnet, view.relay)
+    found = known.get(shape)
     if found is None:
-        found = known[ports] = _of_ports(view, ports)
+        found = known[shape] = _of_shape(view, shape)
     return found
 
 
 @per_plan
-def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[tuple[_AgentPort, ...], _AgentPorts]:
+def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[_AgentShape, _AgentPorts]:
     return {}
 
 
-def _of_ports(view: SwitchView, ports: tuple[_AgentPort, ...]) -> _AgentPorts:
+def _of_shape(view: SwitchView, shape: _AgentShape) -> _AgentPorts:
     """Of ``view`` nothing is read but what its whole tier has."""
+    ports = shape.ports
     entries = [_port(view, port) for port in ports]
     order = sorted(range(len(ports)), key=lambda at: in_port_order(ports[at].name))
     routed = [port for port in ports if port.vlan != HOST_VLAN]
     vlan_ports = [_vlan_port(port.vlan, entry["logicalID"]) for port, entry in zip(ports, entries, strict=True)]
+    mtu = view.fabric.mtu
+    vlans = [*_common_vlans(view, shape), *(_vlan(port.vlan, port.name, routable=True) for port in routed)]
+    interfaces = [
+        *_common_interfaces(view, shape),
+        *(_interface(port.vlan, port.name, PLACE, mtu) for port in routed),
+    ]
     return _AgentPorts(
         order=tuple(order),
         ports=Form([entries[at] for at in order]),
-        vlans=tuple(Form(_vlan(port.vlan, port.name, routable=True)).fill() for port in routed),
+        vlans=Form(vlans).fill(),
         vlan_ports=Form(vlan_ports).fill(),
-        interfaces={port.vlan: Form(_interface(port.vlan, port.name, PLACE, view.fabric.mtu)) for port in routed},
+        interfaces=Form(interfaces),
     )
 
 
@@ -236,13 +252,13 @@ def _headroom_cells(view: SwitchView) -> dict[str, int]:
     return found
 
 
-def _common_vlans(view: SwitchView) -> Iterator[dict[str, Any]]:
+def _common_vlans(view: SwitchView, shape: _AgentShape) -> Iterator[dict[str, Any]]:
     """The VLANs that are not of one port."""
     yield _vlan(DEFAULT_VLAN, "default", routable=False)
-    if view.loopback is not None:
+    if shape.has_loopback:
         yield _vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True)
-    if view.shares_subnet:
-        yield _vlan(HOST_VLAN, "hosts", routable=True) | _relay(view)
+    if shape.shares_subnet:
+        yield _vlan(HOST_VLAN, "hosts", routable=True) | _relay(view, shape)
 
 
 def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
@@ -267,32 +283,35 @@ def _aggregate(view: SwitchView, bond: SwitchBond) -> dict[str, Any]:
     }
 
 
-def _common_interfaces(view: SwitchView) -> Iterator[dict[str, Any]]:
+def _common_interfaces(view: SwitchView, shape: _AgentShape) -> Iterator[dict[str, Any]]:
     """The interfaces of the VLANs that are not of one port."""
-    if view.loopback is not None:
-        loopback = _interface(FBOSS_LOOPBACK_VLAN, "loopback", view.origins[0].text, view.fabric.mtu)
-        yield loopback | {"isVirtual": True, "isStateSyncDisabled": True}
+    mtu = view.fabric.mtu
+    if shape.has_loopback:
+        yield _interface(FBOSS_LOOPBACK_VLAN, "loopback", PLACE, mtu) | {"isVirtual": True, "isStateSyncDisabled": True}
+    if shape.shares_subnet:
+        yield _interface(HOST_VLAN, "hosts", PLACE, mtu) | _relay(view, shape) | _advertised(view, shape)
+
+
+def _addresses(view: SwitchView) -> Iterator[str]:
+    """What fills the places of interfaces, in their order."""
+    if view.device.loopback is not None:
+        yield view.origins[0].text
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
-        gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-        yield _interface(HOST_VLAN, "hosts", gateway, view.fabric.mtu) | _relay(view) | _advertised(view)
-
-
-def _interfaces(view: SwitchView, forms: Mapping[int, Form]) -> Iterator[Filled]:
-    for at, link in enumerate(view.links):
+        yield f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
+    for link in view.links:
         if link.port.address is not None:
-            address = f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
-            yield forms[FIRST_PORT_VLAN + at].fill(address)
+            yield f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
 
 
-def _relay(view: SwitchView) -> dict[str, str]:
+def _relay(view: SwitchView, shape: _AgentShape) -> dict[str, str]:
     """Where the agent sends DHCP requests; it reads the VLAN's or the interface's, by how it runs. One address only."""
-    return {} if view.relay is None else {f"dhcpRelayAddressV{view.version}": view.relay}
+    return {} if shape.relay is None else {f"dhcpRelayAddressV{view.version}": shape.relay}
 
 
-def _advertised(view: SwitchView) -> dict[str, Any]:
+def _advertised(view: SwitchView, shape: _AgentShape) -> dict[str, Any]:
     """DHCPv6 tells no host its router: router advertisements do, and say by their managed bit that DHCPv6 is there."""
-    if view.relay is None or view.version == 4:
+    if shape.relay is None or view.version == 4:
         return {}
     return {"ndp": {"routerAdvertisementSeconds": ADVERTISED_S, "routerAdvertisementManagedBit": True}}
 

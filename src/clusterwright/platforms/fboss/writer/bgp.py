@@ -80,31 +80,33 @@ def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
     return group
 
 
-def _peers(view: SwitchView) -> list[Filled]:
-    return [
-        _PEERS[session.side, view.version].fill(
-            session.remote_as, session.local, session.remote, session.local, session.description
+def _peers(view: SwitchView) -> Filled:
+    return _peers_form(view.version, tuple(session.side for session in view.sessions)).fill(
+        *(
+            value
+            for session in view.sessions
+            for value in (session.remote_as, session.local, session.remote, session.local, session.description)
         )
-        for session in view.sessions
-    ]
-
-
-def _peer(side: str, version: int) -> Form:
-    """A neighbour, with places for its AS number, both addresses, the next hop and what it is."""
-    return Form(
-        {
-            "remote_as_4_byte": NUMBER,
-            "local_addr": PLACE,
-            "peer_addr": PLACE,
-            "next_hop4": PLACE if version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
-            "next_hop6": PLACE if version == 6 else "::",
-            "description": PLACE,
-            "peer_group_name": side.upper(),
-        }
     )
 
 
-_PEERS = {(side, version): _peer(side, version) for side in ("down", "up") for version in IP_VERSION}
+@lru_cache(maxsize=64)
+def _peers_form(version: int, sides: tuple[str, ...]) -> Form:
+    """Neighbours on ``sides``, each with places for its AS number, both addresses, the next hop and what it is."""
+    return Form(
+        [
+            {
+                "remote_as_4_byte": NUMBER,
+                "local_addr": PLACE,
+                "peer_addr": PLACE,
+                "next_hop4": PLACE if version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
+                "next_hop6": PLACE if version == 6 else "::",
+                "description": PLACE,
+                "peer_group_name": side.upper(),
+            }
+            for side in sides
+        ]
+    )
 
 
 @cache
