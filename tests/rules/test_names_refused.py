@@ -36,6 +36,15 @@ MISTAKES = [
         "exceptions[0].image",
         "canary",
     ),
+    # a partition by the name of its node group
+    Mistake(
+        "CW635",
+        ROCE,
+        "nodes:\n  - {name: default, model: grand-teton-h100, role: node, count: 1, prefix: dbg, zone: compute, image: training, "
+        "levels: [{name: rack, of: 1, code: d}]}\nscheduler: {nodes: [compute, default]}\n",
+        "scheduler.nodes",
+        "`default`",
+    ),
     Mistake("CW155", ROCE, "scheduler: {leaf: pods}\n", "scheduler.leaf", 'compute has no level "pods"'),
     Mistake(
         "CW155",

@@ -203,6 +203,11 @@ class Image:
     size_bytes: int | None
     path: Path
 
+    @property
+    def own_checks(self) -> tuple[ImageCheck, ...]:
+        """The spec's own commands, but for those that it leaves out."""
+        return tuple(each for each in self.checks if f"check-{each.name}" not in self.health.leave_out)
+
 
 @dataclass(frozen=True, slots=True)
 class Boot:

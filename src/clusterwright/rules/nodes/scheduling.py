@@ -1,4 +1,4 @@
-"""CW268 to CW273, CW338, CW616 to CW618: schedulers, their node groups, who runs them, and what is asked of them.
+"""CW268 to CW273, CW338, CW616 to CW618, CW635, CW636: schedulers, their node groups, who runs them, what is asked.
 
 CW620: execution nodes that can be given work.
 """
@@ -14,13 +14,17 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import named_groups, named_twice, unknown
 from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.job import Scheduler
-from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 
 _SLURM_KEYS: tuple[Path, ...] = (
     *((key,) for key in ("plugin", "leaf", "block_sizes", "partitions", "munge", "accounting")),
     *(("controllers", key) for key in ("state", "shared_by")),
 )
+# src/common/read_config.c: compared without regard to case.
+_TEMPLATE, _ANYBODY = "default", "all"
+# slurm.conf(5), HealthCheckProgram; what is left is for the program's start and its verdict.
+_ENDED_S, _SLOWEST_S = 60, 50
 
 
 @rule("CW616", Severity.ERROR)
@@ -136,6 +140,40 @@ def accounts_without_records(subject: Subject) -> Iterator[Problem]:
             if part.allow_accounts:
                 message = f"Jobs in {part.name} are to have one of {len(part.allow_accounts)} accounts; Slurm has none."
                 yield Problem((*part.path, "allow_accounts"), message, "Add `accounting`.", key=True)
+
+
+@rule("CW635", Severity.ERROR)
+def words_of_slurm(subject: Subject) -> Iterator[Problem]:
+    """Names of partitions, groups and accounts that Slurm takes for a word of its own, in whatever case."""
+    for scheduler in subject.spec.schedulers:
+        for part in scheduler.partitions if scheduler.slurm is not None else ():
+            if part.name == _TEMPLATE:
+                path = (*part.path, "name") if scheduler.slurm and scheduler.slurm.partitions else part.path
+                message = "Slurm reads a partition `default` as what all others begin with: there is none of this name."
+                yield Problem(path, message, "Give it another name.")
+            for key, names in (("allow_groups", part.allow_groups), ("allow_accounts", part.allow_accounts)):
+                if names == (_ANYBODY,):
+                    message = f"Slurm reads `{_ANYBODY}` alone as anybody: {part.name} is open to everyone."
+                    yield Problem((*part.path, key), message, f"Name another one beside it, or take `{key}` away.")
+
+
+@rule("CW636", Severity.WARNING)
+def check_that_slurm_ends(subject: Subject) -> Iterator[Problem]:
+    """Checks of nodes that may take longer than Slurm leaves its HealthCheckProgram, which asks all of them at once."""
+    spec = subject.spec
+    images = {group.image for each in spec.schedulers if each.slurm is not None for group in _groups(spec, each)}
+    for image in (each for each in spec.images if each.name in images):
+        asked = (((*check.path, "timeout_s"), check.timeout_s) for check in image.own_checks)
+        for path, seconds in (((*image.path, "health", "patience_s"), image.health.patience_s), *asked):
+            if seconds > _SLOWEST_S:
+                message = (
+                    f"Slurm ends the check of a node after {_ENDED_S} s, before an answer of {seconds:g} s is missed."
+                )
+                yield Problem(path, message, f"Write {_SLOWEST_S} at most.")
+
+
+def _groups(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[NodeGroup]:
+    return (group for name in scheduler.nodes if (group := spec.node_group(name)) is not None)
 
 
 @rule("CW273", Severity.ERROR)

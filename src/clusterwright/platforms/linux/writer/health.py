@@ -97,18 +97,11 @@ def _program(plan: Plan, image_name: str) -> tuple[SharedFile, ...]:
         ("usr/local/sbin/power-supplies", template("health/power-supplies.sh.j2").render().encode(), 0o755),
         (f"{units}/power-supplies.service", template("health/power-supplies.service.j2").render().encode(), 0o644),
         (f"{units}/power-supplies.timer", _timer(health, "Asks the BMC for its power supplies"), 0o644),
-        (f"{units}/node-health.service", _service(health, _checks(image)), 0o644),
+        (f"{units}/node-health.service", _service(health, image.own_checks if image is not None else ()), 0o644),
         (f"{units}/node-health.timer", _timer(health, "Looks at this node again and again"), 0o644),
         (f"{units}/multi-user.target.d/95-node-health.conf", template("health/wants.conf.j2").render().encode(), 0o644),
     ]
     return tuple(sorted(files))
-
-
-def _checks(image: Image | None) -> list[ImageCheck]:
-    """The spec's own commands, but for those that it leaves out."""
-    if image is None:
-        return []
-    return [each for each in image.checks if f"check-{each.name}" not in image.health.leave_out]
 
 
 def _service(health: Health, checks: Sequence[ImageCheck]) -> bytes:
@@ -179,7 +172,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "time": ("chrony" if is_red_hat_family(image) else "timesyncd") if plan.spec.site.ntp else None,
         "units": [*boot_services(plan, image, kind.node_group, kernel), *kind.slurm_units],
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
-        "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in _checks(image)],
+        "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
         "limits": _limits(image.health),
         "left_out": sorted(image.health.leave_out),
     }
