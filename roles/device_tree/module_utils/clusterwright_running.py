@@ -216,7 +216,7 @@ class Nftables:
     """The packet filter of etc/nftables.conf.
 
     What a file means once loaded only the kernel can say, so the ruleset is listed right after loading and kept beside
-    the manifest with the file's digest. A ruleset that reads differently later is loaded again. Of a file that was never
+    the manifest with the file's digest. A ruleset that reads differently later is loaded again. Of a file that was not
     loaded from here an empty network namespace says what it means: a machine that booted with it runs it already.
     """
 
