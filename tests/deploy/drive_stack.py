@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
-from clusterwright.deploy.pulumi.automation import Engine
+from clusterwright.deploy.pulumi.automation import Engine, Ran
 from clusterwright.deploy.pulumi.events import Event
 from clusterwright.deploy.pulumi.project import Deployment
+from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import choose, cut
 from clusterwright.deploy.targets import DIRECTORY, Chosen
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
+from clusterwright.spec.text.source import noting_reads
 
 
-def main() -> int:
-    spec, root, events = (Path(argument) for argument in sys.argv[1:])
+def drive(spec: Path, root: Path, events: Path) -> Ran:
+    """Brings the stack under ``root`` about, and adds what happens to the file ``events``."""
     writing = threading.Lock()
     with events.open("a") as file:
 
@@ -26,11 +29,14 @@ def main() -> int:
                 file.write(json.dumps(event.document(), default=str) + "\n")
                 file.flush()
 
-        (stack,) = choose(cut(build_plan(load_spec(spec))), ["pod0"])
-        ran = Engine(Deployment(spec, Chosen(DIRECTORY, root))).run("up", stack, listen)
-    sys.stdout.write(f"{ran.reason or dict(ran.counts)}\n")
-    return 0 if ran.ok else 3
+        with noting_reads() as read:
+            plan = build_plan(load_spec(spec))
+        (stack,) = choose(cut(plan), ["pod0"])
+        target = Chosen(DIRECTORY, root)
+        manifest = make_manifests(plan, target, [stack], Source(spec, read))[stack.name]
+        with closing(Engine(Deployment(spec, target))) as engine:
+            return engine.run("up", stack, listen, manifest=manifest)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(drive(*map(Path, sys.argv[1:])).reason)

@@ -257,7 +257,7 @@ def test_a_second_operator_is_told_who_is_at_work_and_since_when(site: Site) -> 
     locks.take(STACK, "up")
 
     second = site.run("up")
-    locks.release()
+    locks.close()
 
     assert second.returncode == KILLED
     me = f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})"

@@ -53,8 +53,10 @@ class Recorder:
     trees: dict[str, str] = field(default_factory=dict)
     runs: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
-    def run(self, action: str, stack: Stack, listen: Listener, units: Collection[str] = (), manifest: str = "") -> Ran:
-        assert (action, manifest) == ("up", manifest_of(stack).digest)
+    def run(
+        self, action: str, stack: Stack, listen: Listener, units: Collection[str] = (), manifest: Manifest | None = None
+    ) -> Ran:
+        assert (action, manifest) == ("up", manifest_of(stack))
         self.runs.append((stack.name, tuple(units)))
         chosen = [unit for unit in stack.units if unit.name in units or not units]
         for unit in (each for each in chosen if each.name in self.warns):

@@ -91,7 +91,7 @@ class StackLocks:
             file = self._held[stack]
             _write(file, {**_read(file), "ended": True})
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Lets go of every lock, as the end of the process does."""
         with self._taking:
             while self._held:

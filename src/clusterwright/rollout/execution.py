@@ -160,7 +160,7 @@ class Execution:
             warned(event)
             self.listen(event)
 
-        ran = self.engine.run("up", stack, heard, units, self.prepared.manifests[stack.name].digest)
+        ran = self.engine.run("up", stack, heard, units, self.prepared.manifests[stack.name])
         return ran, warned.of(stack.name)
 
     def _waves_of(self, rollout: UnderWay) -> tuple[UnderWay, tuple[UpdateEnd, str] | None]:

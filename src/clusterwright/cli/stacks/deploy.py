@@ -22,6 +22,7 @@ from clusterwright.cli.stacks.options import (
 
 if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.automation import Engine, Ran
+    from clusterwright.deploy.pulumi.manifest import Manifest
     from clusterwright.deploy.pulumi.units import Stack
 
 _EXIT_PENDING = 4
@@ -85,8 +86,7 @@ def preview(
     click.echo(shows, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
-    digests = {name: manifest.digest for name, manifest in prepared.manifests.items()}
-    previewed = _Previewed(site.plan.name, site.stacks, digests, engine)
+    previewed = _Previewed(site.plan.name, site.stacks, prepared.manifests, engine)
     status, changes = _drive(previewed, options) if by_engine else (0, False)
     if save and status == 0:
         save_approval(save, prepared, text)
@@ -97,11 +97,11 @@ def preview(
 
 @dataclass(frozen=True, slots=True)
 class _Previewed:
-    """The stacks of a cluster that Pulumi is to preview, with the digests of their manifests by the stacks' names."""
+    """The stacks of a cluster that Pulumi is to preview, with their manifests by the stacks' names."""
 
     cluster: str
     stacks: tuple[Stack, ...]
-    manifests: Mapping[str, str]
+    manifests: Mapping[str, Manifest]
     engine: Engine
 
 
@@ -128,8 +128,8 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
         engine = Engine(Deployment(path, each))
         if (stacks := unchanged(manifests, engine)) is None:
             return None
-        digests = {manifest.stack: manifest.digest for manifest in manifests}
-        return _Previewed(manifests[0].cluster, stacks, digests, engine)
+        by_stack = {manifest.stack: manifest for manifest in manifests}
+        return _Previewed(manifests[0].cluster, stacks, by_stack, engine)
     return None
 
 

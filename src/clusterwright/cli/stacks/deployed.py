@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def refresh(*, reason: str, **options: Any) -> int:
     found = _deployed(site, engine.known())
     if not found.stacks:
         return 0
-    with site.alone("refresh"):
+    with closing(engine), site.alone("refresh"):
         return _drive("refresh", found, engine, reason, options)
 
 
@@ -89,7 +90,7 @@ def destroy(*, reason: str, yes: bool, **options: Any) -> int:
     if not yes:
         _confirm(found)
     why = reason or _asked_why()
-    with site.alone("destroy"):
+    with closing(engine), site.alone("destroy"):
         status = _drive("destroy", found, engine, why, options)
         if status == 0:
             note_gone(found)

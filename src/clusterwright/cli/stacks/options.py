@@ -6,7 +6,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,10 +110,10 @@ class ChosenStacks:
         from clusterwright.deploy.locks import StackLocks
         from clusterwright.deploy.secrets.passphrase import require_passphrase
 
-        locks = StackLocks(self.root / "locks")  # lives as long as the block, and its locks with it
-        locks.take(self.plan.name, action)
-        require_passphrase(self.root / "project", (stack.name for stack in self.stacks), os.environ)
-        yield
+        with closing(StackLocks(self.root / "locks")) as locks:
+            locks.take(self.plan.name, action)
+            require_passphrase(self.root / "project", (stack.name for stack in self.stacks), os.environ)
+            yield
 
 
 def chosen_target(options: dict[str, Any]) -> Chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -116,7 +117,7 @@ def up(
         return EXIT_FINDINGS
     click.echo(f"up: {', '.join(stack.name for stack in site.stacks)}", err=True)
     engine = Engine(site.deployment)
-    with site.alone("up"):
+    with closing(engine), site.alone("up"):
         return _up(site, engine, wishes, options["events"], options["parallel"])
 
 

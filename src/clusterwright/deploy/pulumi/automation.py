@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,7 +30,8 @@ from pulumi.automation.errors import create_command_error
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener, for_people, translate
 from clusterwright.deploy.pulumi.given import Given, read_given
-from clusterwright.deploy.pulumi.manifest import VARIABLE
+from clusterwright.deploy.pulumi.manifest import Manifest
+from clusterwright.deploy.pulumi.program import program_of
 from clusterwright.deploy.pulumi.project import (
     PROJECT,
     Deployment,
@@ -39,7 +40,7 @@ from clusterwright.deploy.pulumi.project import (
     write_project,
 )
 from clusterwright.deploy.pulumi.units import KINDS, UPPER, Stack, Unit
-from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Downlinks
+from clusterwright.deploy.pulumi.upper_layer import Downlinks
 from clusterwright.finding import ClusterwrightError
 
 ACTIONS = ("preview", "up", "refresh", "destroy")
@@ -192,10 +193,14 @@ class Engine:
         """Have every running engine stop after the steps that are under way."""
         self._command.send(signal.SIGINT)
 
+    def close(self) -> None:
+        """Let go of the stacks that were driven, as the end of the process does."""
+        self._locks.close()
+
     def known(self) -> frozenset[str]:
         """The stacks that the state backend holds with at least one resource in them."""
         try:
-            found = self._workspace("").list_stacks()
+            found = self._workspace().list_stacks()
         except automation.CommandError as error:
             raise ClusterwrightError(f"Pulumi could not list its stacks: {_reason(error)}") from None
         self._is_there.update((stack.name, True) for stack in found)
@@ -244,11 +249,12 @@ class Engine:
         stack: Stack,
         listen: Listener,
         units: Collection[str] = (),
-        manifest: str = "",
+        manifest: Manifest | None = None,
     ) -> Ran:
         """One of ``ACTIONS`` over a stack, or over those of its units that ``units`` names.
 
-        With the digest of a ``manifest`` the stack's program takes that instead of the spec. Named units are all
+        With a ``manifest`` the stack's program takes that instead of the spec, and runs in this process, which has
+        imported all that it needs: one of its own is a sixth of an update that changes nothing. Named units are all
         tried, whatever becomes of the others; a whole stack stops at its first failure. Nothing is raised for what goes
         wrong in a stack: the answer says it.
         """
@@ -258,7 +264,8 @@ class Engine:
         )
         started, reason = time.monotonic(), ""
         try:
-            opened = self._open(stack, self._told(stack, manifest))
+            program = program_of(manifest, self._project, self._accepted(stack)) if manifest else None
+            opened = self._open(stack, program)
             urns = [unit_urn(stack, unit) for unit in stack.units if unit.name in units]
             self._drive_alone(action, stack.name, opened, watch, urns)
         except automation.CommandError as error:
@@ -281,15 +288,11 @@ class Engine:
         )
         return ran
 
-    def _told(self, stack: Stack, manifest: str) -> dict[str, str]:
-        """What the stack's program is told beside its configuration."""
-        told = {VARIABLE: manifest} if manifest else {}
-        if self._upper_downlinks is not None and stack.layer != UPPER:
-            own = {
-                name: {stack.pod: pods[stack.pod]} for name, pods in self._upper_downlinks.items() if stack.pod in pods
-            }
-            told[ACCEPTED] = json.dumps(own)
-        return told
+    def _accepted(self, stack: Stack) -> Downlinks | None:
+        """What the upper layer offered ``stack`` when it was first asked; None where nobody did."""
+        if self._upper_downlinks is None or stack.layer == UPPER:
+            return None
+        return {name: {stack.pod: pods[stack.pod]} for name, pods in self._upper_downlinks.items() if stack.pod in pods}
 
     def _drive_alone(self, action: str, name: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
         """As ``_drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
@@ -340,25 +343,24 @@ class Engine:
             case _:
                 stack.destroy(**options)
 
-    def _open(self, stack: Stack, environment: Mapping[str, str]) -> automation.Stack:
+    def _open(self, stack: Stack, program: Callable[[], None] | None) -> automation.Stack:
         """Opens a stack, or creates it; where nobody asked for it before, by trying the one and then the other."""
         is_there = self._is_there.get(stack.name)
         mode = StackInitMode.CREATE if is_there is False else StackInitMode.CREATE_OR_SELECT
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
             write_configuration(self._project, self._deployment, stack)
-            workspace = self._workspace(stack.name, environment, _Seen if is_there else automation.LocalWorkspace)
+            workspace = self._workspace(_Seen if is_there else automation.LocalWorkspace, program)
             opened = _Heard(stack.name, workspace, mode)
         self._is_there[stack.name] = True
         return opened
 
     def _workspace(
         self,
-        name: str,
-        environment: Mapping[str, str] | None = None,
         kind: type[automation.LocalWorkspace] = automation.LocalWorkspace,
+        program: Callable[[], None] | None = None,
     ) -> automation.LocalWorkspace:
-        options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command}
-        return kind(**options, env_vars={**self._environment, **(environment or {})})
+        options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command, "program": program}
+        return kind(**options, env_vars=self._environment)
 
 
 def unit_urn(stack: Stack, unit: Unit) -> str:

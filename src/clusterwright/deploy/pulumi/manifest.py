@@ -16,9 +16,6 @@ from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.pulumi.upper_layer import Downlinks
 from clusterwright.deploy.store import Store
 
-VARIABLE = "CLUSTERWRIGHT_MANIFEST"
-"""The environment variable that tells a stack's program the digest of its manifest."""
-
 
 @dataclass(frozen=True, slots=True)
 class ManifestUnit:

@@ -3,8 +3,9 @@
 The stack of the upper layer exports what its switches offer the pods. Every other stack refers to it, and registers
 nothing when what is deployed there is not what it was planned against.
 
-Run by Pulumi through ``stacks/__main__.py``. The stack's configuration says which spec, which layer, which target and
-which folder; relative paths count from the Pulumi project's folder.
+Run by Pulumi through ``stacks/__main__.py``, or by the engine's driver in a process that has all of it imported. The
+stack's configuration says which spec, which layer, which target and which folder; relative paths count from the Pulumi
+project's folder.
 
 Pulumi's SDK is kept from saying more of a stack's resources than the engine needs. With every resource it notes from
 where in the program it was registered, frame by frame. All units come from one loop, so that says nothing; but it is
@@ -17,9 +18,7 @@ That is a tenth of what a preview costs which changes nothing.
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,9 @@ from pulumi.runtime import resource
 from pulumi.runtime.proto import source_pb2
 
 from clusterwright.deploy.pulumi.cache import TargetLayer, recall
-from clusterwright.deploy.pulumi.manifest import VARIABLE, Manifest, load_manifest
+from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.units import KINDS, UPPER
-from clusterwright.deploy.pulumi.upper_layer import ACCEPTED, Downlinks, require_downlinks
+from clusterwright.deploy.pulumi.upper_layer import Downlinks, require_downlinks
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
 from clusterwright.finding import ClusterwrightError
@@ -91,16 +90,32 @@ class UnitResource(pulumi.CustomResource):
 
 def run() -> None:
     """The whole program. A mistake in spec or configuration ends it with one message, never with a traceback."""
+    _declare(Path.cwd(), lambda settings: recall(_asked(settings)) or _rendered(settings), None)
+
+
+def program_of(manifest: Manifest, project: Path, accepted: Downlinks | None) -> Callable[[], None]:
+    """The program of the stack of ``manifest``, whose configuration ``project`` holds: it neither plans nor renders.
+
+    ``accepted`` is what the upper layer may offer this stack, though it was planned against something else.
+    """
+    return lambda: _declare(project, lambda _settings: manifest, accepted)
+
+
+def _declare(project: Path, manifest_of: Callable[[Settings], Manifest], accepted: Downlinks | None) -> None:
+    """Registers every unit of the running stack's layer. Raises pulumi.RunError."""
     leave_out_call_stacks()
     leave_out_debug_messages()
     try:
-        declare(read_settings())
+        settings = read_settings(project)
+        manifest = manifest_of(settings)
+        reference = deployed_upper(manifest, Store(settings.target.root / "objects"), accepted)
+        _register(manifest, TargetProvider(settings.target), reference)
     except ClusterwrightError as error:
         raise pulumi.RunError(str(error)) from None
 
 
-def read_settings() -> Settings:
-    """The running stack's configuration."""
+def read_settings(project: Path) -> Settings:
+    """The configuration of the running stack of ``project``."""
     config = pulumi.Config("clusterwright")
     access, secrets = config.get("access"), config.get("secrets")
     name, root = config.get("target", DIRECTORY), Path(config.require("root")).resolve()
@@ -108,27 +123,13 @@ def read_settings() -> Settings:
     if secrets:
         from clusterwright.deploy.secrets.sources import PulumiStack
 
-        stack = PulumiStack(Path.cwd(), pulumi.get_stack())
+        stack = PulumiStack(project, pulumi.get_stack())
         target = replace(target, secrets=Path(secrets).resolve(), stack=stack)
     return Settings(Path(config.require("spec")).resolve(), config.require("layer"), target)
 
 
-def declare(settings: Settings) -> None:
-    """Registers every unit of the stack's layer: as the manifest says that was approved, else as the spec says.
-
-    Raises ClusterwrightError for a spec or layer that is not sound.
-    """
-    digest = os.environ.get(VARIABLE)
-    if digest:
-        manifest = load_manifest(Store(settings.target.root / "objects"), digest)
-        if manifest.layer != settings.layer:
-            raise ClusterwrightError(
-                f"the manifest {digest[:12]} is of {manifest.layer}, this stack is {settings.layer}"
-            )
-    else:
-        manifest = recall(TargetLayer(settings.spec, settings.layer, settings.target)) or _rendered(settings)
-    reference = deployed_upper(manifest, Store(settings.target.root / "objects"))
-    _register(manifest, TargetProvider(settings.target), reference)
+def _asked(settings: Settings) -> TargetLayer:
+    return TargetLayer(settings.spec, settings.layer, settings.target)
 
 
 def _rendered(settings: Settings) -> Manifest:
@@ -145,8 +146,11 @@ def _rendered(settings: Settings) -> Manifest:
     return make_manifests(plan, settings.target, [stack], Source(settings.spec, read))[stack.name]
 
 
-def deployed_upper(manifest: Manifest, store: Store) -> pulumi.StackReference | None:
+def deployed_upper(manifest: Manifest, store: Store, accepted: Downlinks | None = None) -> pulumi.StackReference | None:
     """The stack of the upper layer, when what it offers is what this one needs; None where nothing is deployed there.
+
+    What is ``accepted`` is good enough as well: what that layer held when a rollout over both was prepared, whose waves
+    say in which order both change.
 
     Raises UnmetReferenceError.
     """
@@ -157,7 +161,6 @@ def deployed_upper(manifest: Manifest, store: Store) -> pulumi.StackReference | 
     if deployed is None:
         pulumi.log.warn(f"{upper} is not deployed, or not to its end: uplinks of {manifest.pod} stay down until then")
         return None
-    accepted = json.loads(os.environ.get(ACCEPTED, "null"))
     require_downlinks(manifest.downlinks, deployed, accepted, upper, store)
     return pulumi.StackReference(upper)
 

@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 Downlinks = Mapping[str, Mapping[str, str]]
 """Switch of the upper layer to pod to offer: ``27 of 28 ports, 2,700 Gb/s, AS 65000, SHA-256``."""
 
-ACCEPTED = "CLUSTERWRIGHT_UPPER_ACCEPTED"
-"""The environment variable with offers (JSON) that a pod goes on with, though they are others than planned.
-
-They are what the upper layer held when a rollout over both was prepared: its waves say in which order both change.
-"""
-
 _SHOWN_SWITCHES, _SHOWN_PORTS = 4, 3
 
 
