@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.deploy.secrets.passphrase import require_passphrase
+from clusterwright.deploy.secrets import passphrase
+from clusterwright.deploy.secrets.passphrase import require_passphrase, salt_of_none
 from clusterwright.finding import ClusterwrightError
 
 COMMAND = str(Path(sys.executable).parent / "clusterwright")
@@ -51,6 +52,39 @@ def test_another_passphrase_is_refused(tmp_path: Path, environment: dict[str, st
 
     assert str(raised.value).endswith("Nothing was touched.")
     assert "wrong" not in str(raised.value)
+
+
+LOCAL = {"PULUMI_BACKEND_URL": "file:///var/lib/state?metadata=skip"}
+
+
+def test_the_salt_of_no_passphrase_is_what_it_says_and_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    salt = salt_of_none(LOCAL)
+    write_stack(tmp_path, salt)
+
+    for is_tried in (False, True):
+        if is_tried:
+            monkeypatch.setattr(passphrase, "_SALT_OF_NONE", "")
+        require_passphrase(tmp_path, ["lab-upper"], {})
+        with pytest.raises(ClusterwrightError, match="PULUMI_CONFIG_PASSPHRASE holds another one"):
+            require_passphrase(tmp_path, ["lab-upper"], {"PULUMI_CONFIG_PASSPHRASE": RIGHT})
+
+    for committed in (Path(__file__).parents[2] / "stacks").glob("Pulumi.*-*.yaml"):
+        assert f"\nencryptionsalt: {salt}\n" in committed.read_text(), "and not tried there either"
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"PULUMI_BACKEND_URL": "https://api.pulumi.com"},
+        {**LOCAL, "PULUMI_CONFIG_PASSPHRASE": RIGHT},
+        {**LOCAL, "PULUMI_CONFIG_PASSPHRASE_FILE": __file__},
+    ],
+)
+def test_another_passphrase_or_a_service_makes_its_own_salt(environment: dict[str, str]) -> None:
+    assert salt_of_none(environment) == ""
 
 
 @pytest.mark.parametrize("salt", ["v1:fa0O:v1:not base64:x", "v2:another:form", ""])

@@ -87,7 +87,7 @@ def test_stacks_of_a_project_share_the_salt_of_their_passphrase(tmp_path: Path) 
     (tmp_path / "Pulumi.b.yaml").write_text("encryptionsalt: v1:abc\n")
     deployment = Deployment(tmp_path / "spec.yaml", Chosen("directory", tmp_path / "up"))
 
-    write_configuration(tmp_path, deployment, Stack("c", "pod0", "p00", ()))
+    write_configuration(tmp_path, deployment, Stack("c", "pod0", "p00", ()), {})
 
     assert "encryptionsalt: v1:abc\n" in (tmp_path / "Pulumi.c.yaml").read_text()
 

@@ -348,7 +348,7 @@ class Engine:
         is_there = self._is_there.get(stack.name)
         mode = StackInitMode.CREATE if is_there is False else StackInitMode.CREATE_OR_SELECT
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
-            write_configuration(self._project, self._deployment, stack)
+            write_configuration(self._project, self._deployment, stack, self._environment)
             workspace = self._workspace(_Seen if is_there else automation.LocalWorkspace, program)
             opened = _Heard(stack.name, workspace, mode)
         self._is_there[stack.name] = True

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from clusterwright.deploy.pulumi.units import Stack
-from clusterwright.deploy.secrets.passphrase import FILE_VARIABLE, VARIABLE
+from clusterwright.deploy.secrets.passphrase import FILE_VARIABLE, VARIABLE, salt_of_none
 from clusterwright.deploy.targets import Chosen
 from clusterwright.finding import ClusterwrightError
 
@@ -98,8 +99,11 @@ def write_project(root: Path) -> Path:
     return project
 
 
-def write_configuration(project: Path, deployment: Deployment, stack: Stack) -> None:
-    """Writes the stack's configuration; what Pulumi itself keeps in the file (its encryption salt) stays."""
+def write_configuration(project: Path, deployment: Deployment, stack: Stack, environment: Mapping[str, str]) -> None:
+    """Writes the stack's configuration; what Pulumi itself keeps in the file (its encryption salt) stays.
+
+    ``environment`` is the one in which Pulumi runs.
+    """
     file = project / f"Pulumi.{stack.name}.yaml"
     content = yaml.safe_load(file.read_text()) if file.exists() else {}
     target = deployment.target
@@ -115,7 +119,7 @@ def write_configuration(project: Path, deployment: Deployment, stack: Stack) -> 
         content["config"]["clusterwright:access"] = str(target.access.resolve())
     if target.secrets:
         content["config"]["clusterwright:secrets"] = str(target.secrets.resolve())
-    if "encryptionsalt" not in content and (salt := _salt_in(project)):
+    if "encryptionsalt" not in content and (salt := _salt_in(project) or salt_of_none(environment)):
         content["encryptionsalt"] = salt
     text = yaml.safe_dump(content)
     if not file.exists() or file.read_text() != text:  # a preview beside a running update changes nothing under it
