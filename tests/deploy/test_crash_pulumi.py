@@ -12,12 +12,15 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
+from tests.deploy.drive_stack import drive
 from tests.deploy.rendered_pod import RenderedPod, render_pod
 
 from clusterwright.deploy.locks import LockHolder, Owner, StackLocks, holder_of, owners_in
@@ -43,30 +46,30 @@ class Site:
     root: Path
     spec: Path
 
-    def command(self, action: str, *options: str) -> tuple[str, ...]:
-        """The whole command; running devices change in waves, for a reason."""
-        reason = ("--reason", "a test", "--yes") if action == "up" else ()
+    def update(self, *options: str) -> list[str]:
+        """The whole command as a program; running devices change in waves, for a reason."""
         where = ("--root", str(self.root), "--pod", "pod0")
-        return (str(BIN / "clusterwright"), action, str(self.spec), *where, *reason, *options)
+        return [str(BIN / "clusterwright"), "up", str(self.spec), *where, "--reason", "a test", "--yes", *options]
 
     @property
     def events(self) -> Path:
         return self.root.with_suffix(".events")
 
-    def drive(self) -> tuple[str, ...]:
-        """The driver of one stack by itself: the cheaper one to kill many times."""
+    def driver(self) -> list[str]:
+        """The driver of one stack as a program by itself: the cheaper one to kill many times."""
         script = Path(__file__).with_name("drive_stack.py")
-        return (str(BIN / "python"), str(script), str(self.spec), str(self.root), str(self.events))
+        return [str(BIN / "python"), str(script), str(self.spec), str(self.root), str(self.events)]
 
-    def run(
-        self, action: str, *options: str, environment: dict[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
-        variables = {**os.environ, **(environment or {})}
-        command = self.command(action, *options)
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
+        return command(*self.update(*options)[1:], cwd=self.spec.parent)
 
-    def up(self, *options: str, environment: dict[str, str] | None = None) -> str:
-        done = self.run("up", *options, environment=environment)
+    def program(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """As ``run``, in a process of its own."""
+        variables = {**os.environ, **environment}
+        return subprocess.run(self.update(*options), capture_output=True, text=True, check=False, env=variables)
+
+    def up(self) -> str:
+        done = self.run()
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stderr
 
@@ -149,9 +152,9 @@ def started_units(events: Path) -> int:
     return text.count('"unit-started"') if '"stack-started"' in text else -1
 
 
-def kill_at(command: tuple[str, ...], events: Path, victim: str, units: int, more_s: float) -> bool:
-    """Start ``command`` and kill ``victim`` ``more_s`` after ``units`` units began; False if it was over by then."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+def kill_at(program: list[str], events: Path, victim: str, units: int, more_s: float) -> bool:
+    """Start ``program`` and kill ``victim`` ``more_s`` after ``units`` units began; False if it was over by then."""
+    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
         while driver.poll() is None and started_units(events) < units:
             time.sleep(0.02)
         time.sleep(more_s)
@@ -186,18 +189,31 @@ def finished(tmp_path_factory: pytest.TempPathFactory, pod: RenderedPod) -> Fini
     return site.recorded(), site.held()
 
 
-def suffer(site: Site, command: tuple[str, ...], moment: tuple[str, int, float], finished: Finished) -> str:
-    """Kill once, run the same command again, and say what is then not as it should be; "" when all is well."""
+def suffer(
+    site: Site, program: list[str], again: Callable[[], str], moment: tuple[str, int, float], finished: Finished
+) -> str:
+    """Kill ``program`` once, do the same ``again``, and say what is then not as it should be; "" when all is well."""
     victim, units, more_s = moment
     where = f"{victim} killed {more_s} s after {units} units had begun"
-    if not kill_at(command, site.events, *moment):
+    if not kill_at(program, site.events, *moment):
         return OVER
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
-    if again.returncode or "Traceback" in again.stdout + again.stderr:
-        return f"{where}: {again.stdout}{again.stderr}"
+    if complaint := again():
+        return f"{where}: {complaint}"
     if (site.recorded(), site.held()) != finished:
         return f"{where}: state or devices are not what an undisturbed update leaves"
     return ""
+
+
+def driven(site: Site) -> str:
+    """What the driver of the stack complains of."""
+    ran = drive(site.spec, site.root, site.events)
+    return "" if ran.ok else ran.reason or "failed without a reason"
+
+
+def updated(site: Site) -> str:
+    """What the whole command complains of."""
+    done = site.program()
+    return done.stdout + done.stderr if done.returncode or "Traceback" in done.stdout + done.stderr else ""
 
 
 def test_killed_at_twenty_moments_the_same_driver_converges(
@@ -207,7 +223,7 @@ def test_killed_at_twenty_moments_the_same_driver_converges(
 
     def one(number: int, moment: tuple[str, int, float]) -> str:
         site = site_in(tmp_path / str(number), pod)
-        return suffer(site, site.drive(), moment, finished)
+        return suffer(site, site.driver(), lambda: driven(site), moment, finished)
 
     with ThreadPoolExecutor(4) as pool:
         told = list(pool.map(lambda item: one(*item), enumerate(moments())))
@@ -219,8 +235,8 @@ def test_killed_at_twenty_moments_the_same_driver_converges(
 def test_killed_the_same_command_converges_and_a_third_changes_nothing(
     site: Site, finished: Finished, victim: str
 ) -> None:
-    command = site.command("up", "--events", str(site.events))
-    assert suffer(site, command, (victim, 2, 0.0), finished) == ""
+    program = site.update("--events", str(site.events))
+    assert suffer(site, program, lambda: updated(site), (victim, 2, 0.0), finished) == ""
 
     inodes = {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")}
     assert "nothing changed" in site.up()
@@ -232,7 +248,7 @@ def test_a_damaged_state_says_how_to_mend_it_and_without_it_everything_is_found_
     before, files = site.held(), {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")}
     site.state.write_bytes(site.state.read_bytes()[:3000])
 
-    damaged = site.run("up")
+    damaged = site.run()
 
     assert damaged.returncode not in (0, 1)
     assert "the recorded state cannot be read" in damaged.stderr + damaged.stdout
@@ -256,7 +272,7 @@ def test_a_second_operator_is_told_who_is_at_work_and_since_when(site: Site) -> 
     locks = StackLocks(site.root / "locks")
     locks.take(STACK, "up")
 
-    second = site.run("up")
+    second = site.run()
     locks.close()
 
     assert second.returncode == KILLED
@@ -268,7 +284,7 @@ def test_a_second_operator_is_told_who_is_at_work_and_since_when(site: Site) -> 
 
 def test_two_operators_at_once_do_what_one_does(site: Site, finished: Finished) -> None:
     with ThreadPoolExecutor(2) as pool:
-        both = list(pool.map(lambda _: site.run("up"), range(2)))
+        both = list(pool.map(lambda _: site.program(), range(2)))
 
     told = "".join(done.stdout + done.stderr for done in both)
     assert any(done.returncode == 0 for done in both), told
@@ -320,7 +336,7 @@ def test_somebody_at_work_on_another_machine_is_not_disturbed(site: Site) -> Non
     lock = {"pid": 812, "username": "ann", "hostname": "control-1", "timestamp": since.isoformat()}
     (folder / "6f4ef5e3-1007-41e1-9dfb-3e0c93da8756.json").write_text(json.dumps(lock))
 
-    locked = site.run("up")
+    locked = site.run()
 
     told = locked.stdout + locked.stderr
     assert locked.returncode == KILLED
@@ -337,21 +353,23 @@ def test_a_clock_that_jumps_changes_nothing_but_dates(site: Site) -> None:
     before = site.held()
     back, ahead = ({**wrong, "FAKETIME": f"{days:+}d"} for days in (-400, 400))
 
-    assert "nothing changed" in site.up(environment=back)
+    unchanged = site.program(**back)
+    assert (unchanged.returncode, "nothing changed" in unchanged.stderr) == (0, True), unchanged.stderr
     assert site.held() == before
 
     # A rollout that begins a year back and ends a year ahead is the same rollout, and its record is whole.
     site.give_nodes_another_setting()
-    paused = site.run("up", "--pause-after", "1", environment=back)
+    paused = site.program("--pause-after", "1", **back)
     assert paused.returncode == 4, paused.stdout + paused.stderr
-    told = site.up(environment=ahead)
+    ended = site.program(**ahead)
 
-    assert "goes on at wave 2 of 2" in told
-    assert "1 waves: 2 devices changed" in told
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "goes on at wave 2 of 2" in ended.stderr
+    assert "1 waves: 2 devices changed" in ended.stderr
     log = [json.loads(line) for line in (site.root / "audit/rollouts.jsonl").read_text().splitlines()]
     waves = [entry for entry in log if entry["event"] == "wave"]
     assert len({entry["rollout"] for entry in waves}) == 1
     assert all(0 <= entry["duration_s"] < 600 for entry in waves), "durations count on the monotonic clock"
-    verified = subprocess.run((BIN / "clusterwright", "audit", "verify", site.root), capture_output=True, check=False)
+    verified = command("audit", "verify", site.root, cwd=site.root)
     assert verified.returncode == 0, verified.stderr
     assert "nothing changed" in site.up()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from tests.cli.in_process import command
 from tests.deploy.rendered_pod import RenderedPod, render_pod
 
 from clusterwright.data_files import folder
@@ -35,10 +36,11 @@ class Site:
     root: Path
     spec: Path
 
+    def words(self, action: str, *options: str) -> list[str]:
+        return [action, str(self.spec), "--root", str(self.root), *(options or ("--pod", "pod0"))]
+
     def run(self, action: str, *options: str, told: str = "") -> subprocess.CompletedProcess[str]:
-        arguments = (str(self.spec), "--root", str(self.root), *(options or ("--pod", "pod0")))
-        command = (str(BIN / "clusterwright"), action, *arguments)
-        return subprocess.run(command, capture_output=True, text=True, check=False, input=told)
+        return command(*self.words(action, *options), cwd=self.spec.parent, given=told)
 
     def up(self, *options: str) -> subprocess.CompletedProcess[str]:
         done = self.run("up", *options)
@@ -124,9 +126,10 @@ def changed_devices(before: dict[str, tuple[int, bytes]], after: dict[str, tuple
 
 def test_a_first_update_deploys_every_device_and_a_second_changes_nothing(untouched: Site) -> None:
     site = untouched
-    first = site.up("--upper", "--pod", "pod0")
+    program = [str(BIN / "clusterwright"), *site.words("up", "--upper", "--pod", "pod0")]
+    first = subprocess.run(program, capture_output=True, text=True, check=True)
     flash = site.flash()
-    second = site.up("--upper", "--pod", "pod0")
+    second = subprocess.run(program, capture_output=True, text=True, check=True)
 
     devices = {path.split("/")[0] for path in flash}
     assert {"atsw-00", "ssw-00", "ctsw-p00-00", "rtsw-p00r00", "gpu-p00r00n0"} <= devices
@@ -161,8 +164,7 @@ def test_what_is_renamed_is_renamed_in_the_state_and_on_its_device(untouched: Si
     """Nothing is destroyed and made: a machine under a new name is the same one."""
     site = untouched  # with an allocation file beside its spec
     layers = ("--upper", "--pod", "pod0")
-    allocated = subprocess.run((BIN / "clusterwright", "allocate", site.spec), capture_output=True, check=False)
-    assert allocated.returncode == 0
+    assert command("allocate", site.spec, cwd=site.spec.parent).returncode == 0
     site.up(*layers)
     before = site.flash()
     data = json.dumps(read_spec_document(site.spec).data)
@@ -172,7 +174,7 @@ def test_what_is_renamed_is_renamed_in_the_state_and_on_its_device(untouched: Si
     renamed += [{"fabric": "backend", "tier": now, "was": was} for was, now in (("rtsw", "torsw"), ("atsw", "topsw"))]
     data = data.replace('"kind": "workers"', '"kind": "compute"')
     site.spec.write_text(json.dumps({**json.loads(data), "renamed": renamed}))
-    subprocess.run((BIN / "clusterwright", "allocate", site.spec), capture_output=True, check=True)
+    assert command("allocate", site.spec, cwd=site.spec.parent).returncode == 0
 
     preview = site.run("preview", *layers)
 
