@@ -14,7 +14,9 @@ from clusterwright.output.engine import render_kinds
 from clusterwright.platforms.router import Policy, PrefixRule, Router, Term
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.alike import sections
+from clusterwright.proofs.ethernet.edges import EdgeTable, EdgeWay, edge_table
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, network_of_tree
+from clusterwright.proofs.ethernet.parts import cut
 from clusterwright.proofs.ethernet.reachability import outcome_of
 from clusterwright.proofs.ethernet.routes import whole
 from clusterwright.proofs.tree import tree_of
@@ -40,6 +42,20 @@ def test_one_pod_and_another_stand_for_four(backend: RoutedFabric) -> None:
     assert len(backend.routers) == above + 4 * pod
     assert sizes == [(above + 2 * pod, pod), (above + 2 * pod, above)]
     require_equal(backend)
+
+
+def test_edges_of_a_part_are_those_that_its_own_cables_make(backend: RoutedFabric) -> None:
+    """A part takes them over from the whole, and does not look for sessions again."""
+    for each in sections(backend):
+        taken = edge_table(backend).among(each.rows, len(backend.routers))
+        own = edge_table(cut(backend, each.rows.tolist()))
+        assert len(taken.way)
+        assert _shown(taken) == _shown(own)
+
+
+def _shown(table: EdgeTable) -> list[tuple[int, int, EdgeWay]]:
+    ways = [table.ways[number] for number in table.way.tolist()]
+    return list(zip(table.source.tolist(), table.target.tolist(), ways, strict=True))
 
 
 def require_equal(fabric: RoutedFabric) -> None:
@@ -178,8 +194,8 @@ def test_two_cables_exchanged_between_pods_join_them(backend: RoutedFabric) -> N
         for name in ("rtsw-p00r00", "rtsw-p01r00")
     )
     links = list(backend.links)
-    links[one] = replace(links[one], b=backend.links[other].b, b_port=backend.links[other].b_port)
-    links[other] = replace(links[other], b=backend.links[one].b, b_port=backend.links[one].b_port)
+    links[one] = links[one]._replace(b=backend.links[other].b, b_port=backend.links[other].b_port)
+    links[other] = links[other]._replace(b=backend.links[one].b, b_port=backend.links[one].b_port)
     require_equal(RoutedFabric(backend.routers, tuple(links), backend.nics, backend.rank))
 
 

@@ -250,6 +250,12 @@ class Router:
         """Its role; without a spec what its name starts with."""
         return self.role or stem_of(self.device)
 
+    @property
+    def is_silent(self) -> bool:
+        """True for a switch that tells no neighbour anything, as one that is drained does."""
+        policies = [self.policy(name) for name in {session.out_of for session in self.sessions}]
+        return bool(policies) and not any(term.permit for policy in policies for term in policy)
+
     def policy(self, name: str) -> Policy:
         """The policy of that name. Without a name everything is permitted; one that is not there permits nothing."""
         return self.policies.get(name, ()) if name else PERMIT_ALL

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clusterwright.proofs.ethernet.edges import edge_table
 from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
 from clusterwright.proofs.ethernet.parts import ABOVE, cut, parts_below
-from clusterwright.proofs.ethernet.pieces import is_silent
-from clusterwright.proofs.ethernet.routes import ColumnSection, announced, edges_of, shapes_of, whole
+from clusterwright.proofs.ethernet.routes import ColumnSection, announced, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +81,30 @@ def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
         first.setdefault(router.asn, place[at])
     for at, router in enumerate(fabric.routers):
         number = (first[router.asn],) if len(users[router.asn]) == 1 else router.asn
-        what = int(fabric.rank[at]), is_silent(router), router.keeps_communities, number
+        what = int(fabric.rank[at]), bool(fabric.silent[at]), router.keeps_communities, number
         found.setdefault(part[at], []).append(what)
     return {own: tuple(told) for own, told in found.items()}
 
 
-def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
+def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> dict[int, tuple[bytes, bytes]]:
     """Cables, and sessions with what their policies do; the routers above by their own numbers."""
-    found: dict[int, list[tuple[int, ...]]] = {own: [] for own in part}
-    end = [(at, 0) if own == ABOVE else (place[at], 1) for at, own in enumerate(part)]
-    for a, b in fabric.ends.tolist():
-        found[max(part[a], part[b])].append((*end[a], *end[b]))
-    edges = edges_of(fabric)
-    shapes = shapes_of(edges)
-    numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes.values()))}
-    policy = {key: numbers[shape] for key, shape in shapes.items()}
-    for edge in edges:
-        a, b = edge.source, edge.target
-        found[max(part[a], part[b])].append((*end[a], *end[b], policy[id(edge.out_of)], policy[id(edge.into)]))
-    return {own: tuple(sorted(told)) for own, told in found.items()}
+    owner = np.array(part)
+    end = np.where(owner == ABOVE, 2 * np.arange(len(part)), 2 * np.array(place) + 1)
+    edges = edge_table(fabric)
+    cables = _told(owner, end, fabric.ends[:, 0], fabric.ends[:, 1], np.zeros(len(fabric.ends), np.int64))
+    sessions = _told(owner, end, edges.source, edges.target, edges.way)
+    return {own: (cables.get(own, b""), sessions.get(own, b"")) for own in set(part)}
+
+
+def _told(owner: Integers, end: Integers, one: Integers, other: Integers, what: Integers) -> dict[int, bytes]:
+    """What joins routers, by the part that an end of it is in: both ends as parts call them, and ``what`` it is, in one
+    order for all parts."""
+    own = np.maximum(owner[one], owner[other])
+    table = np.stack([own, end[one], end[other], what], axis=1)
+    table = table[np.lexsort(table.T[::-1])]
+    parts, first = np.unique(table[:, 0], return_index=True)
+    every = np.split(table[:, 1:], first[1:]) if len(table) else []
+    return {part: rows.tobytes() for part, rows in zip(parts.tolist(), every, strict=True)}
 
 
 def _prefixes(
@@ -132,7 +137,7 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     chosen = {own[0]: len(own) for own in parts.kinds} | {alike[0]: 1}
     chosen |= {part: len(alike) - 1 for part in alike[1:2]}
     rows = [at for at, own in enumerate(parts.part) if own == ABOVE or own in chosen]
-    own_fabric = cut(fabric, rows)
+    own_fabric = cut(fabric, rows), np.array(rows)
     stands_for = np.array([chosen.get(parts.part[at], 1) for at in rows])
     row_of = {(parts.part[at], parts.place[at] if parts.part[at] != ABOVE else at): row for row, at in enumerate(rows)}
     stand_in = {part: own[0] for own in parts.kinds for part in own}
@@ -154,14 +159,14 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
 
 def _section(
     fabric: RoutedFabric,
-    part: RoutedFabric,
+    part: tuple[RoutedFabric, Integers],
     columns: list[int],
     stands_for: Integers,
     copies: tuple[tuple[Integers, Integers], ...],
 ) -> ColumnSection:
     """Columns of the whole fabric as those of a part of it, where some may be one."""
-    known, here = announced(fabric), announced(part)
+    known, here = announced(fabric), announced(part[0])
     own, into = np.unique([here.column_of[known.prefixes[column]] for column in columns], return_inverse=True)
     weights = np.bincount(into, known.weights[columns]).astype(np.int64)
     is_host = np.bincount(into, known.is_host[columns]) > 0
-    return ColumnSection(part, own, weights, is_host, stands_for, copies)
+    return ColumnSection(*part, own, weights, is_host, stands_for, copies)

@@ -12,7 +12,6 @@ from clusterwright.platforms.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
-from clusterwright.proofs.ethernet.pieces import is_silent
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
 
@@ -58,7 +57,7 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
 
     Cables of a switch that announces nothing, as one that is drained, carry nothing.
     """
-    silent = [is_silent(router) for router in fabric.routers]
+    silent = fabric.silent.tolist()
     dead: set[tuple[int, str]] = set()
     down, up = np.zeros(len(fabric.routers)), np.zeros(len(fabric.routers))
     above: set[tuple[int, str]] = set()
@@ -81,7 +80,7 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
 def _from_hosts(fabric: RoutedFabric) -> Gbps:
     """For each switch, Gb/s of its ports towards hosts: what comes from below, without what lower tiers send."""
     found = sides(fabric)[0].copy()
-    silent = [is_silent(router) for router in fabric.routers]
+    silent = fabric.silent.tolist()
     for link in fabric.links:
         high, port = (link.a, link.a_port) if fabric.rank[link.a] > fabric.rank[link.b] else (link.b, link.b_port)
         found[high] -= port.speed_gbps if not silent[link.a] and not silent[link.b] else 0

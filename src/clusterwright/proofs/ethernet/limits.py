@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from clusterwright.platforms.router import Mark
 from clusterwright.proofs.check import Counterexample, example
+from clusterwright.proofs.ethernet.edges import Shape, edge_table, edges_of
 from clusterwright.proofs.ethernet.network import RoutedFabric
-from clusterwright.proofs.ethernet.routes import Counts, Shape, edges_of, shapes_of
+from clusterwright.proofs.ethernet.routes import Counts
 from clusterwright.proofs.tree import RenderedTree
 
 
@@ -16,17 +19,19 @@ def limit_faults(tree: RenderedTree, fabric: RoutedFabric, told: Mapping[Shape, 
 
     ``told`` is how many routes each router announces by policies of a shape.
     """
-    edges = edges_of(fabric)
-    limited = sum(1 for edge in edges if edge.target_session.most_routes)
-    if not limited:
+    edges, table = edges_of(fabric), edge_table(fabric)
+    most = np.array([edge.target_session.most_routes for edge in edges], np.int64)
+    if not most.any():
         return
+    counts = np.zeros(len(edges), np.int64)
+    for way, own in table.by_way():
+        counts[own] = told[way.out_of][table.source[own]]
     seen: set[tuple[int, Mark]] = set()
-    shapes = shapes_of(edges)
-    for edge in edges:
+    for at in np.flatnonzero((most == 0) | (counts > most)).tolist():
+        edge, count = edges[at], int(counts[at])
         session = edge.target_session
-        count = int(told[shapes[id(edge.out_of)]][edge.source])
         place = edge.target, session.group_mark
-        if (session.most_routes and count <= session.most_routes) or place in seen:
+        if place in seen:
             continue
         seen.add(place)
         router, neighbour = fabric.routers[edge.target], fabric.routers[edge.source].device

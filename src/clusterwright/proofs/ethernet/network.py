@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,7 @@ KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class RoutedLink:
+class RoutedLink(NamedTuple):
     """A cable between two routed ports: indices of the routers in the fabric, and their ports."""
 
     a: int
@@ -72,6 +72,11 @@ class RoutedFabric:
     def ends(self) -> Integers:
         """The two routers of each link."""
         return np.array([(link.a, link.b) for link in self.links], np.int64).reshape(-1, 2)
+
+    @cached_property
+    def silent(self) -> NDArray[np.bool_]:
+        """Which routers tell no neighbour anything."""
+        return np.array([router.is_silent for router in self.routers], bool)
 
     @cached_property
     def is_lossless(self) -> bool:

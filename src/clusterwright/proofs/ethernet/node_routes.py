@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
@@ -21,7 +21,8 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
     hosts = [prefix for router in fabric.routers for prefix, _ in router.networks if prefix[1] < 8 * len(prefix[0])]
     uncovered = cache(lambda reached: next((h for h in hosts if not any(covers(each, h) for each in reached)), None))
     taken: dict[bytes, ConfiguredNic] = {}
-    addresses = [_addresses(router) for router in fabric.routers]
+    addresses = cache(lambda at: _addresses(fabric.routers[at]))
+    ports = cache(lambda at: _ports(fabric.routers[at]))
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
     yield from _absent(tree, fabric)
     for nic, at in fabric.nics:
@@ -32,20 +33,20 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
         if first is not nic and not (nic.aggregate and first.file == nic.file and first.device == nic.device):
             message = f"{shown(nic.address)} is {first.device} {first.name}'s too"
             yield example(tree, nic.device, nic.file, nic.mark, message)
-        port = next((each for each in router.ports if f"{router.device} {each.name}" == nic.peer), None)
+        port = ports(at).get(nic.peer)
         if port is None and (nic.device, nic.name) in unplugged:
             continue  # the spec takes its cable out of service, and the switch's port is closed
         if port is None or port.peer != f"{nic.device} {nic.name}":
             what = "is not in service" if port is None else f"is cabled to {port.peer or 'nothing'}"
             yield example(tree, nic.device, nic.file, ("Description=",), f"{nic.peer} {what}")
             continue
-        own = addresses[at]
+        own = addresses(at)
         for mark, message in chain(_subnet_faults(nic, router, port, own), _route_faults(nic, router, own, uncovered)):
             yield example(tree, nic.device, nic.file, mark, message)
 
 
 def _subnet_faults(
-    nic: ConfiguredNic, router: Router, port: Port, addresses: Mapping[Prefix, frozenset[bytes]]
+    nic: ConfiguredNic, router: Router, port: Port, addresses: Mapping[Prefix, Sequence[bytes]]
 ) -> Iterator[Fault]:
     """Why nothing finds its way to the NIC, by its address and the ``addresses`` of its switch."""
     subnet = network_of(nic.address, nic.length)
@@ -58,14 +59,14 @@ def _subnet_faults(
 def _route_faults(
     nic: ConfiguredNic,
     router: Router,
-    addresses: Mapping[Prefix, frozenset[bytes]],
+    addresses: Mapping[Prefix, Sequence[bytes]],
     uncovered: Callable[[frozenset[Prefix]], Prefix | None],
 ) -> Iterator[Fault]:
     """Where the NIC's routes lead astray, or nowhere; ``uncovered`` is a host's prefix beyond those reached."""
     for mark in nic.defaults:
         yield mark, "a default route leads out of the fabric"
     subnet = network_of(nic.address, nic.length)
-    gateways = addresses.get(subnet, frozenset())
+    gateways = addresses.get(subnet, ())
     for prefix, gateway in nic.routes:
         if gateway is None and not covers(subnet, prefix):
             message = f"no gateway to {shown_prefix(prefix)}: packets for it are told to find their host on the link"
@@ -93,9 +94,14 @@ def _absent(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample
             yield example(tree, device, file, (), message)
 
 
-def _addresses(router: Router) -> dict[Prefix, frozenset[bytes]]:
+def _addresses(router: Router) -> Mapping[Prefix, Sequence[bytes]]:
     """The switch's own addresses by subnet."""
-    found: dict[Prefix, frozenset[bytes]] = {}
+    found: dict[Prefix, list[bytes]] = {}
     for subnet, address in router.own_addresses:
-        found[subnet] = found.get(subnet, frozenset()) | {address}
+        found.setdefault(subnet, []).append(address)
     return found
+
+
+def _ports(router: Router) -> Mapping[str, Port]:
+    """The switch's ports as descriptions name them, of several that are called alike the first."""
+    return {f"{router.device} {port.name}": port for port in reversed(router.ports)}

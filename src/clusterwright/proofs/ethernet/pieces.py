@@ -12,7 +12,7 @@ from itertools import islice
 
 from clusterwright.plan.meeting import AttachedEnd, Wiring
 from clusterwright.platforms.linux.reader.network import NETWORKS
-from clusterwright.platforms.router import Router, apply_policy
+from clusterwright.platforms.router import apply_policy
 from clusterwright.proofs.check import Counterexample, Fact, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree
@@ -20,12 +20,6 @@ from clusterwright.proofs.tree import RenderedTree
 
 _NAMED = 8  # names of NICs in a label
 _PAIRS = 10  # pairs of pieces that are told
-
-
-def is_silent(router: Router) -> bool:
-    """True for a switch that tells no neighbour anything, as one that is drained does."""
-    policies = [router.policy(session.out_of) for session in router.sessions]
-    return bool(policies) and not any(term.permit for policy in policies for term in policy)
 
 
 def label(fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> str:
@@ -77,12 +71,12 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset
     above: dict[str, set[str]] = {}
     ends: list[AttachedEnd] = []
     for part in parts:
-        idle = {at for at, router in enumerate(part.routers) if router.device in stopped or is_silent(router)}
-        trunks: set[tuple[int, str]] = set()
-        for link in part.links:
-            trunks |= {(link.a, link.a_port.name), (link.b, link.b_port.name)}
-            lower, upper = sorted((link.a, link.b), key=lambda at: int(part.rank[at]))
-            if part.rank[lower] < part.rank[upper] and not {lower, upper} & idle:
+        idle = {at for at, router in enumerate(part.routers) if router.device in stopped or part.silent[at]}
+        trunks = {(at, port.name) for link in part.links for at, port in link.both_ends}
+        rank = part.rank.tolist()
+        for a, b in dict.fromkeys(map(tuple, part.ends.tolist())):
+            if rank[a] != rank[b] and a not in idle and b not in idle:
+                lower, upper = (a, b) if rank[a] < rank[b] else (b, a)
                 above.setdefault(part.routers[lower].device, set()).add(part.routers[upper].device)
         nics = {(nic.device, nic.name) for nic, _ in part.nics}
         for at, router in enumerate(part.routers):

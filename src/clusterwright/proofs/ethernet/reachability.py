@@ -26,23 +26,21 @@ from clusterwright.platforms.router import (
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.alike import sections
 from clusterwright.proofs.ethernet.blame import odd_mark
+from clusterwright.proofs.ethernet.edges import Edge, EdgeTable, EdgeWay, Shape, edge_table, edges_of, shape_of
 from clusterwright.proofs.ethernet.leaks import leaks
 from clusterwright.proofs.ethernet.limits import limit_faults
 from clusterwright.proofs.ethernet.netboot import netboot_facts, netboot_faults
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.node_routes import node_faults
-from clusterwright.proofs.ethernet.pieces import is_silent, label, piece_facts, piece_faults, piece_notes
+from clusterwright.proofs.ethernet.pieces import label, piece_facts, piece_faults, piece_notes
 from clusterwright.proofs.ethernet.plane_routes import plane_faults
 from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.ethernet.routes import (
     ColumnSection,
     Counts,
-    Edge,
     Flags,
     Routes,
-    Shape,
     announced,
-    edges_of,
     spread,
     told,
     whole,
@@ -54,23 +52,24 @@ _FROM_BELOW: Policy = (Term(True, "", None, None, "set", _BELOW, ()),)
 _FROM_ABOVE: Policy = (Term(True, "", None, None, "set", frozenset({"above"}), ()),)
 # what a switch announces itself has no mark yet, which is why the second term asks for the mark to refuse
 _TO_ABOVE: Policy = (Term(False, "", None, frozenset({"above"}), "", frozenset(), ()), *PERMIT_ALL)
-_NOBODY = Session(b"", None, 0, "", "", (), (), (), ())
 _MOST = 200  # switches whose first missing route is explained
 _FAR = 127  # more hops than any route has
 
 
 @lru_cache(maxsize=16)
-def ideal_edges(fabric: RoutedFabric) -> tuple[Edge, ...]:
+def ideal_edges(fabric: RoutedFabric) -> EdgeTable:
     """The edges that cables and tiers ask for: everything down, upwards only what is own or from below."""
-    edges = []
-    silent = [is_silent(router) for router in fabric.routers]
-    for a, b in fabric.ends.tolist():
-        for source, target in ((a, b), (b, a)):
-            climbs = fabric.rank[source] < fabric.rank[target]
-            if not silent[source]:
-                out_of, into = (_TO_ABOVE, _FROM_BELOW) if climbs else (PERMIT_ALL, _FROM_ABOVE)
-                edges.append(Edge(source, target, out_of, into, _NOBODY, _NOBODY))
-    return tuple(edges)
+    source, target = fabric.ends.reshape(-1), fabric.ends[:, ::-1].reshape(-1)
+    tells = ~fabric.silent[source]
+    source, target = source[tells], target[tells]
+    keeps = np.array([router.keeps_communities for router in fabric.routers], bool)
+    ways = tuple(
+        EdgeWay(shape_of(out_of), shape_of(into), kept)
+        for out_of, into in ((PERMIT_ALL, _FROM_ABOVE), (_TO_ABOVE, _FROM_BELOW))
+        for kept in (False, True)
+    )
+    climbs = fabric.rank[source] < fabric.rank[target]
+    return EdgeTable(source, target, 2 * climbs + keeps[source], ways)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -99,7 +98,7 @@ def _run(tree: RenderedTree) -> Verdict:
     planned = tree.declaration.drained if tree.declaration is not None else None
     notes = [*piece_notes(tree)]
     for router in network.routers.values():
-        if is_silent(router):
+        if router.is_silent:
             if planned is None:
                 notes.append(f"{router.device} announces nothing, as a drained switch does")
             elif router.device not in planned:
@@ -123,10 +122,12 @@ class SpreadOutcome:
 
 def outcome_of(fabric: RoutedFabric, parts: Iterable[ColumnSection]) -> SpreadOutcome:
     """What sections tell of their fabric, which have to stand for all its columns."""
-    found = SpreadOutcome(np.zeros(len(fabric.routers), np.float32))
+    size = len(fabric.routers)
+    found = SpreadOutcome(np.zeros(size, np.float32))
     for section in parts:
-        edges = edges_of(section.fabric)
-        ideal, real = spread(section, ideal_edges(section.fabric), counts_sessions=False), spread(section, edges)
+        edges = edge_table(fabric).among(section.rows, size)
+        asked = ideal_edges(fabric).among(section.rows, size)
+        ideal, real = spread(section, asked, counts_sessions=False), spread(section, edges)
         found.differs |= bool(_differ(ideal, real).any())
         found.sessions = np.maximum(found.sessions, section.most(real.sessions))
         for shape, counts in told(section, edges, real).items():
@@ -162,7 +163,7 @@ def _differences(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterex
     far = np.int8(_FAR)
     seen: dict[int, int] = {}
     for section in whole(fabric):
-        ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edges_of(fabric))
+        ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edge_table(fabric))
         differs = _differ(ideal, real)
         level = np.minimum(np.where(ideal.hops < 0, far, ideal.hops), np.where(real.hops < 0, far, real.hops))
         level = np.where(differs, level, far)
@@ -175,7 +176,7 @@ def _differences(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterex
         by_target.setdefault(edge.target, []).append(edge)
     columns = np.unique([column for _, column in shown])
     for section in whole(fabric, columns):
-        ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edges_of(fabric))
+        ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edge_table(fabric))
         for row, column in shown:
             place = int(np.searchsorted(columns, column))
             for one in _explain(tree, fabric, ideal, real, by_target, row, (place, announced(fabric).prefixes[column])):
@@ -198,7 +199,8 @@ def _explain(
     column, prefix = at
     there = {edge.source: edge for edge in by_target.get(row, ())}
     explained = False
-    for source in dict.fromkeys(edge.source for edge in ideal_edges(fabric) if edge.target == row):
+    asked = ideal_edges(fabric)
+    for source in dict.fromkeys(asked.source[asked.target == row].tolist()):
         neighbour = fabric.routers[source]
         wanted = 0 <= ideal.hops[source, column] == ideal.hops[row, column] - 1
         tags = next((tag for tag, flags in real.tags.items() if flags[source, column]), None)

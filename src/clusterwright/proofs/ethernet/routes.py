@@ -9,7 +9,7 @@ in the middle of a path are not followed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -18,37 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.platforms.router import (
-    Policy,
-    Prefix,
-    PrefixRules,
-    Router,
-    Session,
-    Term,
-    changed,
-    list_permits,
-)
+from clusterwright.platforms.router import Prefix, PrefixRules, Router, Term, changed, list_permits
+from clusterwright.proofs.ethernet.edges import NO_TAGS, EdgeTable, EdgeWay, Shape, Tags, is_exact
 from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
 
 Counts = NDArray[np.float32]
 Flags = NDArray[np.bool_]
-Tags = frozenset[str]
-NO_TAGS: Tags = frozenset()
 _FARTHEST = 16  # hops; a Clos of n tiers needs 2 (n - 1)
 _AT_ONCE = 128  # columns
 _SECTION = 1024  # columns whose outcome is held at a time: 0.3 GB of 10,000 routers
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A session in the direction that routes take: ``source`` tells ``target``."""
-
-    source: int
-    target: int
-    out_of: Policy
-    into: Policy
-    source_session: Session
-    target_session: Session
 
 
 class PrefixColumn(NamedTuple):
@@ -82,11 +60,13 @@ class ColumnSection:
     """Some of a fabric's ``columns``, each for so many prefixes as its ``weights`` say, of hosts or of switches alone.
 
     The fabric may be a part of one in which routers stand for others that are like them: ``stands_for`` says for how
-    many where one of several alike tells one that is alone. ``copies`` lead back to the routers of the whole: each
-    has for every one of them a row here, and how often columns like these are seen from there.
+    many where one of several alike tells one that is alone. ``rows`` are its routers' numbers in the whole, and
+    ``copies`` lead back there: each has for every router of the whole a row here, and how often columns like these are
+    seen from there.
     """
 
     fabric: RoutedFabric
+    rows: Integers
     columns: Integers
     weights: Integers
     is_host: Flags
@@ -123,7 +103,7 @@ def whole(fabric: RoutedFabric, columns: Integers | None = None) -> Iterator[Col
     rows, once = np.arange(len(fabric.routers)), np.ones(len(fabric.routers), np.int64)
     for start in range(0, len(chosen), _SECTION):
         own = chosen[start : start + _SECTION]
-        yield ColumnSection(fabric, own, known.weights[own], known.is_host[own], once, ((rows, once),))
+        yield ColumnSection(fabric, rows, own, known.weights[own], known.is_host[own], once, ((rows, once),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,29 +116,6 @@ class Routes:
     paths: Counts
     sessions: Counts
     tags: Mapping[Tags, Flags]
-
-
-@lru_cache(maxsize=16)
-def edges_of(fabric: RoutedFabric) -> tuple[Edge, ...]:
-    """Every direction of every session that can come up between cabled ports."""
-    sessions = [{session.peer: session for session in router.sessions} for router in fabric.routers]
-    edges = []
-    for link in fabric.links:
-        if link.a_port.address is None or link.b_port.address is None:
-            continue
-        at_a, at_b = sessions[link.a].get(link.b_port.address), sessions[link.b].get(link.a_port.address)
-        if at_a is None or at_b is None:
-            continue
-        a, b = fabric.routers[link.a], fabric.routers[link.b]
-        if (at_a.remote_as, at_b.remote_as) == (b.asn, a.asn):
-            edges.append(Edge(link.a, link.b, a.policy(at_a.out_of), b.policy(at_b.into), at_a, at_b))
-            edges.append(Edge(link.b, link.a, b.policy(at_b.out_of), a.policy(at_a.into), at_b, at_a))
-    return tuple(edges)
-
-
-def is_exact(rules: PrefixRules) -> bool:
-    """True for a list of single prefixes, such as those that a switch announces itself."""
-    return all(rule.permit and rule.low == rule.high == rule.within[1] for rule in rules)
 
 
 @lru_cache(maxsize=16)
@@ -199,7 +156,7 @@ def _lists(router: Router) -> dict[str, PrefixRules]:
     }
 
 
-def spread(section: ColumnSection, edges: tuple[Edge, ...], *, counts_sessions: bool = True) -> Routes:
+def spread(section: ColumnSection, edges: EdgeTable, *, counts_sessions: bool = True) -> Routes:
     """Let the prefixes of some columns spread over the edges of their fabric until no switch learns more.
 
     The ``sessions`` of the outcome are counted only on request: they are a third of the work. Prefixes do not touch
@@ -293,11 +250,11 @@ def _foreign(section: ColumnSection) -> Flags:
     return np.asarray(~is_own[number])
 
 
-def told(section: ColumnSection, edges: Iterable[Edge], routes: Routes) -> dict[Shape, Counts]:
+def told(section: ColumnSection, edges: EdgeTable, routes: Routes) -> dict[Shape, Counts]:
     """How many prefixes each router announces by policies of a shape, whatever the other side then does with them."""
     weight = section.weights.astype(np.float32)
     found: dict[Shape, Counts] = {}
-    for shape in {shape_of(edge.out_of): None for edge in edges}:
+    for shape in {way.out_of: None for way, _ in edges.by_way()}:
         found[shape] = np.zeros(len(section.fabric.routers), np.float32)
         for tag, flags in routes.tags.items():
             for _, leaves in section.masks.outcomes(shape, tag):
@@ -305,48 +262,18 @@ def told(section: ColumnSection, edges: Iterable[Edge], routes: Routes) -> dict[
     return found
 
 
-def shapes_of(edges: Iterable[Edge]) -> dict[int, Shape]:
-    """The shape of every policy of some edges, by the policy's identity."""
-    policies = {id(policy): policy for edge in edges for policy in (edge.out_of, edge.into)}
-    return {key: shape_of(policy) for key, policy in policies.items()}
+_Groups = dict[EdgeWay, tuple[Integers, Integers, csr_array]]
 
 
-Shape = tuple[tuple[bool, object, Tags | None, str, Tags], ...]
-
-
-@lru_cache(maxsize=65536)
-def shape_of(policy: Policy) -> Shape:
-    """A policy without what differs from switch to switch: lists of single prefixes stand for themselves by name."""
-    return tuple((t.permit, _reference(t), t.communities, t.change, t.values) for t in policy)
-
-
-def _reference(term: Term) -> object:
-    if term.prefixes is None:
-        return None
-    return term.list_name if is_exact(term.prefixes) else term.prefixes
-
-
-_Group = tuple[Shape, Shape, bool]
-_Groups = dict[_Group, tuple[Integers, Integers, csr_array]]
-
-
-def _groups(section: ColumnSection, edges: tuple[Edge, ...]) -> _Groups:
+def _groups(section: ColumnSection, edges: EdgeTable) -> _Groups:
     """Sessions by what their policies do: targets (rows), sources (columns), and how many lead from one to another."""
-    members: dict[_Group, tuple[list[int], list[int]]] = {}
-    shapes = shapes_of(edges)
-    for edge in edges:
-        keeps = section.fabric.routers[edge.source].keeps_communities
-        key = (shapes[id(edge.out_of)], shapes[id(edge.into)], keeps)
-        if key not in members:
-            members[key] = [], []
-        members[key][0].append(edge.target)
-        members[key][1].append(edge.source)
     found = {}
-    for key, (into, out_of) in members.items():
-        targets, rows = np.unique(np.array(into), return_inverse=True)
-        sources, columns = np.unique(np.array(out_of), return_inverse=True)
+    for way, own in edges.by_way():
+        into, out_of = edges.target[own], edges.source[own]
+        targets, rows = np.unique(into, return_inverse=True)
+        sources, columns = np.unique(out_of, return_inverse=True)
         times = np.where(section.stands_for[into] == 1, section.stands_for[out_of], 1).astype(np.float32)
-        found[key] = targets, sources, csr_array((times, (rows, columns)), shape=(len(targets), len(sources)))
+        found[way] = targets, sources, csr_array((times, (rows, columns)), shape=(len(targets), len(sources)))
     return found
 
 

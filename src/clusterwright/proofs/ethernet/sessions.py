@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from clusterwright.and_more import and_more
 from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
 from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.edges import edges_of
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedNetwork, has_network, network_of_tree
 from clusterwright.proofs.ethernet.port_lists import list_faults
-from clusterwright.proofs.ethernet.routes import edges_of
 from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
 
@@ -98,16 +98,15 @@ def _faults(
         yield router.bgp_file, session.as_mark, fault
     if router.asn == other.asn:
         yield router.bgp_file, session.as_mark, f"both ends are AS {router.asn}, and would refuse each other's routes"
-    if (other.device, local) in sessions:
-        yield from _disagreement(router, session, other, sessions[other.device, local])
-    else:
+    end = sessions.get((other.device, local))
+    if end is None:
         yield router.bgp_file, session.mark, f"{other.device} has no neighbour {shown(local)}"
+    elif session.authentication != end.authentication:
+        yield from _disagreement(router, session, other, end)
 
 
 def _disagreement(router: Router, session: Session, other: Router, end: Session) -> Iterator[tuple[str, Mark, str]]:
     """Two ends that prove themselves differently: an end without anything answers for it, or else both do."""
-    if session.authentication == end.authentication:
-        return
     if not session.authentication:
         yield router.bgp_file, session.group_mark, f"{other.device} asks for {end.authentication}, this end has nothing"
     elif end.authentication:
@@ -117,11 +116,11 @@ def _disagreement(router: Router, session: Session, other: Router, end: Session)
 
 def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
     """Switches whose neighbours agree on another AS number than the one they have."""
-    expected: dict[str, Counter[int]] = {}
+    expected: dict[str, Counter[int]] = defaultdict(Counter)
     for router in network.routers.values():
         for session in router.sessions:
             if session.peer in owners:
-                expected.setdefault(owners[session.peer][0].device, Counter())[session.remote_as] += 1
+                expected[owners[session.peer][0].device][session.remote_as] += 1
     for device, numbers in expected.items():
         router = network.routers[device]
         number, count = numbers.most_common(1)[0]
@@ -241,7 +240,7 @@ def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 
 def _usual_restart_s(fabric: RoutedFabric) -> int | None:
-    votes = Counter(edge.target_session.restart_s for edge in edges_of(fabric))
+    votes = Counter([edge.target_session.restart_s for edge in edges_of(fabric)])
     return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,12 @@ from scipy.sparse.csgraph import connected_components
 
 from clusterwright.proofs.ethernet.bandwidth import sides
 from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
-from clusterwright.proofs.ethernet.pieces import is_silent
 
 SEED = 24576
 DOUBLES = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """What fails together: switches, and cables by their index in the fabric."""
 
     switches: tuple[int, ...] = ()
@@ -59,7 +58,7 @@ def uplinks_of(fabric: RoutedFabric) -> FabricUplinks:
     is_low = fabric.rank[ends[:, 0]] < fabric.rank[ends[:, 1]]
     low, high = np.where(is_low, ends[:, 0], ends[:, 1]), np.where(is_low, ends[:, 1], ends[:, 0])
     gbps = np.array([min(link.a_port.speed_gbps, link.b_port.speed_gbps) for link in fabric.links])
-    silent = np.array([is_silent(router) for router in fabric.routers])
+    silent = fabric.silent
     gbps[silent[ends].any(axis=1)] = 0
     tops = np.ones(len(fabric.routers), bool)
     tops[low] = False

@@ -9,9 +9,9 @@ it holds after failures as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,9 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from clusterwright.platforms.router import Mark, Policy, Prefix, apply_policy, shown_prefix
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
+from clusterwright.proofs.ethernet.edges import edges_of, is_exact
 from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
-from clusterwright.proofs.ethernet.routes import Announced, announced, edges_of
+from clusterwright.proofs.ethernet.routes import Announced, announced
 from clusterwright.proofs.tree import RenderedTree
 
 _MOST = 20  # channels of a circle that are written out
@@ -66,41 +67,59 @@ def _run(tree: RenderedTree) -> Verdict:
 
 def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
     """Which kinds of neighbours each switch carries routes between; a kind has the same tier and the same policies."""
-    known = announced(fabric)
+    probes = _probes(announced(fabric))
     kinds: list[dict[_Kind, list[int]]] = [{} for _ in fabric.routers]
     samples: list[dict[_Kind, tuple[Policy, str, Policy, Policy, Mark]]] = [{} for _ in fabric.routers]
+    rank = fabric.rank.tolist()
     back = {(edge.source, edge.target): edge for edge in edges_of(fabric)}
     for edge in edges_of(fabric):  # what the source tells the target, seen from the target
         at, other = edge.target, edge.source
-        reverse = back[at, other]
         names = (edge.target_session.into, edge.target_session.out_of)
-        is_above = bool(fabric.rank[other] > fabric.rank[at])
-        key = (
-            at,
-            is_above,
-            fabric.rank[other],
-            names,
-            edge.source_session.into,
-            fabric.routers[other].keeps_communities,
-        )
+        key = (rank[other], names, edge.source_session.into, fabric.routers[other].keeps_communities)
         members = kinds[at].setdefault(key, [])
         if not members or members[-1] != other:
             members.append(other)
         if key not in samples[at]:
-            mark = edge.target_session.group_mark
-            samples[at][key] = (edge.into, names[1], reverse.out_of, reverse.into, mark)
-    probes = _probes(known)
+            reverse = back[at, other]
+            samples[at][key] = edge.into, names[1], reverse.out_of, reverse.into, edge.target_session.group_mark
+    every = (policy for own in samples for into, _, out_of, then, _ in own.values() for policy in (into, out_of, then))
+    number, told = _numbered(every, probes)
+    passes = cache(lambda into, out_of, then, keeps: _passes(told[into], told[out_of], told[then], keeps, probes))
     for at, own in enumerate(kinds):
         keeps = fabric.routers[at].keeps_communities
         for source, sources in own.items():
-            into = samples[at][source][0]
+            into = number[id(samples[at][source][0])]
             for target, targets in own.items():
                 _, name, out_of, then, mark = samples[at][target]
-                prefix = _passes(into, out_of, then, keeps, probes)
+                prefix = passes(into, number[id(out_of)], number[id(then)], keeps)
                 if prefix is not None:
                     yield _Transit(
                         at, tuple(dict.fromkeys(sources)), tuple(dict.fromkeys(targets)), prefix, out_of, name, mark
                     )
+
+
+def _numbered(policies: Iterable[Policy], probes: tuple[Prefix, ...]) -> tuple[dict[int, int], tuple[Policy, ...]]:
+    """The number of each policy, by its identity, among those that differ in what they do with some prefixes.
+
+    A list of single prefixes says nothing of any other, so what it has beside the probes, a switch's own for the most
+    part, is left out.
+    """
+    chosen = frozenset(probes)
+    known: dict[int, int] = {}
+    told: dict[Policy, int] = {}
+    for policy in policies:
+        if id(policy) not in known:
+            own = tuple(
+                term._replace(
+                    prefixes=tuple(rule for rule in term.prefixes if rule.within in chosen)
+                    if term.prefixes is not None and is_exact(term.prefixes)
+                    else term.prefixes,
+                    mark=(),
+                )
+                for term in policy
+            )
+            known[id(policy)] = told.setdefault(own, len(told))
+    return known, tuple(told)
 
 
 def _probes(known: Announced) -> tuple[Prefix, ...]:
@@ -110,7 +129,6 @@ def _probes(known: Announced) -> tuple[Prefix, ...]:
     return tuple(dict.fromkeys([*chosen, *hosts[:2], *hosts[-2:]]))
 
 
-@lru_cache(maxsize=65536)
 def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tuple[Prefix, ...]) -> Prefix | None:
     """A prefix that is learned by one policy, told by another and taken at the far end; None when there is none."""
     marks = {frozenset[str]()} | {term.communities or frozenset() for term in (*into, *out_of)}

@@ -1,0 +1,125 @@
+"""Edges: sessions that can come up, each in both directions that routes take, and which of them do alike.
+
+A fabric has a hundred thousand of them, of a few ways, so what counts or spreads takes them as arrays; the edges
+themselves are for what names a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from clusterwright.platforms.router import Policy, PrefixRules, Session, Term
+from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
+
+Tags = frozenset[str]
+NO_TAGS: Tags = frozenset()
+
+
+class Edge(NamedTuple):
+    """A session in the direction that routes take: ``source`` tells ``target``."""
+
+    source: int
+    target: int
+    out_of: Policy
+    into: Policy
+    source_session: Session
+    target_session: Session
+
+
+@lru_cache(maxsize=16)
+def edges_of(fabric: RoutedFabric) -> tuple[Edge, ...]:
+    """Every direction of every session that can come up between cabled ports."""
+    sessions = [{session.peer: session for session in router.sessions} for router in fabric.routers]
+    edges = []
+    for link in fabric.links:
+        if link.a_port.address is None or link.b_port.address is None:
+            continue
+        at_a, at_b = sessions[link.a].get(link.b_port.address), sessions[link.b].get(link.a_port.address)
+        if at_a is None or at_b is None:
+            continue
+        a, b = fabric.routers[link.a], fabric.routers[link.b]
+        if (at_a.remote_as, at_b.remote_as) == (b.asn, a.asn):
+            edges.append(Edge(link.a, link.b, a.policy(at_a.out_of), b.policy(at_b.into), at_a, at_b))
+            edges.append(Edge(link.b, link.a, b.policy(at_b.out_of), a.policy(at_a.into), at_b, at_a))
+    return tuple(edges)
+
+
+Shape = tuple[tuple[bool, object, Tags | None, str, Tags], ...]
+
+
+@lru_cache(maxsize=65536)
+def shape_of(policy: Policy) -> Shape:
+    """A policy without what differs from switch to switch: lists of single prefixes stand for themselves by name."""
+    return tuple((t.permit, _reference(t), t.communities, t.change, t.values) for t in policy)
+
+
+def _reference(term: Term) -> object:
+    if term.prefixes is None:
+        return None
+    return term.list_name if is_exact(term.prefixes) else term.prefixes
+
+
+def is_exact(rules: PrefixRules) -> bool:
+    """True for a list of single prefixes, such as those that a switch announces itself."""
+    return all(rule.permit and rule.low == rule.high == rule.within[1] for rule in rules)
+
+
+class EdgeWay(NamedTuple):
+    """What the policies at both ends of an edge do, and whether its source ``keeps`` the communities of a route."""
+
+    out_of: Shape
+    into: Shape
+    keeps: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EdgeTable:
+    """Edges by number: the routers ``source`` and ``target`` of each, and which of the ``ways`` is its ``way``."""
+
+    source: Integers
+    target: Integers
+    way: Integers
+    ways: tuple[EdgeWay, ...]
+
+    def by_way(self) -> Iterator[tuple[EdgeWay, Integers]]:
+        """The ways that there are edges of, each with the numbers of these."""
+        order = np.argsort(self.way, kind="stable")
+        present, first = np.unique(self.way[order], return_index=True)
+        for number, own in zip(present.tolist(), np.split(order, first[1:]), strict=True) if len(order) else ():
+            yield self.ways[number], own
+
+    def among(self, rows: Integers, size: int) -> EdgeTable:
+        """The edges between ``rows`` of a fabric's ``size`` routers, which are then numbered as they stand there."""
+        place = np.full(size, -1)
+        place[rows] = np.arange(len(rows))
+        inside = (place[self.source] >= 0) & (place[self.target] >= 0)
+        return EdgeTable(place[self.source[inside]], place[self.target[inside]], self.way[inside], self.ways)
+
+
+@lru_cache(maxsize=16)
+def edge_table(fabric: RoutedFabric) -> EdgeTable:
+    """The edges of a fabric in the order of ``edges_of``."""
+    edges = edges_of(fabric)
+    policies = {id(policy): policy for edge in edges for policy in (edge.out_of, edge.into)}
+    shapes = {key: shape_of(policy) for key, policy in policies.items()}
+    numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes.values()))}
+    number_of = {key: numbers[shape] for key, shape in shapes.items()}
+    keeps = [router.keeps_communities for router in fabric.routers]
+    known: dict[tuple[int, int, bool], int] = {}
+    ways = [
+        known.setdefault((number_of[id(edge.out_of)], number_of[id(edge.into)], keeps[edge.source]), len(known))
+        for edge in edges
+    ]
+    every = tuple(numbers)
+    ends = np.array([(edge.source, edge.target) for edge in edges], np.int64).reshape(-1, 2)
+    return EdgeTable(
+        ends[:, 0],
+        ends[:, 1],
+        np.array(ways, np.int64),
+        tuple(EdgeWay(every[out_of], every[into], kept) for out_of, into, kept in known),
+    )
