@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.target import Holding
 from clusterwright.deploy.targets import Chosen
 
-COMMAND = str(Path(sys.executable).parent / "clusterwright")
 SETTING = "net.core.netdev_max_backlog"
 NODES = ("gpu-p00r00n0", "gpu-p00r00n1", "gpu-p00r01n0", "gpu-p00r01n1")
 
@@ -48,8 +47,7 @@ class Site:
         """With a setting of every node."""
         text = (folder("inventory") / "lab-roce.yaml").read_text()
         self.spec.write_text(text.replace(f"{SETTING}: 250000", f"{SETTING}: {backlog}"))
-        command = [COMMAND, "up", str(self.spec), "--root", str(self.root), "--pod", "pod0", "--yes"]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return command("up", self.spec, "--root", self.root, "--pod", "pod0", "--yes", cwd=self.spec.parent)
 
     def held(self) -> dict[str, str]:
         """Device to a digest over what it holds."""

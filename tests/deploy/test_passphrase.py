@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.secrets import passphrase
 from clusterwright.deploy.secrets.passphrase import require_passphrase, salt_of_none
 from clusterwright.finding import ClusterwrightError
 
-COMMAND = str(Path(sys.executable).parent / "clusterwright")
 RIGHT = "bread and butter"
 # Made by Pulumi 3.230 with that passphrase.
 SALT = "v1:MKGl7fe5m0o=:v1:uW2Y6RfsZHXZzzFt:LqOEWnv3vgvSfIXWFs5m7bOdb52w3w=="
@@ -102,9 +100,8 @@ def test_commands_with_another_passphrase_change_nothing_and_say_why(tmp_path: P
     phrase.write_text(f"{RIGHT}\n")
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = (COMMAND, words[0], str(spec), "--pod", "pod0", "--root", str(root), *words[1:])
-        env = {**os.environ, **environment}
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        where = ("--pod", "pod0", "--root", str(root))
+        return command(words[0], spec, *where, *words[1:], cwd=tmp_path, environment=environment)
 
     def files() -> dict[str, bytes]:
         kept = ("flash", "state", "audit", "rollout", "deployed")

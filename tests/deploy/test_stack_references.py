@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import Deployment, pulumi_environment, write_configuration
@@ -20,7 +20,6 @@ from clusterwright.deploy.targets import Chosen
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
-COMMAND = str(Path(sys.executable).parent / "clusterwright")
 UPPER, POD = "lab-roce-upper", "lab-roce-pod0"
 BASE = (folder("inventory") / "lab-roce.yaml").read_text()
 
@@ -98,12 +97,7 @@ class Site:
     spec: Path
 
     def run(self, action: str, *options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, action, str(self.spec), "--root", str(self.root), *options],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return command(action, self.spec, "--root", self.root, *options, cwd=self.spec.parent)
 
     def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

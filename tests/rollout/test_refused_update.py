@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
 from tests.rollout.test_preview import DRAIN
 
 from clusterwright.data_files import folder
 from clusterwright.rollout.gates.selection import GATES
 
-PROGRAM = str(Path(sys.executable).parent / "clusterwright")
-
 pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
 
 
 def run(site: Path, action: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = (PROGRAM, action, str(site / "spec.yaml"), "--root", str(site / "up"), "--pod", "pod0", *options)
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return command(action, site / "spec.yaml", "--root", site / "up", "--pod", "pod0", *options, cwd=site)
 
 
 def startup(site: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
 
@@ -38,12 +38,14 @@ class Site:
     root: Path
     spec: Path
 
-    def command(self, action: str, *options: str) -> list[str]:
-        return [COMMAND, action, str(self.spec), "--pod", "pod0", "--root", str(self.root), *options]
+    def words(self, action: str, *options: str) -> list[str]:
+        return [action, str(self.spec), "--pod", "pod0", "--root", str(self.root), *options]
 
     def run(self, action: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, **environment}
-        return subprocess.run(self.command(action, *options), capture_output=True, text=True, check=False, env=env)
+        return command(*self.words(action, *options), cwd=self.spec.parent, environment=environment)
+
+    def audit(self, what: str, *options: str | Path) -> subprocess.CompletedProcess[str]:
+        return command("audit", what, self.root, *options, cwd=self.spec.parent)
 
     def set_backlog(self, value: int) -> None:
         """One setting of every node: two racks change, so one is the canary."""
@@ -144,7 +146,7 @@ def test_an_interrupt_finishes_the_running_wave_and_starts_no_other(site: Site, 
     site.set_backlog(290000)
     events = tmp_path / "events"
     with subprocess.Popen(
-        site.command("up", "--events", str(events)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [COMMAND, *site.words("up", "--events", str(events))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         while process.poll() is None and not (events.exists() and '"wave-started"' in events.read_text()):
             time.sleep(0.05)
@@ -175,17 +177,16 @@ def test_a_second_operator_is_told_who_is_at_work(site: Site) -> None:
 
 
 def test_the_record_is_exported_and_no_line_of_it_can_be_changed(site: Site, tmp_path: Path) -> None:
-    assert subprocess.run([COMMAND, "audit", "verify", site.root], check=False, capture_output=True).returncode == 0
-    shown = subprocess.run([COMMAND, "audit", "show", site.root], check=True, capture_output=True, text=True).stdout
-    assert len(shown.splitlines()) == len({entry["rollout"] for entry in site.record()})
+    assert site.audit("verify").returncode == 0
+    assert len(site.audit("show").stdout.splitlines()) == len({entry["rollout"] for entry in site.record()})
     out = tmp_path / "audit.json"
-    subprocess.run([COMMAND, "audit", "export", site.root, "--out", out], check=True)
+    assert site.audit("export", "--out", out).returncode == 0
     assert sum(len(each["entries"]) for each in json.loads(out.read_text())["rollouts"]) == len(site.record())
 
     log = site.root / "audit" / "rollouts.jsonl"
     text = log.read_text()
     log.write_text(text.replace('"reason": ""', '"reason": "of course"', 1))
-    refused = subprocess.run([COMMAND, "audit", "verify", site.root], check=False, capture_output=True, text=True)
+    refused = site.audit("verify")
     log.write_text(text)
 
     assert refused.returncode == 2
