@@ -1,9 +1,8 @@
-"""Drives the first pod's stack of a spec, and nothing around it: `drive_stack.py SPEC ROOT EVENTS`."""
+"""Drives the first pod's stack of a spec, and nothing around it."""
 
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -36,7 +35,3 @@ def drive(spec: Path, root: Path, events: Path) -> Ran:
         manifest = make_manifests(plan, target, [stack], Source(spec, read))[stack.name]
         with closing(Engine(Deployment(spec, target))) as engine:
             return engine.run("up", stack, listen, manifest=manifest)
-
-
-if __name__ == "__main__":
-    sys.exit(drive(*map(Path, sys.argv[1:])).reason)
