@@ -61,6 +61,7 @@ def test_nothing_of_what_a_spec_may_ask_for_besides_is_unread(overlay: str, tmp_
         ("[Network]\n", "[Network]\nDescription=a \\\n", "[Network] / Description=a \\"),
         ("[Network]\n", "[IPv6SendRA]\nManaged=no\n\n[Network]\n", "[IPv6SendRA]"),
         ("Name=be0\n", "Name=be*\n", "the whole file: it is not that of be0 alone"),
+        ("Name=be0\n", "Name=be0\nName=be1\n", "the whole file: it is not that of be0 alone"),
     ],
 )
 def test_a_line_that_nobody_reads_leaves_claims_about_nodes_not_proven(old: str, new: str, text: str) -> None:

@@ -40,8 +40,8 @@ MISTAKES = [
     Mistake(
         "CW635",
         ROCE,
-        "nodes:\n  - {name: default, model: grand-teton-h100, role: node, count: 1, prefix: dbg, zone: compute, image: training, "
-        "levels: [{name: rack, of: 1, code: d}]}\nscheduler: {nodes: [compute, default]}\n",
+        "nodes:\n  - {name: default, model: grand-teton-h100, role: node, count: 1, prefix: dbg, zone: compute, "
+        "image: training, levels: [{name: rack, of: 1, code: d}]}\nscheduler: {nodes: [compute, default]}\n",
         "scheduler.nodes",
         "`default`",
     ),

@@ -36,6 +36,7 @@ _KNOWN = {
     },
     "link": {"Match": r"Path=.*", "Link": r"(?:Name|NamePolicy|MTUBytes|WakeOnLan)=.*"},
 }
+_NAME = re.compile(r"^Name=(.*)$", re.M)
 _SECTION = r"\[{}\]\n(?:(?:{})(?<!\\)\n|[#;].*\n|\n)*"
 _LINES = {
     (kind, section): re.compile(lines) for kind, sections in _KNOWN.items() for section, lines in sections.items()
@@ -60,7 +61,7 @@ def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
         return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
     nic = own[1] or own[2]
     found = [Unread(path, line, what) for line, what in _unread(own[3] or "network", text)]
-    if f"\nName={nic}\n" not in f"\n{text}":
+    if _NAME.findall(text) != [nic]:  # of several Match takes each
         found.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
     return tuple(found)
 
