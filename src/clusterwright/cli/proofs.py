@@ -1,4 +1,4 @@
-"""Making several proofs of one tree at once: forked processes share what the first proof has parsed."""
+"""Making several proofs of one tree at once: forked processes share what was read and what the first proof parsed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ def prove(tree: RenderedTree, checks: Sequence[ProofCheck]) -> list[tuple[ProofC
 
     Raises VerifyError for text that does not parse.
     """
+    from clusterwright.proofs.reading import read_together
+
+    read_together(reading for check in checks for reading in check.readings(tree))
     chosen = [check for check in checks if check.applies(tree)]
     # One after another, the first check parses for those that follow: so it goes before the processes part.
     done = [(check, check.run(tree)) for check in chosen[:1]]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from clusterwright.and_more import and_more
 from clusterwright.platforms.router import Mark, line_of
+from clusterwright.proofs.reading import SwitchReading, read_together
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import UnreadPlace, left_by
 
@@ -85,6 +87,10 @@ class Verdict:
         return "proven" if self.is_proven else f"nothing to prove: no {self.cases.what}"
 
 
+def _nothing(_: RenderedTree) -> tuple[SwitchReading[Any], ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ProofCheck:
     """One proof.
@@ -92,7 +98,7 @@ class ProofCheck:
     ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells
     whether a tree has what the check speaks about, ``judge`` gives the verdict on what readers take in and raises
     VerifyError for text that does not parse. ``spec_only`` is what of the claim only a spec tells, "" for nothing: of a
-    folder without one the answer says that it was not judged.
+    folder without one the answer says that it was not judged. ``readings`` are what it takes from switches' files.
     """
 
     name: str
@@ -101,6 +107,7 @@ class ProofCheck:
     applies: Callable[[RenderedTree], bool]
     judge: Callable[[RenderedTree], Verdict]
     spec_only: str
+    readings: Callable[[RenderedTree], Iterable[SwitchReading[Any]]] = _nothing
 
     def run(self, tree: RenderedTree) -> Verdict:
         """The verdict on all that stands in the tree: what no reader takes in, and files of the spec that the tree
@@ -108,6 +115,7 @@ class ProofCheck:
 
         Raises VerifyError for text that does not parse.
         """
+        read_together(self.readings(tree))
         verdict = self.judge(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))

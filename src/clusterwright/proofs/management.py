@@ -27,9 +27,7 @@ from clusterwright.platforms.reader import (
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.isolation.declared import DeclaredIsolation, DeclaredLogin
-from clusterwright.proofs.isolation.edges import reading
-from clusterwright.proofs.isolation.logins import logins_of
-from clusterwright.proofs.isolation.openings import servers_of
+from clusterwright.proofs.isolation.managed import Answers, line_at, managed, management_read
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
 
@@ -62,28 +60,29 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
     """Servers of the spec that a switch names nowhere, or in vain."""
     asked: dict[tuple[str, str], list[str]] = {}
     named: dict[tuple[str, str, str], tuple[str, int]] = {}
-    for device, file, text, server in servers_of(tree):
-        if server.is_asked:
+    for device, file, server, is_relay in (each for part in managed(tree) for each in part.servers):
+        if server.is_asked and not is_relay:
             asked.setdefault((device, server.what), []).append(server.address)
-        else:
-            named[device, server.what, server.address] = (file, text.count("\n", 0, max(server.at, 0)) + 1)
+        elif not is_relay:
+            named[device, server.what, server.address] = (file, server.at)
     for reader in READERS:
         for device in tree.devices_with(reader.file):
             for what, sentence in _ASKED.items():
                 if what not in reader.manages:
                     continue
                 for address in declared.unasked(what, asked.get((device, what), ())):
-                    file, line = named.get((device, what, address), (reader.file, 0))
+                    file, at = named.get((device, what, address), (reader.file, None))
+                    line = 0 if at is None else line_at(tree, device, file, at)
                     why = ", which this names in vain" if line else ", which is the spec's server for that"
                     yield Counterexample(device, file, line, f"the switch {sentence.format(address)}{why}")
 
 
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Operators whom a switch does not know as the spec has them, and the user of SNMP."""
+    own: dict[str, list[Login]] = {}
+    for device, _, login in (each for part in managed(tree) for each in part.logins):
+        own.setdefault(device, []).append(login)
     for reader in READERS:
-        own: dict[str, list[Login]] = {}
-        for device, _, _, login in logins_of(tree, reader):
-            own.setdefault(device, []).append(login)
         for device in tree.devices_with(reader.file):
             planned = declared.added_logins.get(device, declared.logins)
             users = declared.snmp_users if SNMP in reader.manages else frozenset()
@@ -118,20 +117,19 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
         wanted[SNMP] = None
     if declared.collecting is not None:
         wanted[GNMI] = declared.collecting
+    answers = {device: own for part in managed(tree) for device, own in part.answers.items()}
     for reader in READERS:
         for device in tree.devices_with(reader.file):
-            for at, name in _silent(tree, reader, device, wanted) if device in declared.management else ():
-                line = (tree.text(device, reader.file) or "").count("\n", 0, at) + 1 if at > 0 else 0
+            for at, name in _silent(answers[device], reader, wanted) if device in answers else ():
+                line = line_at(tree, device, reader.file, at) if at > 0 else 0
                 yield Counterexample(device, reader.file, line, f"{name} does not answer at the management port")
 
 
-def _silent(tree: RenderedTree, reader: SystemReader, device: str, wanted: Mapping[str, int | None]) -> Iterator[Fault]:
-    text = tree.text(device, reader.file) or ""
-    with reading(device, reader.file):
-        yield from ((at, name) for at, name in reader.silent(text) if name in wanted)
-        if isinstance(reader.services, Unsupported):
-            return
-        ports = {each.name: each.port for each in reader.services(text)}
+def _silent(answers: Answers, reader: SystemReader, wanted: Mapping[str, int | None]) -> Iterator[Fault]:
+    yield from ((at, name) for at, name in answers.silent if name in wanted)
+    if isinstance(reader.services, Unsupported):
+        return
+    ports = {each.name: each.port for each in answers.services}
     for name, port in wanted.items():
         if name in reader.manages and (name not in ports or port not in {None, ports[name]}):
             yield 0, name if port is None else f"{name} at port {port}"
@@ -158,4 +156,5 @@ MANAGEMENT = ProofCheck(
     lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
     _judge,
     spec_only=_SPEC_ONLY,
+    readings=management_read,
 )

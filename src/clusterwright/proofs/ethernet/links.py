@@ -9,7 +9,7 @@ from clusterwright.platforms.router import Mark, Port, Router, stem_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.bonds import bond_count, bond_faults
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, routers_read
 from clusterwright.proofs.tree import RenderedTree
 
 _PAM4_GBPS = 200  # from here on IEEE 802.3 has no physical layer without RS-FEC (clauses 119 and 120)
@@ -137,4 +137,5 @@ LINKS = ProofCheck(
     has_network,
     _run,
     spec_only="whether packets have the length that is asked for, and whether all cables are there",
+    readings=routers_read,
 )

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +16,16 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from clusterwright.platforms.linux.reader.network import DEVICES, NETWORKS, ConfiguredNic, read_nics
-from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.reader import SystemReader, Unsupported
 from clusterwright.platforms.readers import READERS, ROUTERS
 from clusterwright.platforms.router import Port, Router
+from clusterwright.proofs.reading import SwitchReading
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import unread_of
 
 KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
 Integers = NDArray[np.int64]
+_BySystem = tuple[tuple[Router, ...], ...]  # of each reader
 
 
 class RoutedLink(NamedTuple):
@@ -105,7 +108,8 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     gc.disable()  # nothing here makes cycles, and the collector would walk millions of new objects again and again
     try:
         roles = tree.declaration.roles if tree.declaration is not None else {}
-        routers = [replace(router, role=roles.get(router.device, "")) for router in _routers(tree)]
+        systems = zip(*_routers_read(tree).parts, strict=True)
+        routers = [replace(each, role=roles.get(each.device, "")) for own in systems for each in chain(*own)]
         network = _assemble(routers, list(_nics(tree)), _declared_tiers(tree))
         gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
         return network
@@ -114,17 +118,27 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
             gc.enable()
 
 
-def _routers(tree: RenderedTree) -> Iterator[Router]:
-    for reader in READERS:
-        if isinstance(reader.router, Unsupported):
-            continue
-        for device in tree.devices_with(reader.file):
-            router = reader.router(device, partial(_text, tree, device))
-            if router is not None:
-                yield router
-            for path in reader.unread:  # every check asks for it, and now the text is parsed
-                if (device, path) in tree.files:
-                    unread_of(tree, device, path)
+def routers_read(tree: RenderedTree) -> tuple[SwitchReading[_BySystem], ...]:
+    """What makes the routers of a tree; nothing where it has none."""
+    return (_routers_read(tree),) if has_network(tree) else ()
+
+
+@lru_cache(maxsize=2)
+def _routers_read(tree: RenderedTree) -> SwitchReading[_BySystem]:
+    return SwitchReading(tree, lambda part: tuple(tuple(_routers(tree, part, reader)) for reader in READERS))
+
+
+def _routers(tree: RenderedTree, part: RenderedTree, reader: SystemReader) -> Iterator[Router]:
+    """The routers of a system in a part of a tree."""
+    if isinstance(reader.router, Unsupported):
+        return
+    for device in part.devices_with(reader.file):
+        router = reader.router(device, partial(_text, tree, device))
+        if router is not None:
+            yield router
+        for path in reader.unread:  # every check asks for it, and now the text is parsed
+            if (device, path) in tree.files:
+                unread_of(tree, device, path)
 
 
 def _text(tree: RenderedTree, device: str, path: str) -> str:

@@ -119,9 +119,9 @@ class DeclaredLogin:
     is_admin: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeclaredIsolation:
-    """The whole matrix, and where it is enforced.
+    """The whole matrix, and where it is enforced. Compared by identity, so that what was judged by it is remembered.
 
     ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image,
     ``fabrics_of`` the fabrics that it is attached to, ``addresses`` all hosts'

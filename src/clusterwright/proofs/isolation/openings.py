@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
-from clusterwright.platforms.reader import Planned, Server, ServersByFile
+from clusterwright.platforms.reader import Planned, Server
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import reading
+from clusterwright.proofs.isolation.managed import line_at, managed
 from clusterwright.proofs.tree import RenderedTree
 
 
@@ -28,27 +28,10 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
 
 def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Servers that a switch asks, or tells what happens, and that the spec has not for that. Raises VerifyError."""
-    relays = chain.from_iterable(_named(tree, reader.relays) for reader in READERS)
-    for device, file, text, server in chain(servers_of(tree), relays):
-        if what := _stranger(server, declared):
-            yield Counterexample(device, file, text.count("\n", 0, max(server.at, 0)) + 1, what)
-
-
-def servers_of(tree: RenderedTree) -> Iterator[tuple[str, str, str, Server]]:
-    """Every server that a switch's file names for the switch itself, with the device, the file and its text.
-
-    Raises VerifyError.
-    """
-    for reader in READERS:
-        yield from _named(tree, reader.servers)
-
-
-def _named(tree: RenderedTree, files: ServersByFile) -> Iterator[tuple[str, str, str, Server]]:
-    for file, read in files.items():
-        for device in tree.devices_with(file):
-            text = tree.text(device, file) or ""
-            with reading(device, file):
-                yield from ((device, file, text, server) for server in read(text))
+    for part in managed(tree):
+        for device, file, server, _ in part.servers:
+            if what := _stranger(server, declared):
+                yield Counterexample(device, file, line_at(tree, device, file, server.at), what)
 
 
 def _stranger(server: Server, declared: DeclaredIsolation) -> str:

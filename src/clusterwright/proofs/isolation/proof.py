@@ -51,7 +51,7 @@ from clusterwright.proofs.isolation.nodes import (
     node_filters,
 )
 from clusterwright.proofs.isolation.partition_pairs import PartitionVerdict, partition_verdict
-from clusterwright.proofs.isolation.switches import read_switches
+from clusterwright.proofs.isolation.switches import read_switches, switches_read
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -320,4 +320,5 @@ ISOLATION = ProofCheck(
     spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; judged were routes, "
     "missing filters, rules that match nothing and rules that others hide. Name the spec to compare what "
     "passes",
+    readings=switches_read,
 )

@@ -8,13 +8,11 @@ from clusterwright.packets.boxes import FAMILY, SRC, V4, V6, WHOLE
 from clusterwright.packets.filters import ACCEPT, Rule
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
-from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import everywhere
-from clusterwright.platforms.reader import SwitchService, Unsupported
-from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.reader import SwitchService
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import unreadable
+from clusterwright.proofs.isolation.managed import managed
 from clusterwright.proofs.tree import RenderedTree
 
 _FAMILIES = {4: V4, 6: V6}
@@ -24,18 +22,11 @@ _SHOWN = 3  # zones for each list and direction
 def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every difference between who reaches a switch's services and the flows. Raises VerifyError."""
     clean: set[object] = set()
-    for reader in READERS:
-        read, file = reader.services, reader.file
-        if isinstance(read, Unsupported):
-            continue
-        for device in tree.devices_with(file):
-            fabric = declared.management.get(device, "")
+    for part in managed(tree):
+        for device, (file, services, _) in part.answers.items():
+            fabric = declared.management[device]
             if not holders(declared, fabric):
                 continue
-            try:
-                services = tuple(read(tree.text(device, file) or ""))
-            except Unreadable as error:
-                raise unreadable(device, file, error) from None
             shape = (fabric, tuple((s.name, s.port, s.version, _behaviour(s)) for s in services))
             if shape in clean:
                 continue

@@ -1,23 +1,25 @@
-"""All that is judged of switches' files, some switches at a time: their text is read once for all who ask for it."""
+"""All that is judged of switches' files, which are read once for all who ask for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import chain
+from typing import Any
 
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.ethernet.network import routers_read
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import PortGroup, port_groups
 from clusterwright.proofs.isolation.ends import NotedEnds, management_faults
 from clusterwright.proofs.isolation.host_firewall import firewall_faults
 from clusterwright.proofs.isolation.logins import login_faults
+from clusterwright.proofs.isolation.managed import management_read
 from clusterwright.proofs.isolation.openings import opening_faults, server_faults
 from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.isolation.services import service_faults
+from clusterwright.proofs.reading import SwitchReading
 from clusterwright.proofs.tree import RenderedTree
-
-_AT_ONCE = 128  # switches: as many as readers remember the text of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +30,56 @@ class FilteredSwitches:
     faults: tuple[Counterexample, ...]
 
 
-def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSwitches:
-    """Some switches after others, then all other devices: what is read is asked for by several, and not kept.
+@dataclass(frozen=True, slots=True)
+class _SwitchPart:
+    """The filtered ports of some switches, and what is wrong with the Linux below, with routes and beside the lists."""
 
-    Raises VerifyError for text that does not read.
-    """
+    ports: tuple[tuple[PortGroup, object], ...]
+    firewalls: tuple[Counterexample, ...]
+    routes: tuple[Counterexample, ...]
+    openings: tuple[Counterexample, ...]
+
+
+def switches_read(tree: RenderedTree) -> tuple[SwitchReading[Any], ...]:
+    """What reads the switches of a tree; nothing where no spec says what they are to let pass."""
+    declared = None if tree.declaration is None else tree.declaration.isolation
+    if declared is None:
+        return ()
+    return (*routers_read(tree), *management_read(tree), _switches_read(tree, declared)[0])
+
+
+@lru_cache(maxsize=2)
+def _switches_read(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[SwitchReading[_SwitchPart], NotedEnds]:
     noted = NotedEnds(declared)
-    names = frozenset(device for reader in READERS for device in tree.devices_with(reader.file))
-    shapes: dict[object, object] = {}
+    return SwitchReading(tree, partial(_part, noted, {})), noted
+
+
+def _part(noted: NotedEnds, shapes: dict[object, object], part: RenderedTree) -> _SwitchPart:
+    """Of equal shapes one is kept in ``shapes``."""
+    declared = noted.declared
     ports: list[tuple[PortGroup, object]] = []
-    faults: tuple[list[Counterexample], ...] = ([], [], [], [], [], [])
-    for part in tree.in_parts(names, _AT_ONCE):
-        for group in port_groups(part, declared):
-            shape = group.shape()
-            ports.append((group, shapes.setdefault(shape, shape)))
-        found = (
-            service_faults(part, declared),
-            firewall_faults(part, declared),
-            route_faults(part, declared.known, declared.owner, noted.route),
-            opening_faults(part, noted),
-            server_faults(part, declared),
-            login_faults(part, declared),
-        )
-        for every, own in zip(faults, found, strict=True):
-            every.extend(own)
-    ends = management_faults(tree, declared, noted)
-    return FilteredSwitches(tuple(ports), (*chain.from_iterable(faults), *ends))
+    for group in port_groups(part, declared):
+        shape = group.shape()
+        ports.append((group, shapes.setdefault(shape, shape)))
+    return _SwitchPart(
+        tuple(ports),
+        tuple(firewall_faults(part, declared)),
+        tuple(route_faults(part, declared.known, declared.owner, noted.route)),
+        tuple(opening_faults(part, noted)),
+    )
+
+
+def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSwitches:
+    """All that is judged of them. Raises VerifyError for text that does not read."""
+    reading, noted = _switches_read(tree, declared)
+    parts = reading.parts
+    faults = (
+        *service_faults(tree, declared),
+        *(fault for part in parts for fault in part.firewalls),
+        *(fault for part in parts for fault in part.routes),
+        *(fault for part in parts for fault in part.openings),
+        *server_faults(tree, declared),
+        *login_faults(tree, declared),
+        *management_faults(tree, declared, noted),
+    )
+    return FilteredSwitches(tuple(chain.from_iterable(part.ports for part in parts)), faults)
