@@ -18,7 +18,10 @@ from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
 
 RTSW = "rtsw-p00r00"
 UNREAD = {AGENT: agent_unread, BGP: bgp_unread}
-HIDDEN = frozenset({"aclTableGroup", "networks4", "networks6", "policies"})  # addresses that no outline has
+# what no outline has: addresses, and who the neighbours are
+HIDDEN = frozenset(
+    {"aclTableGroup", "networks4", "networks6", "policies", "router_id", "local_as_4_byte", "peers"},
+)
 SWITCH = '\n  "sw": {\n    '
 EDITS = [
     (AGENT, "", ""),
@@ -59,6 +62,17 @@ EDITS = [
     (BGP, '"listen_port": 179', '"listen_port": 179,\n  "listen_port": 180'),
     (BGP, '"listen_port": 179', '"listen_port": 179}\n}'),
     (BGP, '"local_addr"', '"local_addr": "::", "local_addr"'),
+    (BGP, '"local_addr"', '"unheardOf": 1, "local_addr"'),
+    (BGP, '"local_addr": "', '"local_addr": "a\\"b'),
+    (BGP, '"local_addr": "', '"local_addr": "\t'),
+    (BGP, '"local_addr": "', 'local_addr": "'),
+    (BGP, '"local_addr": "', '"local_addr": {"unheardOf": "a"}, "description": "'),
+    (BGP, '"remote_as_4_byte": ', '"remote_as_4_byte": 0'),
+    (BGP, '"remote_as_4_byte": ', '"remote_as_4_byte": -'),
+    (BGP, '"remote_as_4_byte": ', '"remote_as_4_byte": 1.'),
+    (BGP, '"remote_as_4_byte": ', '"remote_as_4_byte": "", "unheardOf": '),
+    (BGP, '"local_as_4_byte": ', '"local_as_4_byte": [],\n  "unheardOf": '),
+    (BGP, '"router_id": "', '"router_id": "10.0.0.1",\n  "unheardOf": "'),
 ]
 
 
@@ -91,6 +105,7 @@ def test_a_file_in_parts_says_what_it_says_as_a_whole(
 ) -> None:
     text = text_of("lab-roce", RTSW, file)
     assert before in text
+    assert document_of(text, LAYOUTS[file]).shape.forms  # it is known now, and the edited one is compared with it
     edited = text.replace(before, after, 1)
     assert outcome(edited, file, is_whole=False) == outcome(edited, file, is_whole=True)
     found = UNREAD[file](edited)
@@ -119,6 +134,19 @@ def test_a_string_that_looks_like_a_blank_is_refused() -> None:
     text = text_of("lab-roce", RTSW, AGENT).replace('"description": "', '"description": "\\u00000 ', 1)
     with pytest.raises(VerifyError, match="does not read"):
         read_fboss(RTSW, text, "")
+
+
+@pytest.mark.parametrize("file", [AGENT, BGP])
+def test_a_file_that_has_blanks_itself_is_no_file_of_that_shape(file: str) -> None:
+    text = text_of("lab-roce", RTSW, file)
+    known = document_of(text, LAYOUTS[file])
+    for part, form in zip(known.texts.values(), known.shape.forms, strict=True):
+        text = text.replace(part, form, 1)
+    document = document_of(text, LAYOUTS[file])
+    key = LAYOUTS[file].key
+    assert (document.shape is known.shape) == (not known.words)
+    assert document.words == ()
+    assert dict(document.value[key] if key else document.value) == (json.loads(text)[key] if key else json.loads(text))
 
 
 def test_the_outline_hides_addresses_alone() -> None:

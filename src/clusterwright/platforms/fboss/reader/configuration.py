@@ -18,6 +18,7 @@ from clusterwright.platforms.fboss.reader.document import (
     document_of,
     far_ends_out,
     hostname_out,
+    neighbours_hidden,
 )
 from clusterwright.platforms.router import Mark, Router, prefix_of
 
@@ -41,7 +42,14 @@ LAYOUTS = {
         '{\n  "',
         "\n}",
         ',\n  "',
-        {"networks4": addresses_hidden, "networks6": addresses_hidden, "policies": addresses_hidden},
+        {
+            "router_id": neighbours_hidden,
+            "local_as_4_byte": neighbours_hidden,
+            "networks4": addresses_hidden,
+            "networks6": addresses_hidden,
+            "peers": neighbours_hidden,
+            "policies": addresses_hidden,
+        },
     ),
 }
 # a switch that has no other to speak with gets no file

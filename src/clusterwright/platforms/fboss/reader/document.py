@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -24,8 +25,15 @@ Taken = tuple[str, list[str]]
 
 _ADDRESS = re.compile(r'"([0-9a-f]+[:.][0-9a-f:.]*/\d+)"')
 _LOOKED_AT = 48  # addresses of a part
+_AN_ADDRESS = '"an address"'
+_TRIED = 4  # shapes that a file may have, before it is looked at without knowing one
 _ESCAPED = "\\u0000"  # how JSON writes what a blank begins with; parts that have it themselves are not read as parts
 _BLANK = f'"{_ESCAPED}"'
+# A value of a neighbour that nobody asks for by the outline: a string, or a number as JSON writes it.
+_OWN = re.compile(
+    r'(?<![^"])(description|local_addr|peer_addr|next_hop4|next_hop6|router_id|(?:remote|local)_as_4_byte)'
+    r'": (?:"[^"\x00-\x1f]*"|(?:0|[1-9][0-9]{0,9})(?![0-9.eE]))'
+)
 _SAID, _HEARD, _BESIDE = '"description": "', '"expectedLLDPValues": {"2": "', ', "5": "'
 
 
@@ -90,35 +98,114 @@ class _Parts(Mapping[str, Any]):
         return len(self._texts)
 
 
+class _Frame(NamedTuple):
+    """How files of a shape are cut: what stands ``before`` and ``after`` their parts, which have the ``raw`` names and
+    so many ``words``; ``whole`` is what reads beside them, ``names`` are those of their fields."""
+
+    before: str
+    after: str
+    raw: tuple[str, ...]
+    words: int
+    shape: FileShape
+    whole: Json
+    names: tuple[str, ...]
+
+
 @lru_cache(maxsize=256)
 def document_of(text: str, layout: WrittenAs) -> FileInParts:
     """What is written in one of a switch's files: who reads a file after another need not parse it once more.
 
     Raises ValueError or RecursionError for text that is no JSON.
     """
+    recent = _recent(layout)
+    for frame in recent:
+        known = _framed(text, layout, frame)
+        if known is not None:
+            if frame is not recent[0]:
+                recent.remove(frame)
+                recent.appendleft(frame)
+            return known
     start = text.find(layout.opening) + len(layout.opening) - 1
     end = text.find(layout.closing, start)
     if start >= len(layout.opening) - 1 and end > 0 and _is_place(text[:start], text[end:], layout.key):
         texts = text[start + 1 : end].split(layout.between)
         forms: list[str] = []
         words: list[str] = []
-        for part in texts:
-            form, own = layout.words.get(part[: part.find('"')], _as_it_is)(part)
+        raw = tuple(part[: part.find('"')] for part in texts)
+        for name, part in zip(raw, texts, strict=True):
+            form, own = layout.words.get(name, _as_it_is)(part)
             forms.append(form)
             words += own
         found = _shape(layout.key, text[:start] + text[end:], tuple(forms), len(words))
         if found is not None:
-            shape, whole, names = found
-            by_name = dict(zip(names, texts, strict=True))
-            fields = _Parts(by_name)
-            value = {**whole, layout.key: fields} if layout.key else fields
-            return FileInParts(value, shape, tuple(words), by_name)
+            frame = _Frame(text[: start + 1], text[end:], raw, len(words), *found)
+            recent.appendleft(frame)
+            return _in_parts(layout.key, frame, words, texts)
     whole = json.loads(text)
     return FileInParts(whole, FileShape(text, (), whole), (), {})
 
 
+def _in_parts(key: str, frame: _Frame, words: list[str], texts: list[str]) -> FileInParts:
+    by_name = dict(zip(frame.names, texts, strict=True))
+    fields = _Parts(by_name)
+    return FileInParts({**frame.whole, key: fields} if key else fields, frame.shape, tuple(words), by_name)
+
+
+@cache
+def _recent(layout: WrittenAs) -> deque[_Frame]:
+    """The frames of the last files: most files have that of one of them."""
+    return deque(maxlen=_TRIED)
+
+
+def _framed(text: str, layout: WrittenAs, frame: _Frame) -> FileInParts | None:
+    """A file cut as one of this shape, None where it is none.
+
+    Just so it would be cut without knowing the shape: what is alike is alike to the letter, and words, which hold no
+    end of a line, make no other place to cut at.
+    """
+    at, end = len(frame.before), len(text) - len(frame.after)
+    if end < at or not text.startswith(frame.before) or not text.endswith(frame.after):
+        return None
+    words: list[str] = []
+    texts: list[str] = []
+    for number, (name, form) in enumerate(zip(frame.raw, frame.shape.forms, strict=True), 1):
+        take = layout.words.get(name)
+        is_last = number == len(frame.raw)
+        if take is None:
+            part = form
+            if not text.startswith(part, at):
+                return None
+        else:
+            part = text[at : end if is_last else max(at, text.find(layout.between, at, end))]
+            if not _hides(take, part, form):
+                taken, own = take(part)
+                if taken != form:
+                    return None
+                words += own
+        at += len(part)
+        if not is_last and not text.startswith(layout.between, at):
+            return None
+        at += 0 if is_last else len(layout.between)
+        texts.append(part)
+    if at != end or len(words) != frame.words:
+        return None
+    return _in_parts(layout.key, frame, words, texts)
+
+
+def _hides(take: Callable[[str], Taken], part: str, form: str) -> bool:
+    """Whether a part is a form where all that is hidden is one address: then nobody need look for the most frequent."""
+    pieces = _around_addresses(form) if take is addresses_hidden else [form]
+    address = _ADDRESS.match(part, len(pieces[0])) if len(pieces) > 1 else None
+    return address is not None and address[0].join(pieces) == part
+
+
+@lru_cache(maxsize=64)
+def _around_addresses(form: str) -> list[str]:
+    return form.split(_AN_ADDRESS)
+
+
 @lru_cache(maxsize=256)
-def _shape(key: str, around: str, forms: tuple[str, ...], words: int) -> tuple[FileShape, Json, list[str]] | None:
+def _shape(key: str, around: str, forms: tuple[str, ...], words: int) -> tuple[FileShape, Json, tuple[str, ...]] | None:
     """The shape of files with these forms, what stands around them, and the names of the parts' fields; None where the
     forms are not one field each of JSON, or have other blanks than those of the words."""
     if sum(form.count(_ESCAPED) for form in forms) != words or any(f"{_BLANK}:" in form for form in forms):
@@ -138,7 +225,7 @@ def _shape(key: str, around: str, forms: tuple[str, ...], words: int) -> tuple[F
         return None
     whole = json.loads(around)
     outline = {**whole, key: fields} if key else fields
-    return FileShape(around, forms, outline), whole, [*fields]
+    return FileShape(around, forms, outline), whole, (*fields,)
 
 
 def _as_it_is(part: str) -> Taken:
@@ -189,6 +276,16 @@ def addresses_hidden(part: str) -> Taken:
     return _comparable(part), []
 
 
+def neighbours_hidden(part: str) -> Taken:
+    """Hides who a switch is and whom it speaks with, which nobody asks for by the outline: strings stay strings, and
+    numbers become one."""
+    return (part if "\\" in part else _OWN.sub(_hidden, part)), []
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return f'{found[1]}": ' + ('"somebody"' if found[0].endswith('"') else "0")
+
+
 @lru_cache(maxsize=256)
 def fields_of(part: str) -> Json:
     """The fields that stand in a part, of which the first quote is left out. Raises ValueError or RecursionError."""
@@ -215,6 +312,6 @@ def _comparable(part: str) -> str:
     """
     seen = [found[0] for found in islice(_ADDRESS.finditer(part), _LOOKED_AT)]
     if len(seen) < _LOOKED_AT:
-        return _ADDRESS.sub('"an address"', part) if seen else part
+        return _ADDRESS.sub(_AN_ADDRESS, part) if seen else part
     first = max(seen, key=seen.count, default="")
-    return part.replace(first, '"an address"') if seen.count(first) > 1 else part
+    return part.replace(first, _AN_ADDRESS) if seen.count(first) > 1 else part

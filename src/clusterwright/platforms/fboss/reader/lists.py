@@ -43,6 +43,7 @@ _QUALIFIERS = {
 }
 _BY_VERSION = {"srcIp": (2, 0), "dstIp": (3, 1), "icmpType": (11, 13)}
 _PACKET_ACTION = 0
+_USED = re.compile(r'(?:^|")enable_acl_table_group":\s*"true"')  # a part begins behind its first quote
 Json = Mapping[str, Any]
 
 
@@ -61,7 +62,7 @@ class FbossLists:
             self._group_text = json.dumps(self._switch.get("aclTableGroup")) if group is None else group
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
-        self._is_used = re.search(r'"enable_acl_table_group":\s*"true"', text) is not None  # else the agent ignores it
+        self._is_used = _is_used(document.shape)  # else the agent ignores it
 
     @cached_property
     def _group(self) -> Any:
@@ -183,6 +184,11 @@ def _both(a: Box, b: Box) -> Box:
     if found is None:
         raise ValueError("an entry asks for both IP versions at once")
     return found
+
+
+@lru_cache(maxsize=256)
+def _is_used(shape: FileShape) -> bool:
+    return any(_USED.search(part) for part in (shape.around, *shape.forms))
 
 
 @lru_cache(maxsize=256)
