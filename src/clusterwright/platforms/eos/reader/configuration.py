@@ -10,7 +10,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.authentication import authentication_of, shared_secrets
 from clusterwright.platforms.eos.reader.interfaces import Body, read_ports, read_qos_map, read_watchdog
 from clusterwright.platforms.eos.reader.macsec import keys_of
-from clusterwright.platforms.eos.reader.sections import PATH, sections_of
+from clusterwright.platforms.eos.reader.sections import PATH, sections_by_word
 from clusterwright.platforms.router import (
     DEFAULT_HOLD_TIME_S,
     HashFunction,
@@ -54,9 +54,7 @@ def read_eos(device: str, text: str) -> Router | None:
 
 
 def _router(device: str, text: str) -> Router | None:
-    by_word: dict[str, list[Body]] = {}
-    for each in sections_of(text):
-        by_word.setdefault(each.word, []).append((each.header, each.body))
+    by_word = {word: [(each.header, each.body) for each in own] for word, own in sections_by_word(text).items()}
     bgp = next((each for each in by_word.get("router", ()) if each[0].startswith("router bgp ")), None)
     qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}

@@ -13,7 +13,7 @@ from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.platforms.eos.reader.interfaces import CHANNEL, JOINS
-from clusterwright.platforms.eos.reader.sections import EosSection, sections_of
+from clusterwright.platforms.eos.reader.sections import EosSection, sections_with
 from clusterwright.platforms.reader import IN
 
 _LIST = re.compile(r"(ip|ipv6) access-list (standard (?=\S))?(\S+)")
@@ -94,7 +94,7 @@ def read_eos_lists(text: str) -> EosLists:
     lines: dict[str, int] = {}
     live: dict[str, EosSection] = {}
     channels: dict[str, str] = {}
-    for section in sections_of(text):
+    for section in sections_with(text, "interface"):
         if name := section.names("interface"):
             lines[name] = section.line
             if "\n   shutdown" not in f"\n{section.body}":
@@ -104,7 +104,8 @@ def read_eos_lists(text: str) -> EosLists:
             if "access-group" in section.body:  # a section that stands twice is one
                 own = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
                 groups[name] = {**groups.get(name, {}), **own}
-        elif section.names("ip access-list") or section.names("ipv6 access-list"):
+    for section in sections_with(text, *_FAMILIES):
+        if section.names("ip access-list") or section.names("ipv6 access-list"):
             found = _LIST.fullmatch(section.header)
             if found is None or (found[1], found[3]) in lists.keys() | sources.keys():
                 raise Unreadable(section.line, "an access list is there twice, or has no name")

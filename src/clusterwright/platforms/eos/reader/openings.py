@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.eos.reader.interfaces import CHANNEL
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
-from clusterwright.platforms.eos.reader.sections import section, sections_of
+from clusterwright.platforms.eos.reader.sections import section, sections_with
 from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, Server
 
 _ELSEWHERE = "takes packets past the lists of their ports"
@@ -73,6 +73,8 @@ _MEMBER = re.compile(r"^   server (\S+)", re.M)
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
 _ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
 _ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
+_SNMP_LIST = re.compile("snmp-server ipv[46] access-list ")
+_SNMP_IN_DEFAULT = frozenset({"snmp-server vrf default", "no snmp-server vrf default"})
 _RELAY = re.compile(r"\n +(?:ip helper-address|ipv6 dhcp relay destination) (\S+)")
 _TRANSPORT = re.compile(r"^   transport grpc (\S+)\n((?:      .*\n)*)", re.M)
 
@@ -102,7 +104,7 @@ def servers(text: str) -> Iterator[Server]:
     """Servers that the switch trusts, for logins, names and time, or tells what happens, and those of hosts' leases."""
     vrf = "MGMT" if section(text, "vrf instance MGMT") is not None else "default"
     asked = _login_servers(text)
-    for each in sections_of(text):
+    for each in sections_with(text, "tacacs-server", "radius-server", "ntp", "ip", "logging"):
         found = _SERVER.match(each.header)
         if found is None:
             continue
@@ -121,7 +123,7 @@ def _login_servers(text: str) -> frozenset[str]:
         return frozenset()
     return frozenset(
         server
-        for each in sections_of(text)
+        for each in sections_with(text, "aaa")
         if (each.names("aaa group server") or " ").split(" ")[1:] == [group[1]]
         for server in _MEMBER.findall(each.body)
     )
@@ -129,7 +131,7 @@ def _login_servers(text: str) -> frozenset[str]:
 
 def _accounts(text: str) -> Iterator[Fault]:
     """Accounts that ask for nothing: neither a password nor a key, which SSH takes instead."""
-    said = [(each.start, each.header.split()[1:]) for each in sections_of(text) if each.names("username")]
+    said = [(each.start, each.header.split()[1:]) for each in sections_with(text, "username") if each.names("username")]
     keyed = {words[0] for _, words in said if words[1:2] in (["ssh-key"], ["sshkey"])}
     for at, (name, *words) in said:
         if "nopassword" in words and name not in keyed:
@@ -172,9 +174,11 @@ def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
 
 def _services(text: str) -> Iterator[Fault]:
     """Services that answer outside the management VRF, where no list is asked."""
-    answers = re.search(r"^snmp-server (?!ipv[46] access-list ).*", text, re.M)
-    if answers is not None and not re.search(r"^(?:no )?snmp-server vrf default$", text, re.M):  # it is on by itself
-        yield answers.start(), "SNMP answers in the default VRF too, where its lists are not asked"
+    snmp = sections_with(text, "snmp-server")
+    answers = [each for each in snmp if each.names("snmp-server") and not _SNMP_LIST.match(each.header)]
+    # in the default VRF it is on by itself
+    if answers and not any(each.header in _SNMP_IN_DEFAULT for each in (*snmp, *sections_with(text, "no"))):
+        yield answers[0].start, "SNMP answers in the default VRF too, where its lists are not asked"
     for name, header, closed in (
         ("SSH", "management ssh", "\n   shutdown\n"),
         ("eAPI", "management api http-commands", "\n   vrf default\n      shutdown\n"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 PATH = "mnt/flash/startup-config"
@@ -46,9 +48,24 @@ def sections_of(text: str) -> tuple[EosSection, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=128)
+def sections_by_word(text: str) -> Mapping[str, tuple[EosSection, ...]]:
+    """The sections by the word that they begin with."""
+    found: dict[str, list[EosSection]] = {}
+    for each in sections_of(text):
+        found.setdefault(each.word, []).append(each)
+    return {word: tuple(own) for word, own in found.items()}
+
+
+def sections_with(text: str, *words: str) -> Sequence[EosSection]:
+    """The sections that begin with one of these words, in their order."""
+    found = [sections_by_word(text).get(word, ()) for word in words]
+    return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
+
+
 def section(text: str, header: str) -> EosSection | None:
     """The section that begins with exactly this line; None where there is none."""
-    return next((each for each in sections_of(text) if each.header == header), None)
+    return next((each for each in sections_with(text, header.partition(" ")[0]) if each.header == header), None)
 
 
 def lines_of(text: str) -> LineTree:

@@ -10,7 +10,7 @@ from clusterwright.packets.filters import Rule
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import everywhere
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
-from clusterwright.platforms.eos.reader.sections import section
+from clusterwright.platforms.eos.reader.sections import section, sections_with
 from clusterwright.platforms.reader import SwitchService
 
 _WORDS = {"ip": 4, "ipv4": 4, "ipv6": 6}
@@ -37,7 +37,8 @@ def services(text: str) -> Iterator[SwitchService]:
         number = _GNMI_PORT.search(begins.body) if name == "gNMI" else None
         port = int(number[1]) if number is not None else usual
         # the lists of SNMP stand at the margin
-        bound = {_WORDS[word]: own for word, own in named.findall(text if name == "SNMP" else begins.body)}
+        said = "\n".join(each.header for each in sections_with(text, "snmp-server")) if name == "SNMP" else begins.body
+        bound = {_WORDS[word]: own for word, own in named.findall(said)}
         line = begins.line
         for version in (4, 6):
             if (name, version) != ("gNMI", 6):  # EOS names no list for it; the port's own one judges it
