@@ -16,7 +16,7 @@ from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
 from clusterwright.proofs.declaration import Declaration
 
 Held = TypeVar("Held")
-_LONG = 4096  # bytes of a file whose text is packed while nobody reads it
+_LONG = 1 << 14  # bytes of a file whose text is packed while nobody reads it
 
 
 @dataclass(frozen=True, eq=False, slots=True)

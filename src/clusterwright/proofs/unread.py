@@ -152,14 +152,17 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     of_logins = frozenset(path for path in tree.paths if path.startswith(LOGIN_FOLDERS))
     for (device, path), file in tree.files.items():
         if path in of_hosts:
-            if file.device == device:
-                yield device, path, host_unread(path, file.read())
-            else:  # an image's, which is read once for all that take it
-                if file not in shared:
-                    shared[file] = host_unread(path, file.read())
-                yield device, path, shared[file]
+            read = host_unread
         elif path in of_logins and device in switches:
-            yield device, path, logins_unread(path, file.read())
+            read = logins_unread
+        else:
+            continue
+        if file.device == device:
+            yield device, path, read(path, file.read())
+        else:  # an image's, which is read once for all that take it
+            if file not in shared:
+                shared[file] = read(path, file.read())
+            yield device, path, shared[file]
 
 
 def _told(places: Iterable[UnreadPlace]) -> list[str]:
