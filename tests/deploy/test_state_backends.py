@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import PROJECT
 
-COMMAND = str(Path(sys.executable).parent / "clusterwright")
 SPEC, LAYER = folder("inventory") / "lab-roce.yaml", "services-rack0"
 STACK = f"lab-roce-{LAYER}"
 ACCOUNT = "postgres"  # the server refuses to run as root; the Debian package brings this account
@@ -105,8 +105,7 @@ class Deployed:
 
     def run(self, action: str, *options: str) -> subprocess.CompletedProcess[str]:
         place = ("--root", str(self.root), "--pod", LAYER, "--backend", self.backend)
-        command = [COMMAND, action, str(SPEC), *place, *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return command(action, SPEC, *place, *options, cwd=self.root.parent)
 
     def is_clear(self) -> bool:
         return not any(path.is_file() for path in (self.root / "flash").rglob("*"))
