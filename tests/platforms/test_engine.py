@@ -99,7 +99,7 @@ def test_a_failed_run_leaves_the_old_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_leaves_the_old_tree(tmp_path: Path, sent: signal.Signals) -> None:
     out = tmp_path / "out"
-    write_tree(OLD, out, "lab")
+    write_tree(OLD, out, "roce-24k")
     before = contents(out)
     program: list[Path | str] = [PROGRAM, "render", SPEC.with_name("roce-24k.yaml"), "--out", out]
     aside = tmp_path / ".out.part"
@@ -115,7 +115,7 @@ def test_an_interrupted_run_leaves_the_old_tree(tmp_path: Path, sent: signal.Sig
         run.communicate()
     assert run.returncode != 0
     assert contents(out) == before
-    write_tree(NEW, out, "lab")
+    write_tree(NEW, out, "roce-24k")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["out"]
 
 
@@ -124,6 +124,14 @@ def test_files_of_another_origin_are_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(TreeError, match="files of another origin"):
         write_tree(NEW, tmp_path, "lab")
     assert contents(tmp_path) == {"thesis.tex": b"years of work"}
+
+
+def test_the_tree_of_another_cluster_is_never_replaced(tmp_path: Path) -> None:
+    write_tree(NEW, tmp_path, "lab")
+    before = contents(tmp_path)
+    with pytest.raises(TreeError, match="holds what was rendered of lab"):
+        write_tree(NEW, tmp_path, "large")
+    assert contents(tmp_path) == before
 
 
 def test_a_foreign_manifest_does_not_make_a_folder_ours(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[
 
     Raises TreeError when ``out`` holds something else, or when writing fails; ``out`` is then as it was.
     """
-    with replacing(out) as aside:
+    with replacing(out, cluster) as aside:
         written = sorted(write_artifacts(artifacts, aside))
         write_manifest(written, aside, cluster)
     return tuple(written)
@@ -117,14 +117,15 @@ def _line(artifact: Artifact) -> str:
 
 
 @contextmanager
-def replacing(out: Path) -> Iterator[Path]:
+def replacing(out: Path, cluster: str) -> Iterator[Path]:
     """A new, empty folder beside ``out`` that takes its place when the block ends well, and is removed otherwise.
 
-    Raises TreeError when ``out`` is not a tree of ours, when another run is writing it, or when writing fails.
+    Raises TreeError when ``out`` is not a tree of ours, or one of another ``cluster``, when another run is writing it,
+    or when writing fails.
     """
     try:
         out = out.resolve()
-        _refuse_foreign(out)
+        _refuse_foreign(out, cluster)
         aside = out.with_name(f".{out.name}.part")
         aside.mkdir(parents=True, exist_ok=True)
         lock = os.open(aside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # what it holds is removed: never a link's
@@ -218,8 +219,8 @@ def _is_inside(path: str) -> bool:
     return not any(part in {"", ".", ".."} for part in path.split("/"))
 
 
-def _refuse_foreign(out: Path) -> None:
-    """Never replace what this program did not write."""
+def _refuse_foreign(out: Path, cluster: str) -> None:
+    """Never replace what this program did not write, nor what it wrote of another cluster."""
     if not out.exists():
         return
     if not out.is_dir():
@@ -229,10 +230,13 @@ def _refuse_foreign(out: Path) -> None:
     try:
         manifest = json.loads((out / MANIFEST).read_bytes())
         is_ours = 1 <= manifest["version"] <= MANIFEST_VERSION and isinstance(manifest["artifacts"], list)
+        own = manifest["cluster"]
     except (OSError, ValueError, KeyError, TypeError):
-        is_ours = False
+        is_ours, own = False, ""
     if not is_ours:
         raise TreeError(f"{out}: the folder holds files of another origin (no {MANIFEST} of ours). Name an empty one.")
+    if own != cluster:
+        raise TreeError(f"{out}: the folder holds what was rendered of {own}. Name another, or remove it before.")
 
 
 def _claim(lock: int, aside: Path, out: Path) -> None:

@@ -39,7 +39,7 @@ def render_tree(
     """
     order = in_plan_order(plan, names)
     count = min(workers or len(os.sched_getaffinity(0)), 1 + len(order) // FEW)
-    with replacing(out) as aside:
+    with replacing(out, plan.name) as aside:
         prepare(plan)
         images = () if is_merged else group_images(plan, order)
         written = write_artifacts((artifact for image in images for artifact in image.files), aside)
