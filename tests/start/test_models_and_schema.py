@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_the_schemas_take_every_reference_and_refuse_a_model_that_is_not_there(t
     judge = Draft202012Validator(contents["cluster.schema.json"], registry=registry)
 
     for name in ("lab-roce", "lab-ib", "lab-sonic"):
-        spec = read_spec_document(REPOSITORY / f"inventory/{name}.yaml").data
+        spec = deepcopy(read_spec_document(REPOSITORY / f"inventory/{name}.yaml").data)
         assert judge.is_valid(spec)
         spec["nodes"][0]["model"] = "qm9790"  # a switch is no node
         assert [list(error.path) for error in judge.iter_errors(spec)] == [["nodes", 0, "model"]]

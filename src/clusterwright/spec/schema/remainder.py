@@ -42,9 +42,9 @@ class Remainder:
 
 def remainder(document: Document, schema_name: str, findings: Iterable[Finding]) -> Remainder | None:
     """What is left of ``document`` without what ``findings`` of its schema object to; None when that is nothing."""
-    if accepts(document.data, schema_name):
-        return Remainder(document, {}, ())
     blamed = list(findings)
+    if not blamed or accepts(document.data, schema_name):
+        return Remainder(document, {}, ())
     data = deepcopy(document.data)
     taken: dict[Path, Finding] = {}
     unread: list[Finding] = []

@@ -16,7 +16,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Parsed data with positions.
+    """Parsed data with positions. The same text is parsed once: nobody changes what lies in a document.
 
     ``data`` holds only dict, list, str, int, float, bool and None. ``values`` maps a path to the position of its value,
     ``keys`` maps the path of a mapping entry to the position of its key. ``comments`` maps (file, line) to the text of

@@ -10,6 +10,7 @@ Comments are read line by line: a parser drops them, and suppressions of finding
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -92,6 +93,7 @@ def read_document(path: FilePath | str) -> Document:
     return parse_document(read_text(FilePath(path), str(path)), str(path))
 
 
+@lru_cache(maxsize=32)  # a lint looks what a file is, then reads it as that; a command lints before it loads
 def parse_document(text: str, file: str) -> Document:
     """The Document in ``text``; ``file`` is the name that positions carry. Raises SpecError as read_document does."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")

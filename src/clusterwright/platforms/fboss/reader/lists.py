@@ -115,10 +115,17 @@ class FbossLists:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(self.line('"aclTableGroup"'), f"the ACL tables do not read ({error!r})") from None
 
+    @cached_property
+    def _beginning(self) -> tuple[int, int]:
+        """Where the table group begins in the text, and on which line: where the text does if it has none."""
+        at = max(0, self._text.find('"aclTableGroup"'))
+        return at, self._text.count("\n", 0, at) + 1
+
     def line(self, needle: str) -> int:
         """The line, from 1, that a text stands on; 0 where it is nowhere."""
-        at = self._text.find(needle, max(0, self._text.find('"aclTableGroup"')))
-        return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
+        start, first = self._beginning
+        at = self._text.find(needle, start)
+        return first + self._text.count("\n", start, at) if at >= 0 else 0
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port lets in: without an entry that matches, everything."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import yaml
 
@@ -56,6 +57,7 @@ class Object:
 NOTHING = Object()
 
 
+@lru_cache(maxsize=128)  # every fact of a switch is asked for by itself; nobody changes what was read
 def read_objects(text: str) -> Object:
     """What a file sets. Raises Unreadable at the line that does not read."""
     try:

@@ -72,14 +72,14 @@ def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
     """Ports with lanes of another: what is plugged in there is then not what the plan and the file say."""
     sku = document.get("DEVICE_METADATA", {}).get("localhost", {}).get("hwsku", "")
     machine = platforms().get((SYSTEM, sku))
+    published: dict[str, set[str]] = {}
+    for (name, _), described in machine.ports.items() if machine is not None else ():
+        published.setdefault(name, set()).add(",".join(map(str, described.lanes)))
     owner: dict[str, str] = {}
     for port, fields in document.get("PORT", {}).items():
         lanes = fields.get("lanes", "")
         place = text.find(f'"{port}"', text.find('"PORT"'))
-        published = {lanes}  # of a machine that nobody here knows
-        if machine is not None:
-            published = {",".join(map(str, known.lanes)) for (name, _), known in machine.ports.items() if name == port}
-        if lanes not in published:
+        if machine is not None and lanes not in published.get(port, ()):
             yield place, f"{port} has the lanes {lanes}, which are not its own on a {sku}: its cable is elsewhere"
         for lane in lanes.split(","):
             if owner.setdefault(lane, port) != port:
