@@ -102,7 +102,7 @@ def test_a_digit_more_in_every_name_is_no_other_machine() -> None:
         before,
         devices=tuple(replace(device, name=longer(device.name)) for device in before.devices),
         cables=tuple(
-            replace(c, a=replace(c.a, device=longer(c.a.device)), b=replace(c.b, device=longer(c.b.device)))
+            c._replace(a=c.a._replace(device=longer(c.a.device)), b=c.b._replace(device=longer(c.b.device)))
             for c in before.cables
         ),
     )

@@ -151,7 +151,7 @@ def test_a_rack_keeps_the_bandwidth_that_a_flow_over_what_is_left_finds() -> Non
 def test_a_drained_switch_is_no_loss() -> None:
     plan, _ = reference("lab-roce")
     cables = tuple(
-        replace(cable, in_service="ctsw-p00-00" not in (cable.a.device, cable.b.device)) for cable in plan.cables
+        cable._replace(in_service="ctsw-p00-00" not in (cable.a.device, cable.b.device)) for cable in plan.cables
     )
 
     assert ways_of(replace(plan, cables=cables)).worst({"ctsw-p00-00"}) == (1.0, "", "")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 
 from clusterwright.compare.changes import CableChanges, CableMove
@@ -63,8 +62,8 @@ def cable_changes(
 
 
 def _called(cable: Cable, ports: Mapping[End, str]) -> Cable:
-    a, b = (replace(end, port=ports.get((end.device, end.port), end.port)) for end in (cable.a, cable.b))
-    return replace(cable, a=a, b=b)
+    a, b = (end._replace(port=ports.get((end.device, end.port), end.port)) for end in (cable.a, cable.b))
+    return cable._replace(a=a, b=b)
 
 
 def fabric_changes(fabric: str, old: Sequence[Cable], new: Sequence[Cable], renamed: Names) -> CableChanges:

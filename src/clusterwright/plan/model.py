@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv6Address
+from typing import NamedTuple
 
 from clusterwright.spec.fabric import Bond, Fabric, Tier
 from clusterwright.spec.isolation import Network
@@ -77,8 +78,7 @@ class Device:
         return hash(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(NamedTuple):
     """A used port of a device.
 
     ``side`` is ``host`` (a node's NIC), ``down``, ``up`` or ``management``. ``address`` with ``prefix_length`` is
@@ -99,8 +99,7 @@ class Interface:
     guid: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cable:
+class Cable(NamedTuple):
     """A cable between two interfaces: ``a`` is the lower end (the node or the lower tier), ``b`` the upper.
 
     ``bond`` is the link of a node that the cable is a part of with others, None where it is one by itself: its first

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isinf
+from typing import NamedTuple
 
 from clusterwright.plan.model import Device, Group, Plan
 from clusterwright.plan.skeleton import FabricSkeleton
@@ -23,8 +24,7 @@ LENGTHS_M = (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 10
 RACK = "rack"
 
 
-@dataclass(frozen=True, slots=True)
-class CableRun:
+class CableRun(NamedTuple):
     """The way of a cable: its length to order in metres, and the trays that it lies in, from its lower end on.
 
     ``is_measured`` is False where only the tier says how long it is.
