@@ -32,7 +32,6 @@ KNOWN = {
     "/proofs/isolation/carried.py:_parted.<locals>.<genexpr>": "the same",
     "/proofs/ethernet/stand_ins.py:StandIns.like": "samples that are alike are judged once: few at larger sizes",
     "/proofs/ethernet/stand_ins.py:_Members.rows": "the same",
-    "/proofs/isolation/services.py:holders.<locals>.<genexpr>": "judged once for each kind of list: one more of 16",
     "/rules/topology/redundancy.py:parting": "compares kinds of racks in pairs, and only where they are few",
 }
 
