@@ -119,9 +119,9 @@ def passing(ruleset: Ruleset, hook: str, entering: PacketSet = EVERYTHING) -> Pa
     for table, chain in base_chains(ruleset, hook):
         own = entering.limited(_FAMILY[table.family])
         flow = _Flow(table)
-        accepted, left, _ = flow.run(chain, own, 0)
-        if chain.policy == ACCEPT:
-            accepted |= left
+        accepted, left, returned = flow.run(chain, own, 0)
+        if chain.policy == ACCEPT:  # which decides about what returns from here as well
+            accepted |= left | returned
         other = current - PacketSet((_FAMILY[table.family],))
         current = (current & accepted) | other
         idle += [_idle(table, chain, rule, own) for rule in flow.idle()]

@@ -46,7 +46,13 @@ table inet filter {
         udp dport 4791 counter accept
         meta l4proto tcp return
     }
-    chain first { type filter hook input priority -10; policy accept; tcp dport 23 drop; ip protocol 47 drop; }
+    chain beside { udp dport 53 drop; }
+    chain first {
+        type filter hook input priority -10; policy accept
+        tcp dport { 24, 111 } return
+        udp dport 53-123 goto beside
+        tcp dport 23-111 drop; ip protocol 47 drop
+    }
     chain input {
         type filter hook input priority filter; policy drop;
         ct state established,related accept
