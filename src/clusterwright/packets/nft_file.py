@@ -6,6 +6,7 @@ Every statement is understood or refused, with its line: what is passed over mig
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 from clusterwright.packets.boxes import WHOLE, Box, meet
@@ -277,14 +278,11 @@ class _FileReader:
                 limited |= statement(self.reader)
         if not boxes and not verdict:  # of one with a verdict it is told that it never decides
             raise Unreadable(line, "no packet is what this rule asks for all at once: nft may load none of the file")
-        if rules:
-            return [
-                Rule(line, each.matches, each.verdict, each.target, limited=limited and each.verdict != NONE)
-                for each in rules
-            ]
-        if limited and verdict in {JUMP, GOTO, RETURN}:
+        if verdict != "vmap":
+            rules = [Rule(line, tuple(boxes), verdict, target)]
+        if limited and any(each.verdict in {JUMP, GOTO, RETURN} for each in rules):
             raise Unreadable(line, "what a limited rate decides about a jump is not known here")
-        return [Rule(line, tuple(boxes), verdict, target, limited=limited)]
+        return [replace(each, limited=limited) for each in rules]
 
     def _is_map_ahead(self) -> bool:
         ahead = 0

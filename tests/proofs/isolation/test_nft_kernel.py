@@ -264,10 +264,12 @@ def test_what_nft_does_not_load_is_not_read(is_loaded: bool, text: str, tmp_path
         "ip6 saddr fd00::/010 accept",
         "reject with tcp reset",  # TCP alone, and the policy for all others
         "reject with icmp type host-unreachable",
+        "limit rate 10/second tcp dport vmap { 22 : continue, 23 : return }",
+        "limit rate 10/second tcp dport vmap { 22 : accept, 23 : jump d }",
     ],
 )
 def test_what_nft_takes_for_something_else_than_it_looks_is_not_read(rule: str, tmp_path: Path) -> None:
-    text = _TABLE.format("", rule)
+    text = _TABLE.format("chain d {\naccept\n}", rule)
     (tmp_path / "rules").write_text(text)
     subprocess.run(["unshare", "--net", "nft", "-f", str(tmp_path / "rules")], timeout=60, check=True)
     with pytest.raises(Unreadable):
