@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from tests.golden_files import assert_golden
 from tests.platforms.plans import plan_with
 from tests.platforms.subnet_specs import SHARED, WITH_UFM
@@ -116,6 +117,16 @@ def test_each_edit_names_two_ports_their_zones_and_the_line() -> None:
         told = [re.sub(r":\d+: ", ":N: ", str(each), count=1) for each in found.counterexamples]
         lines += [f"{name}:", *(f"  {each}" for each in told)]
     assert_golden("isolation/partition-pairs", "\n".join([*lines, ""]).encode())
+
+
+@pytest.mark.parametrize("guid", ["0x1", "0xno", "0x", "0"])
+def test_a_manager_bound_to_no_port_of_the_fabric_is_judged_by_its_host(guid: str) -> None:
+    def edit(text: str) -> str:
+        return re.sub(
+            r"^part_enforce \S+", "part_enforce off", re.sub(r"^guid \S+", f"guid {guid}", text, flags=re.M), flags=re.M
+        )
+
+    assert verdict(CONFIG, edit).counterexamples
 
 
 def _pairs(text: str, ports: list[str]) -> set[tuple[str, str]]:

@@ -7,8 +7,10 @@ the planned ports stands one adapter that nobody planned: what a file gives to a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.platforms.opensm.reader.lists import parse_options
@@ -73,12 +75,10 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
 
 def _fabric(declaration: Declaration, device: str, guid: str) -> str | None:
     """The fabric of a manager: that of the port it is bound to, else the one that its host is on."""
-    if guid.startswith("0x"):
-        return next((name for name, own in declaration.ports.items() if int(guid, 16) in own), None)
-    return next(
-        (name for name, own in declaration.ports.items() if any(declaration.endpoints[g][0] == device for g in own)),
-        None,
-    )
+    number = int(guid, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", guid) else 0
+    bound = (name for name, own in declaration.ports.items() if number in own)
+    beside = (n for n, own in declaration.ports.items() if any(declaration.endpoints[g][0] == device for g in own))
+    return next(chain(bound, beside), None)
 
 
 def _managers(
