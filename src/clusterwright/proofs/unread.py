@@ -127,7 +127,10 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
 @lru_cache(maxsize=1 << 17)
 def unread_of(tree: RenderedTree, device: str, path: str) -> tuple[Unread, ...]:
     """What no reader takes in of a switch's file at one of the paths of UNREAD."""
-    return UNREAD[path](tree.files[device, path].read())
+    try:
+        return UNREAD[path](tree.files[device, path].read())
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return (Unread(path, 0, "the whole file: it does not read"),)
 
 
 def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:

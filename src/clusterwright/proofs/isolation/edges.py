@@ -201,7 +201,7 @@ def reading(device: str, file: str) -> Iterator[None]:
         yield
     except Unreadable as error:
         raise unreadable(device, file, error) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
 
 

@@ -37,6 +37,7 @@ from clusterwright.proofs.isolation.edges import (
     OUTWARDS,
     PortFilter,
     PortGroup,
+    reading,
 )
 from clusterwright.proofs.isolation.ends import host_port_faults
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
@@ -240,8 +241,8 @@ def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> 
     for group, shape in groups:
         if shape in clean:
             continue
-        found: list[Counterexample] = []
-        found += [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
+        with reading(group.device, group.file):
+            found = [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
         for own in group.filters():
             passes, idle = own.passes()
             found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]

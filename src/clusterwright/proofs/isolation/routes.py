@@ -48,7 +48,7 @@ def route_faults(
         try:
             for at, what in reader(text, partial(judge, device)):
                 yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None
 
 

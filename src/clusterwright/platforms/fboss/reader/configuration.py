@@ -104,7 +104,7 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             advertised=subnets_of(agent.advertised, document),
             relayed=subnets_of(agent.relayed, document),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None
 
 

@@ -60,7 +60,7 @@ class FbossLists:
                 raise Unreadable(self.line('"acls"'), "entries outside the table group are not known here")
             group = document.texts.get("aclTableGroup")
             self._group_text = json.dumps(self._switch.get("aclTableGroup")) if group is None else group
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Unreadable(0, f"the ports or ACL tables do not read ({error!r})") from None
         self._is_used = _is_used(document.shape)  # else the agent ignores it
 

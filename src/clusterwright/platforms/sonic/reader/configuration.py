@@ -79,7 +79,7 @@ def read_sonic(device: str, text: str) -> Router:
             seed_mark=('"DEVICE_METADATA":', '"type":'),
             pools=headroom_pools(tables),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise VerifyError(f"{device}:/{PATH}: this does not read ({error!r}). Render the spec again.") from None
 
 

@@ -62,7 +62,7 @@ class SonicLists:
                 table, _, _ = key.partition("|")
                 self._rules.setdefault(table, []).append((int(fields["PRIORITY"]), self._rule(key, fields)))
             others = {port: name for name, table in self.tables.items() for port, _ in bound_tables({name: table})}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Unreadable(0, f"the ACL tables do not read ({error!r})") from None
         for port, name in others.items():
             if not _FRONT.fullmatch(port):
