@@ -41,9 +41,11 @@ class PrefixColumn(NamedTuple):
 class Announced:
     """The prefixes of a fabric by column, each with one of them; ``column_of`` every prefix.
 
-    ``is_host`` is True for columns with a prefix that is shorter than a single address.
+    ``ranges`` are the lists of more than single prefixes, in the order of what columns have as ``matched``. ``is_host``
+    is True for columns with a prefix that is shorter than a single address.
     """
 
+    ranges: tuple[PrefixRules, ...]
     columns: tuple[PrefixColumn, ...]
     prefixes: tuple[Prefix, ...]
     column_of: Mapping[Prefix, int]
@@ -144,7 +146,7 @@ def announced(fabric: RoutedFabric) -> Announced:
     for prefix, column in column_of.items():
         prefixes[column] = prefix
         is_host[column] |= prefix[1] < 8 * len(prefix[0])
-    return Announced(tuple(columns), tuple(prefixes), column_of, is_host)
+    return Announced(tuple(ranges), tuple(columns), tuple(prefixes), column_of, is_host)
 
 
 def _lists(router: Router) -> dict[str, PrefixRules]:

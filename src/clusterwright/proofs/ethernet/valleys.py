@@ -9,7 +9,7 @@ it holds after failures as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from clusterwright.platforms.router import Mark, Policy, Prefix, apply_policy, shown_prefix
+from clusterwright.platforms.router import Mark, Policy, Prefix, Term, apply_policy, shown_prefix
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.edges import edges_of, is_exact
 from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
-from clusterwright.proofs.ethernet.routes import Announced, announced
+from clusterwright.proofs.ethernet.routes import announced
 from clusterwright.proofs.tree import RenderedTree
 
 _MOST = 20  # channels of a circle that are written out
-_PROBES = 8  # columns of other switches that differ in what lists say about them
-_Kind = tuple[object, ...]
+_Kind = tuple[int, int, int, int, bool]  # the neighbour's tier, three policies by number, and whether it keeps marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,67 +65,93 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
-    """Which kinds of neighbours each switch carries routes between; a kind has the same tier and the same policies."""
-    probes = _probes(announced(fabric))
+    """Which kinds of neighbours each switch carries routes between; a kind has one tier, and policies that do alike."""
+    judged = _Judged(fabric)
     kinds: list[dict[_Kind, list[int]]] = [{} for _ in fabric.routers]
-    samples: list[dict[_Kind, tuple[Policy, str, Policy, Policy, Mark]]] = [{} for _ in fabric.routers]
+    samples: list[dict[_Kind, tuple[Policy, str, Mark]]] = [{} for _ in fabric.routers]
     rank = fabric.rank.tolist()
-    back = {(edge.source, edge.target): edge for edge in edges_of(fabric)}
-    for edge in edges_of(fabric):  # what the source tells the target, seen from the target
+    edges = edges_of(fabric)
+    for number, edge in enumerate(edges):  # what the source tells the target, seen from the target
         at, other = edge.target, edge.source
-        names = (edge.target_session.into, edge.target_session.out_of)
-        key = (rank[other], names, edge.source_session.into, fabric.routers[other].keeps_communities)
+        back = edges[number ^ 1]  # the session's other direction stands beside it
+        policies = judged.number(edge.into, at), judged.number(back.out_of, at), judged.number(back.into, other)
+        key = rank[other], *policies, fabric.routers[other].keeps_communities
         members = kinds[at].setdefault(key, [])
         if not members or members[-1] != other:
             members.append(other)
         if key not in samples[at]:
-            reverse = back[at, other]
-            samples[at][key] = edge.into, names[1], reverse.out_of, reverse.into, edge.target_session.group_mark
-    every = (policy for own in samples for into, _, out_of, then, _ in own.values() for policy in (into, out_of, then))
-    number, told = _numbered(every, probes)
-    passes = cache(lambda into, out_of, then, keeps: _passes(told[into], told[out_of], told[then], keeps, probes))
+            samples[at][key] = back.out_of, edge.target_session.out_of, edge.target_session.group_mark
     for at, own in enumerate(kinds):
-        keeps = fabric.routers[at].keeps_communities
-        for source, sources in own.items():
-            into = number[id(samples[at][source][0])]
+        for (_, into, *_), sources in own.items():
             for target, targets in own.items():
-                _, name, out_of, then, mark = samples[at][target]
-                prefix = passes(into, number[id(out_of)], number[id(then)], keeps)
+                _, _, out_of, then, _ = target
+                prefix = judged.passes(at, into, out_of, then)
                 if prefix is not None:
-                    yield _Transit(
-                        at, tuple(dict.fromkeys(sources)), tuple(dict.fromkeys(targets)), prefix, out_of, name, mark
-                    )
+                    ends = tuple(dict.fromkeys(sources)), tuple(dict.fromkeys(targets))
+                    policy, name, mark = samples[at][target]
+                    yield _Transit(at, *ends, prefix, policy, name, mark)
 
 
-def _numbered(policies: Iterable[Policy], probes: tuple[Prefix, ...]) -> tuple[dict[int, int], tuple[Policy, ...]]:
-    """The number of each policy, by its identity, among those that differ in what they do with some prefixes.
+class _Judged:
+    """What policies of a fabric do with its prefixes, those that do alike under one number.
 
-    A list of single prefixes says nothing of any other, so what it has beside the probes, a switch's own for the most
-    part, is left out.
+    Nobody's own prefixes are transit, and what a switch's policies say of them by single prefixes, which differs from
+    switch to switch, is left out.
     """
-    chosen = frozenset(probes)
-    known: dict[int, int] = {}
-    told: dict[Policy, int] = {}
-    for policy in policies:
-        if id(policy) not in known:
-            own = tuple(
-                term._replace(
-                    prefixes=tuple(rule for rule in term.prefixes if rule.within in chosen)
-                    if term.prefixes is not None and is_exact(term.prefixes)
-                    else term.prefixes,
-                    mark=(),
-                )
-                for term in policy
-            )
-            known[id(policy)] = told.setdefault(own, len(told))
-    return known, tuple(told)
+
+    def __init__(self, fabric: RoutedFabric) -> None:
+        self.fabric = fabric
+        self.known = announced(fabric)
+        self.own = [frozenset(prefix for prefix, _ in router.networks) for router in fabric.routers]
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.told: dict[Policy, int] = {}
+        self.policies: list[Policy] = []
+        self.probed = cache(self._probed)
+        self.tried = cache(self._tried)
+
+    def number(self, policy: Policy, at: int) -> int:
+        """The number of a policy of a router."""
+        key = id(policy), at
+        if key not in self.numbers:
+            told = tuple(_without(term, self.own[at]) for term in policy)
+            if told not in self.told:
+                self.told[told] = len(self.policies)
+                self.policies.append(told)
+            self.numbers[key] = self.told[told]
+        return self.numbers[key]
+
+    def passes(self, at: int, into: int, out_of: int, then: int) -> Prefix | None:
+        """A prefix of others that a router learns by one policy and tells by another, and that the far end takes by a
+        third; None when there is none."""
+        named, alike = self.probed(into, out_of, then)
+        own = self.own[at]
+        # of those that these policies treat alike one that is not the router's own
+        probes = (next((each for each in every if each not in own), None) for every in alike)
+        tried = (*(each for each in named if each not in own), *(each for each in probes if each is not None))
+        return self.tried(into, out_of, then, self.fabric.routers[at].keeps_communities, tried)
+
+    def _tried(self, into: int, out_of: int, then: int, keeps: bool, tried: tuple[Prefix, ...]) -> Prefix | None:
+        return _passes(self.policies[into], self.policies[out_of], self.policies[then], keeps, tried)
+
+    def _probed(self, *numbers: int) -> tuple[tuple[Prefix, ...], tuple[tuple[Prefix, ...], ...]]:
+        """The prefixes that some policies name one by one, and all others by what the policies' ranges take in."""
+        lists = {term.prefixes for each in numbers for term in self.policies[each] if term.prefixes is not None}
+        within = {rule.within: None for rules in lists if is_exact(rules) for rule in rules}
+        named = tuple(prefix for prefix in within if prefix in self.known.column_of)
+        places = [at for at, rules in enumerate(self.known.ranges) if rules in lists]
+        alike: dict[tuple[bool, ...], list[Prefix]] = {}
+        for column, prefix in zip(self.known.columns, self.known.prefixes, strict=True):
+            if prefix not in within:
+                alike.setdefault(tuple(column.matched[at] for at in places), []).append(prefix)
+        return named, tuple(map(tuple, alike.values()))
 
 
-def _probes(known: Announced) -> tuple[Prefix, ...]:
-    """Some prefixes, hosts' and switches' own, from both ends of the fabric."""
-    chosen = [*known.prefixes[:_PROBES], *known.prefixes[-_PROBES:]]
-    hosts = [known.prefixes[at] for at in np.flatnonzero(known.is_host)]
-    return tuple(dict.fromkeys([*chosen, *hosts[:2], *hosts[-2:]]))
+def _without(term: Term, own: frozenset[Prefix]) -> Term:
+    """A term without its mark, and without single prefixes that are a switch's own."""
+    rules = term.prefixes
+    if rules is not None and is_exact(rules):
+        rules = tuple(rule for rule in rules if rule.within not in own)
+    return term._replace(prefixes=rules, mark=())
 
 
 def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tuple[Prefix, ...]) -> Prefix | None:
@@ -135,17 +160,10 @@ def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tup
     for prefix in probes:
         for before in marks:
             learned = apply_policy(into, prefix, before)
-            if learned is None or _is_own(out_of, prefix):
-                continue
-            told = apply_policy(out_of, prefix, learned)
+            told = None if learned is None else apply_policy(out_of, prefix, learned)
             if told is not None and apply_policy(then, prefix, told if keeps else frozenset()) is not None:
                 return prefix
     return None
-
-
-def _is_own(policy: Policy, prefix: Prefix) -> bool:
-    """True when a list of single prefixes in the policy names this one: the switch's own are nobody's transit."""
-    return any(rule.within == prefix and rule.low == rule.high for term in policy for rule in term.prefixes or ())
 
 
 def _valleys(tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit]) -> Iterator[Counterexample]:
