@@ -117,10 +117,11 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
         wanted[SNMP] = None
     if declared.collecting is not None:
         wanted[GNMI] = declared.collecting
-    answers = {device: own for part in managed(tree) for device, own in part.answers.items()}
+    answers = {place: own for part in managed(tree) for place, own in part.answers.items()}
     for reader in READERS:
         for device in tree.devices_with(reader.file):
-            for at, name in _silent(answers[device], reader, wanted) if device in answers else ():
+            own = answers.get((device, reader.file))
+            for at, name in _silent(own, reader, wanted) if own is not None else ():
                 line = line_at(tree, device, reader.file, at) if at > 0 else 0
                 yield Counterexample(device, reader.file, line, f"{name} does not answer at the management port")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,6 +13,7 @@ from tests.proofs.isolation.test_isolation import replaced, told
 from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, text_of, tree, verdict
 
 from clusterwright.finding import VerifyError
+from clusterwright.proofs.isolation.proof import ISOLATION
 
 ZONE = "etc/firewalld/zones/management.xml"
 PROFILE = "etc/NetworkManager/system-connections/eth0.nmconnection"
@@ -216,3 +218,14 @@ def test_every_entry_that_is_taken_out_is_missed(system: str) -> None:
             return before[:start] + before[end:]
 
         assert verdict(tree(name, device, edits={(device, path): edit})).counterexamples, text[start:end]
+
+
+def test_a_file_of_another_system_hides_no_service() -> None:
+    """Which of two a switch takes nobody knows: both are judged."""
+    edit = replaced("   ip access-group SSH-SOURCES vrf MGMT in\n", "")
+    alone = tree("lab-sonic", RSW, EDGE, edits={(RSW, EOS): edit})
+    other = replace(alone.files[EDGE, SONIC], device=RSW)
+    both = replace(alone, files={**alone.files, (RSW, SONIC): other})
+    wanted = {each for each in ISOLATION.run(alone).counterexamples if each.device == RSW}
+    assert wanted
+    assert wanted <= set(ISOLATION.run(both).counterexamples)

@@ -34,19 +34,18 @@ class FoundLogin(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What answers at a switch's management port by its ``file``, and what is left switched off there."""
+    """What answers at a switch's management port by one of its files, and what is left switched off there."""
 
-    file: str
     services: tuple[SwitchService, ...]
     silent: tuple[Fault, ...]
 
 
 class Managed(NamedTuple):
-    """All of that of some switches; ``answers`` are by device, of those with a planned management port."""
+    """All of that of some switches; ``answers`` are by device and file, of those with a planned management port."""
 
     servers: tuple[NamedServer, ...]
     logins: tuple[FoundLogin, ...]
-    answers: Mapping[str, Answers]
+    answers: Mapping[tuple[str, str], Answers]
 
 
 def management_read(tree: RenderedTree) -> tuple[SwitchReading[Managed], ...]:
@@ -76,7 +75,7 @@ def _managed(part: RenderedTree) -> Managed:
     return Managed(
         tuple(server for each in (*asked, *relays) for server in each),
         tuple(login for reader in READERS for login in _logins(part, reader)),
-        {device: answers for reader in READERS for device, answers in _answers(part, reader)},
+        {place: answers for reader in READERS for place, answers in _answers(part, reader)},
     )
 
 
@@ -115,11 +114,11 @@ def _login_files(
             yield device, path, next(read for folder, read in reader.logins.items() if path.startswith(folder))
 
 
-def _answers(part: RenderedTree, reader: SystemReader) -> Iterator[tuple[str, Answers]]:
+def _answers(part: RenderedTree, reader: SystemReader) -> Iterator[tuple[tuple[str, str], Answers]]:
     declared = None if part.declaration is None else part.declaration.isolation
     for device in part.devices_with(reader.file):
         if declared is not None and device in declared.management:
             text = part.text(device, reader.file) or ""
             with reading(device, reader.file):
                 services = () if isinstance(reader.services, Unsupported) else tuple(reader.services(text))
-                yield device, Answers(reader.file, services, tuple(reader.silent(text)))
+                yield (device, reader.file), Answers(services, tuple(reader.silent(text)))

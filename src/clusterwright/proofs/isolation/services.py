@@ -23,7 +23,7 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
     """Every difference between who reaches a switch's services and the flows. Raises VerifyError."""
     clean: set[object] = set()
     for part in managed(tree):
-        for device, (file, services, _) in part.answers.items():
+        for (device, file), (services, _) in part.answers.items():
             fabric = declared.management[device]
             if not holders(declared, fabric):
                 continue
