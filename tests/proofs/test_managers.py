@@ -59,6 +59,7 @@ def judged(edits: Mapping[str, Edit], only: str = "") -> Verdict:
         (substitute("part_enforce both", "part_enforce in"), "^part_enforce", "ought to be both"),
         (substitute("sweep_interval 10", "sweep_interval 0"), "^sweep_interval", "no number from 1"),
         (substitute("max_wire_smps 8", "max_wire_smps 0"), "^max_wire_smps ", "no number from 1"),
+        (substitute("max_wire_smps 8", "max_wire_smps 08"), "^max_wire_smps ", "no number from 1"),
         (substitute("no_fallback", "no_fallback,minhop"), "^routing_engine", "ought to be ftree,no_fallback"),
         (substitute("console off", "console socket"), "^console ", "without credentials"),
     ],

@@ -69,6 +69,7 @@ def test_the_grammar() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        ("a=08 : ALL;\n", 1),
         ("a=0x1 : 0x1=owner;", 1),
         ("\na=0x1 : node7;", 2),
         ("a=0x1, speed=3 : 0x1;", 1),
@@ -81,6 +82,11 @@ def test_lines_that_opensm_does_not_take(text: str, line: int) -> None:
     with pytest.raises(BadStatement) as caught:
         parse_partitions(text)
     assert caught.value.line == line
+
+
+def test_a_number_that_begins_with_a_zero_is_octal() -> None:
+    (partition,) = parse_partitions("training=010 : 020=full;\n")
+    assert (partition.pkey, partition.members[0].guid) == (8, 16)
 
 
 def test_a_syntax_error_opens_the_fabric() -> None:

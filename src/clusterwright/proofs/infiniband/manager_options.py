@@ -28,7 +28,7 @@ UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs
 CONFIG = "opensm.conf"
 CONFIG_FILES = (f"{OPEN_FOLDER}/{CONFIG}", f"{UFM_FOLDER}/{CONFIG}")
 Fault = tuple[int, str]  # line, 0 where something is missing, and what is wrong
-_NUMBER = re.compile(r"(0x[0-9a-fA-F]+|[0-9]+)$")
+_NUMBER = re.compile(r"(0x[0-9a-fA-F]+|0|[1-9][0-9]*)$")  # with a zero before it opensm reads an octal one
 
 
 def every_option(text: str) -> Iterator[tuple[str, Option]]:

@@ -19,7 +19,7 @@ PKEY_MASK = 0x7FFF  # the sixteenth bit of a P_Key says full membership and is n
 
 _BARE_FLAGS = frozenset({"ipoib", "indx0"})
 _VALUE_FLAGS = frozenset({"rate", "mtu", "sl", "scope", "q_key", "tclass", "flowlabel", "mgid"})
-_NUMBER = re.compile(r"0x[0-9a-fA-F]+$|[0-9]+$")
+_NUMBER = re.compile(r"(?:0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)$")
 
 
 class BadStatement(Exception):
@@ -99,7 +99,12 @@ def _pkey(name: str, value: str, line: int) -> int | None:
         return DEFAULT_PKEY if name == "Default" else None
     if _NUMBER.match(value) is None:
         raise BadStatement(line, f"{value!r} is no P_Key.")
-    return int(value, 0) & PKEY_MASK
+    return _number(value) & PKEY_MASK
+
+
+def _number(text: str) -> int:
+    """As strtoull has it: one that begins with a zero is octal."""
+    return int(text, 8 if text.startswith("0") and text.isdecimal() else 0)
 
 
 def _membership(value: str, line: int) -> str:
@@ -115,4 +120,4 @@ def _member(word: str, line: int, default: str) -> PartitionMember:
         return PartitionMember(0, key, membership, line)
     if _NUMBER.match(key) is None:
         raise BadStatement(line, f"{key!r} is neither a GUID nor a keyword.")
-    return PartitionMember(int(key, 0), "", membership, line)
+    return PartitionMember(_number(key), "", membership, line)
