@@ -127,6 +127,8 @@ MANAGED = {
     "MLNX-OS: its log": ("qm9700", r"^logging \S+\n", "never tells 10.0.9.14 its log"),
     "MLNX-OS: an account": ("qm9700", r"^(?:username|ssh client user) netops .*\n", "netops"),
     "MLNX-OS: SNMP's user": ("qm9700", r"(?:^snmp-server user .*\n)+", "no user monitoring of SNMP"),
+    "MLNX-OS: SNMP's user without a key": ("qm9700", r"^snmp-server user \S+ v3 auth .*\n", "SNMP does not answer"),
+    "MLNX-OS: SNMP's user that is off": ("qm9700", r"^snmp-server user \S+ v3 enable\n", "SNMP does not answer"),
     "MLNX-OS: no SSH": ("qm9700", r"^ssh server enable\n", "SSH does not answer"),
     "NVOS: SSH that is off": ("q3400", r"(?<=ssh-server:\n        state: )enabled", "SSH does not answer"),
     "NVOS: names": ("q3400", r'^ +dns:\n +server:\n +"10.0.9.53": \{\}\n', "never asks 10.0.9.53 for names"),

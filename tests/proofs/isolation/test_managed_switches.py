@@ -151,6 +151,17 @@ OPENED: dict[str, tuple[str, Edit]] = {
     ),
     "MLNX-OS: a server of nobody": ("mlnx-os", replaced("ntp enable", "ntp server 198.51.100.9\nntp enable")),
     "MLNX-OS: a server by name": ("mlnx-os", replaced("ntp enable", "ntp server time.example.com\nntp enable")),
+    "MLNX-OS: a log to nobody's server": (
+        "mlnx-os",
+        replaced("logging 10.0.9.14 trap notice", "logging 198.51.100.9 trap notice"),
+    ),
+    "MLNX-OS: time from nobody's server": (
+        "mlnx-os",
+        replaced("no ntp server 10.0.9.123 disable", "no ntp server 198.51.100.9 disable"),
+    ),
+    "MLNX-OS: nothing said of a password": ("mlnx-os", replaced("username netops disable password\n", "")),
+    "MLNX-OS: SNMP without privacy": ("mlnx-os", replaced("snmp-server user monitoring v3 require-privacy\n", "")),
+    "MLNX-OS: rules from before": ("mlnx-os", replaced(f"{CLEAR}\n", "")),
     "MLNX-OS: DHCP": ("mlnx-os", replaced("no interface mgmt0 dhcp", "interface mgmt0 dhcp")),
     "MLNX-OS: an address of nobody": (
         "mlnx-os",

@@ -43,7 +43,10 @@ _MUST_STAND = {
 }
 _PORT = re.compile(r"^interface (mgmt\d+) (?:ip|ipv6) address (\S+)", re.M)
 _SERVICES = {"ip name-server": NAMES, "ntp server": TIME, "logging": LOGS}
-_SERVER = re.compile(r"^(ip name-server|ntp server|logging) (\S+)$", re.M)
+# With more behind it a line says how a server is asked, and still names one.
+_SERVER = re.compile(r"^(?:no )?(ip name-server|ntp server|logging) (\S+)( (?:disable|trap \w+))?$", re.M)
+_ACCOUNT = re.compile(r"^username (\S+) (?:(disable password|password .*|nopassword)|.*)$", re.M)
+_USER = re.compile(r"^snmp-server user (\S+) v3 (\S+)", re.M)
 _ROUTE = re.compile(
     r"^(?:ip (?:default-gateway|route (?P<to>\S+) /?(?P<mask>\S+))|ipv6 route (?P<six>\S+)) (?P<via>\S+)", re.M
 )
@@ -76,6 +79,16 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
         at, line = last.get(wanted.removeprefix("no "), (0, ""))
         if line != wanted:
             yield at, what
+    for user, words in _users(text).items():
+        if "require-privacy" not in words:
+            yield (
+                text.find(f"snmp-server user {user} "),
+                f"the SNMP user {user} may ask in clear: privacy is not required",
+            )
+    opened = {found[1] for found in _ACCOUNT.finditer(text) if found[2]}
+    for found in _ACCOUNT.finditer(text):
+        if found[1] not in opened:
+            yield found.start(), f"whether {found[1]} has a password is not said: the one from before stays"
     for port, place in {found[1]: found.start() for found in _PORT.finditer(text)}.items():
         if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
             yield place, f"{port} takes an address and routes from whoever offers them"
@@ -88,7 +101,8 @@ def servers(text: str) -> Iterator[Server]:
     """Servers of names and time, and those that are told the log."""
     has_time = re.search(r"^ntp enable$", text, re.M) is not None
     for found in _SERVER.finditer(text):
-        yield Server(found.start(), _SERVICES[found[1]], found[2], has_time or found[1] != "ntp server")
+        is_asked = found[3] is None and (has_time or found[1] != "ntp server")
+        yield Server(found.start(), _SERVICES[found[1]], found[2], is_asked)
 
 
 def silent(text: str) -> Iterator[Fault]:
@@ -97,6 +111,17 @@ def silent(text: str) -> Iterator[Fault]:
         said = re.findall(rf"^(?:no )?{command}$", text, re.M)
         if said[-1:] != [command]:
             yield text.find(f"no {command}"), service
+    for user, words in _users(text).items():
+        if not words >= {"enable", "auth"}:
+            yield text.find(f"snmp-server user {user} "), SNMP
+
+
+def _users(text: str) -> dict[str, set[str]]:
+    """The users of SNMP, with the first words of what is said of each."""
+    found: dict[str, set[str]] = {}
+    for user, word in _USER.findall(text):
+        found.setdefault(user, set()).add(word)
+    return found
 
 
 def logins(path: str, text: str) -> Iterator[Login]:

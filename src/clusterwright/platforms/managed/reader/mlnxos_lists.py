@@ -33,7 +33,7 @@ class MlnxOsLists:
         self._interfaces = InterfaceNumbers()
         self._rules: dict[str, list[Rule]] = {word: [] for word in _FAMILIES}
         self._policies = dict.fromkeys(_FAMILIES, (ACCEPT, 0))
-        self._enabled = dict.fromkeys(_FAMILIES, False)
+        self._enabled = dict.fromkeys(_FAMILIES, 0)  # the line that says so
         self._commands: list[str] = []
         for found in _COMMAND.finditer(text):
             self._commands.append(found[0])
@@ -48,8 +48,11 @@ class MlnxOsLists:
         yield from ((port, direction) for port in self.management_ports() for direction in (IN, OUT))
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Nothing beyond what cannot be read."""
-        yield from ()
+        """Filters that rules from before stay in."""
+        cleared = {" ".join(command.lower().split()) for command in self._commands}
+        for word, line in self._enabled.items():
+            if line and f"{word} filter chain input clear" not in cleared:
+                yield line, f"nothing clears the filter of {word}: rules that were there before stay"
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything that decides what these ports let in."""
@@ -75,7 +78,7 @@ class MlnxOsLists:
         is_off = tokens[0] == "no"
         word, _, *rest = tokens[1:] if is_off else tokens
         if rest == ["enable"]:
-            self._enabled[word] = not is_off
+            self._enabled[word] = 0 if is_off else line
         elif not is_off and rest[:2] == ["chain", "input"]:
             self._input(word, rest[2:], line)
         elif is_off or rest[:2] not in (["chain", "output"], ["chain", "forward"]):
