@@ -82,11 +82,17 @@ def test_every_lost_port_line_is_noticed() -> None:
     [
         *((path, text) for path in (AGENT, BGP, SONIC) for text in ("", "{", "[]", "null", "[" * 20000)),
         (AGENT, '"srcIp": 1'),
+        (AGENT, '"l4DstPort": "22"'),
         (SONIC, '{"PORT": 1}'),
     ],
 )
 def test_what_is_no_configuration_proves_nothing_and_crashes_no_check(path: str, text: str) -> None:
     device = min(each.device for each in ethernet_trees.artifacts_of("lab-sonic") if each.path == path)
-    edit = partial(re.sub, r'"srcIp": "[^"]*"', text) if text.startswith('"') else lambda _: text
+    edit = partial(re.sub, rf"{text.split(maxsplit=1)[0]} [^,\n}}]*", text) if text.startswith('"') else lambda _: text
     subject = ethernet_trees.tree("lab-sonic", {(device, path): edit})
     assert not is_proven(subject)
+
+
+def test_a_guid_of_more_than_64_bits_is_refused() -> None:
+    edit = partial(re.sub, r"(?<=^\[1\]\()(?=[0-9a-f])", "f" * 16, flags=re.M)
+    assert not is_proven(tree("lab-ib", {FABRIC: edit}))

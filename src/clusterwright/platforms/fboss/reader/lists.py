@@ -29,6 +29,7 @@ _INGRESS = 0
 _IP_TYPES = {0: WHOLE[0], 1: WHOLE[0], 2: V4, 3: V6}  # ANY, IP, IP4, IP6
 _NOT_LATER = values(0, 1)
 _WITHOUT_MEANING = frozenset({"name", "actionType"})
+_ADDRESSES = frozenset({"srcIp", "dstIp"})
 _PORT_KEYS = frozenset({"srcPort", "vlanID"})
 _KEYS = frozenset({"srcIp", "dstIp", "proto", "l4SrcPort", "l4DstPort", "tcpFlagsBitMap", "icmpType", "ipType"})
 # What a table has to be able to compare for an entry (AclTableQualifier), and to do (AclTableActionType).
@@ -164,6 +165,8 @@ def _compared(entries: Iterable[Json]) -> set[int]:
 def _match(text: str) -> Box:
     """The packets that an entry takes."""
     entry = json.loads(text)
+    if any(type(value) is not (str if key in _ADDRESSES else int) for key, value in entry.items()):
+        raise TypeError("an entry has text for a number, or a number for text")
     fields: dict[str, Ranges] = {"family": _IP_TYPES[entry.get("ipType", 0)]}
     number = entry.get("proto")
     if number is not None:

@@ -16,8 +16,8 @@ Integers = NDArray[np.int64]
 _GUID_LINE = re.compile(
     r"(sysimgguid|switchguid|caguid|vendid|devid)=0x([0-9a-fA-F]{1,16})(?:\([0-9a-fA-F]{1,16}\))?\s*$"
 )
-_NODE_LINE = re.compile(r'(Switch|Hca|Ca)\s+(\d+)\s+"([SH]-[0-9a-fA-F]{16})"(?:\s+#\s*"([^"]*)".*)?$')
-_PORT_LINE = re.compile(r'\[(\d+)\](?:\(([0-9a-fA-F]+)\))?\s+"([SH]-[0-9a-fA-F]{16})"\[(\d+)\]')
+_NODE_LINE = re.compile(r'(Switch|Hca|Ca)\s+(\d{1,4})\s+"([SH]-[0-9a-fA-F]{16})"(?:\s+#\s*"([^"]*)".*)?$')
+_PORT_LINE = re.compile(r'\[(\d{1,4})\](?:\(([0-9a-fA-F]{1,16})\))?\s+"([SH]-[0-9a-fA-F]{16})"\[(\d{1,4})\]')
 _OWN_LIDS = re.compile(r"#.*?\blid (\d+) lmc (\d)\b")
 _LID_RANGE = re.compile(r"0x[0-9a-fA-F]+\s+(0x[0-9a-fA-F]+)\s+(0x[0-9a-fA-F]+)\s*$")
 _PORT_FACTOR = 4096  # ports of a node in one number: beyond the 254 that the architecture allows
