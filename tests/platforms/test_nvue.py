@@ -20,6 +20,7 @@ from tests.proofs.ethernet_trees import tree, verdict
 
 from clusterwright import data_files
 from clusterwright.output.engine import render_device
+from clusterwright.packets.tokens import Unreadable
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.nvue.drift import compare_nvue
@@ -382,3 +383,27 @@ def test_a_port_of_a_bridge_has_no_address_of_its_own() -> None:
 
     found = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): edit}))
     assert any(each.device == NAME for each in found.counterexamples)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a: 010",
+        "a: 64512:1",
+        "a: 1_0",
+        "no: {}",
+        "~: b",
+        "a: !!binary aGk=",
+        "a: {b: c, b: d}",
+        "a: &a {b: *a}",
+        "<<: {a: b}",
+    ],
+)
+def test_what_yaml_reads_as_something_else_than_stands_there_is_not_read(line: str) -> None:
+    with pytest.raises(Unreadable):
+        read_objects(f"- set:\n    {line}\n")
+
+
+def test_an_object_that_stands_twice_is_not_one() -> None:
+    with pytest.raises(Unreadable):
+        read_objects("- set:\n    a:\n      b: c\n    a:\n      d: e\n")

@@ -14,9 +14,6 @@ from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree
 
 DEFAULT_ROUTE = """\
-      mgmt:
-        router:
-          static:
             "0.0.0.0/0":
               address-family: ipv4-unicast
               via:
@@ -42,7 +39,7 @@ FAULTS: dict[str, Edit] = {
     "a port without lists": put(r"^        acl:\n(?:          .*\n){4}(?=        description: \"to gpu)", ""),
     "lists of the management port gone": put(r"^          MANAGEMENT-V4:\n.*\n.*\n", ""),
     "management in the fabric": put(r"^          vrf: mgmt\n", ""),
-    "a default route": put(r"^    vrf:\n", f"    vrf:\n{DEFAULT_ROUTE}"),
+    "a default route": put(r"(?<=^          static:\n)(?=            \"10)", DEFAULT_ROUTE),
     "an account that anybody may be": put(r'hashed-password: ".*"', 'hashed-password: ""'),
     "SNMP by a word": put(
         r"^        username:\n", "        readonly-community:\n          public: {}\n        username:\n"

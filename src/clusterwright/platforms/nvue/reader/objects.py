@@ -1,7 +1,8 @@
 """NVUE's objects as they stand in a file: a tree by name, with the place of each in the text.
 
-One key may name several interfaces (`swp1-4,swp6s0-1`): each then has what stands below it. Objects that a file names
-twice are one, as NVUE merges them; a value named twice is refused.
+One key may name several interfaces (`swp1-4,swp6s0-1`): each then has what stands below it. Objects that several parts
+or ranges name are one, as NVUE merges them; a key that stands twice in one object is refused, and so are two
+values.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from clusterwright.packets.tokens import Unreadable
 from clusterwright.platforms.router import Mark
 
 _RANGE = re.compile(r"(?P<stem>[A-Za-z][A-Za-z0-9_]*?)(?P<low>\d+)-(?P<high>\d+)")
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]*", re.A)
+_KINDS = frozenset({"str", "int", "bool", "null", "float", "timestamp"})
 _MOST = 4096
 
 
@@ -61,6 +64,13 @@ NOTHING = Object()
 def read_objects(text: str) -> Object:
     """What a file sets. Raises Unreadable at the line that does not read."""
     try:
+        return _objects(text)
+    except RecursionError:
+        raise Unreadable(0, "the objects stand too deep in each other") from None
+
+
+def _objects(text: str) -> Object:
+    try:
         root = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
         at = getattr(error, "problem_mark", None)
@@ -83,18 +93,33 @@ def _read(into: Object, node: yaml.Node, above: Mark, text: str) -> None:
     if isinstance(node, yaml.SequenceNode) or (isinstance(node, yaml.ScalarNode) and into.below):
         raise Unreadable(node.start_mark.line + 1, "an object is wanted here")
     if isinstance(node, yaml.ScalarNode):
+        _must_be_plain(node, "int")
         if into.value and into.value != node.value:
             raise Unreadable(node.start_mark.line + 1, "this value is set twice")
         into.value = node.value
         return
+    keys: set[str] = set()
     for key, value in node.value:
         start, end = key.start_mark, key.end_mark
+        if str(key.value) in keys:
+            raise Unreadable(start.line + 1, "this name stands twice in one object, of which YAML keeps the last")
+        keys.add(str(key.value))
+        _must_be_plain(key, "int", "bool", "null")
         mark = (*above, f"\n{' ' * start.column}{text[start.index : end.index]}:")
         for name in _names(str(key.value), start.line + 1):
             own = into.below.get(name)
             if own is None:
                 own = into.below[name] = Object(mark, start.line + 1)
             _read(own, value, mark, text)
+
+
+def _must_be_plain(node: yaml.Node, *kinds: str) -> None:
+    """Raises Unreadable for text without quotes that a release of YAML reads as something else than stands there:
+    `010` as 8, `64512:1` as a number of minutes, and `no` as no name.
+    """
+    kind = node.tag.rpartition(":")[2]
+    if kind not in _KINDS or (kind in kinds and not _DECIMAL.fullmatch(node.value)):
+        raise Unreadable(node.start_mark.line + 1, f"{node.value} without quotes may be read as something else")
 
 
 def _names(text: str, line: int) -> Iterator[str]:
