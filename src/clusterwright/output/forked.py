@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clusterwright.finding import ClusterwrightError
@@ -12,6 +13,7 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
     from clusterwright.plan.model import Plan
 
@@ -34,14 +36,15 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
     # The collector would touch, and so copy, every page that the workers share.
     gc.freeze()
     context = multiprocessing.get_context("fork")
-    running = []
+    running: list[tuple[ForkProcess, Connection]] = []
     try:
         # Ctrl-C goes to every process: none may meet it before it knows that the parent ends its workers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             for share in shares:
                 receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=_answer, args=(work, share, sender), daemon=True)
+                receivers = [receiver, *(each for _, each in running)]
+                process = context.Process(target=_answer, args=(work, share, sender, receivers), daemon=True)
                 process.start()
                 sender.close()
                 running.append((process, receiver))
@@ -56,8 +59,12 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
         gc.unfreeze()
 
 
-def _answer(work: Callable[[Share], Sequence[Answer]], share: Share, sender: Connection) -> None:
+def _answer(
+    work: Callable[[Share], Sequence[Answer]], share: Share, sender: Connection, receivers: Sequence[Connection]
+) -> None:
     """A worker's life: it sends its answer, or the exception that stopped it."""
+    for receiver in receivers:  # copies of the parent's: while any is open, sending to a parent that was killed waits
+        receiver.close()
     gc.disable()  # a worker keeps what it makes, sends it and ends: there is next to nothing to collect
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
     answer: Sequence[Answer] | Exception
@@ -65,7 +72,8 @@ def _answer(work: Callable[[Share], Sequence[Answer]], share: Share, sender: Con
         answer = work(share)
     except Exception as error:  # carried to the parent, which raises it
         answer = error
-    sender.send(answer)
+    with suppress(BrokenPipeError):  # nobody is left who asked
+        sender.send(answer)
     sender.close()
 
 
