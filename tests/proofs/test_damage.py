@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from tests.proofs import ethernet_trees
 from tests.proofs.ethernet_edits import SONIC
-from tests.proofs.ethernet_trees import AGENT, BGP
+from tests.proofs.ethernet_trees import AGENT, BGP, EOS
 from tests.proofs.trees import COMPUTE, CONFIG, FABRIC, NAMES, PARTITIONS, ROOTS, text_of, tree
 
 from clusterwright.finding import VerifyError
@@ -91,6 +91,22 @@ def test_what_is_no_configuration_proves_nothing_and_crashes_no_check(path: str,
     edit = partial(re.sub, rf"{text.split(maxsplit=1)[0]} [^,\n}}]*", text) if text.startswith('"') else lambda _: text
     subject = ethernet_trees.tree("lab-sonic", {(device, path): edit})
     assert not is_proven(subject)
+
+
+def test_a_fabric_in_which_nobody_announces_anything_is_refuted() -> None:
+    silence = {
+        EOS: partial(re.sub, r"\n      network \S+", ""),
+        BGP: partial(re.sub, r"\{\s*\"prefix\": \"[^\"]*\",\s*\"install_to_fib\"[^}]*\},?", ""),
+    }
+    subject = ethernet_trees.tree(
+        "lab-roce",
+        {
+            (each.device, each.path): silence[each.path]
+            for each in ethernet_trees.artifacts_of("lab-roce")
+            if each.path in silence and each.device != "mgmt-00"
+        },
+    )
+    assert ethernet_trees.verdict("reachability", subject).is_refuted
 
 
 def test_a_guid_of_more_than_64_bits_is_refused() -> None:

@@ -25,7 +25,8 @@ def limit_faults(tree: RenderedTree, fabric: RoutedFabric, told: Mapping[Shape, 
         return
     counts = np.zeros(len(edges), np.int64)
     for way, own in table.by_way():
-        counts[own] = told[way.out_of][table.source[own]]
+        if way.out_of in told:  # of a fabric in which nobody announces anything nothing is told
+            counts[own] = told[way.out_of][table.source[own]]
     seen: set[tuple[int, Mark]] = set()
     for at in np.flatnonzero((most == 0) | (counts > most)).tolist():
         edge, count = edges[at], int(counts[at])
