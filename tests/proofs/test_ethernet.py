@@ -288,3 +288,18 @@ def test_a_session_with_the_site_needs_a_limit_but_no_switch_at_its_end() -> Non
     assert not [each for each in verdict("reachability", limited).counterexamples if "SITE" in each.message]
     unlimited = verdict("bgp-sessions", tree(LAB, {("ssw-00", EOS): border("")})).counterexamples
     assert [each.message for each in unlimited if "nothing limits" in each.message]
+
+
+@pytest.mark.parametrize("term", ["", "   match ipv6 address prefix-list ALL\n"])
+def test_a_policy_that_tells_everything_is_refuted_with_a_list_or_without(term: str) -> None:
+    listed = "ipv6 prefix-list ALL\n   seq 10 permit ::/0 le 128\n!\n"
+
+    def edit(text: str) -> str:
+        return text.replace(
+            "route-map TO-DOWN permit 10\n",
+            f"{listed}route-map TO-DOWN permit 5\n{term}!\nroute-map TO-DOWN permit 10\n",
+            1,
+        )
+
+    found = verdict("reachability", tree("lab-roce", {("ctsw-p00-00", EOS): edit})).counterexamples
+    assert any("tells" in each.message and "everything" in each.message for each in found)

@@ -12,6 +12,7 @@ from clusterwright.platforms.router import (
     PrefixRule,
     Router,
     Session,
+    Term,
     apply_policy,
     covers,
     leads_outside,
@@ -84,9 +85,17 @@ def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
             if not name:
                 yield session, session.group_mark, f"no policy filters what is {what} {shown(session.peer)}"
         for term in router.policy(session.out_of) if session.out_of else ():
-            if term.permit and term.prefixes is None and term.communities is None:
+            if term.permit and term.communities is None and _takes_all(term):
                 message = f"policy {session.out_of} tells {shown(session.peer)} everything that the switch knows"
                 yield session, term.mark, message
+
+
+def _takes_all(term: Term) -> bool:
+    """True for a term without a list, or with one of whatever there is."""
+    return term.prefixes is None or any(
+        rule.permit and (rule.within[1], rule.low, rule.high) == (0, 0, 8 * len(rule.within[0]))
+        for rule in term.prefixes
+    )
 
 
 def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule]) -> str:
