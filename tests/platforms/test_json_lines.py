@@ -50,9 +50,9 @@ def test_a_filled_form_is_the_document_with_its_values(
     beside: dict[str, str], text: str, number: int, depth: int
 ) -> None:
     beside = {key.replace("\0", ""): value.replace("\0", "") for key, value in beside.items()}
-    form = Form({"lines": [{**beside, "text": f"50% to {PLACE}", "number": NUMBER}], "again": PLACE}, order=(0, 1, 0))
+    form = Form({"lines": [{**beside, "text": f"50% to {PLACE}", "number": NUMBER}], "again": PLACE})
     for _ in range(2):
-        document = {"a": form.fill(text, number), "b": [Form(beside).fill()]}
+        document = {"a": form.fill(text, number, text), "b": [Form(beside).fill()]}
         found = dump_lines(document, depth=max(2, depth))
         filled = {"lines": [{**beside, "text": f"50% to {text}", "number": number}], "again": text}
         assert found == dump_lines({"a": filled, "b": [beside]}, depth=max(2, depth))

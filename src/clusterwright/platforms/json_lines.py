@@ -37,13 +37,9 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Form:
-    """A ``value`` with places, whose text is made once for each depth and margin it stands at.
-
-    ``order`` are the numbers of the values that go into its places; as they are given, where it is None.
-    """
+    """A ``value`` with places, whose text is made once for each depth and margin it stands at."""
 
     value: Any
-    order: tuple[int, ...] | None = None
     _texts: dict[tuple[int, str], str] = field(default_factory=dict, init=False, repr=False)
 
     def fill(self, *values: str | int) -> Filled:
@@ -51,7 +47,7 @@ class Form:
         texts = "".join(each for each in values if isinstance(each, str))
         if len(_quote(texts)) > len(texts) + 2:  # something in them is written otherwise in JSON
             values = tuple(each if isinstance(each, int) else _quote(each)[1:-1] for each in values)
-        return Filled(self, values if self.order is None else tuple(map(values.__getitem__, self.order)))
+        return Filled(self, values)
 
     def text(self, depth: int, margin: str) -> str:
         """The value's text with its places as those of a format."""
@@ -74,6 +70,9 @@ class Filled:
         return self.form.text(depth, margin) % self.values
 
 
+Document = Mapping[str, Any] | Filled
+
+
 def plain(value: Any) -> Any:
     """A document, or a part of it, as its readers see it: what is filled in as any other value."""
     if isinstance(value, Filled):
@@ -88,7 +87,7 @@ def encode(value: Any) -> str:
     return value.text(0, "") if isinstance(value, Filled) else "".join(_parts(value, 0))
 
 
-def dump_lines(document: Mapping[str, Any], depth: int = 2) -> bytes:
+def dump_lines(document: Document, depth: int = 2) -> bytes:
     """The document as UTF-8, broken into lines down to ``depth`` levels, keys in the order given."""
     return f"{_lines(document, depth, chr(10))}\n".encode()
 

@@ -9,7 +9,6 @@ decides. Without it ``platform.chip`` is empty, and the agent does not start (Sa
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clusterwright.intent.headroom import divide_pool, headroom_cells
@@ -27,12 +26,10 @@ from clusterwright.platforms.places import PLACE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from clusterwright.intent.hashing import TierHashing
     from clusterwright.intent.switch import SwitchView
-    from clusterwright.intent.switch_links import Link, SwitchBond
-    from clusterwright.intent.traffic_classes import NumberedClass
+    from clusterwright.intent.switch_links import Link
     from clusterwright.plan.model import Plan
-    from clusterwright.platforms.fboss.writer.filters import FbossFilters
+    from clusterwright.platforms.fboss.writer.filters import FbossFilters, Tables
 
 DEFAULT_VLAN = 1
 FIRST_PORT_VLAN = 2000
@@ -63,76 +60,70 @@ def agent_config(
     return {
         "defaultCommandLineArgs": {**flags, **({} if filters is None else COMMAND_LINE)},
         "sw": _switch_config(plan, view, filters),
-        "platform": {"chip": {}} if view.platform is None else dict(view.platform),
+        "platform": {"chip": {}} if view.platform is None else view.platform,
         "thriftApiToRateLimitInQps": {},
     }
 
 
-def _switch_config(plan: Plan, view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
+def _switch_config(plan: Plan, view: SwitchView, filters: FbossFilters | None) -> Filled:
+    shape = _shape(view, filters)
+    known = _known(plan, view.device.fabric, view.device.tier, view.device.model)
+    alike = known.get(shape)
+    if alike is None:
+        alike = known[shape] = _AgentForm(Form(_of_shape(view, shape)), _port_order(shape))
+    return alike.form.fill(
+        view.device.name,
+        *_far_ends(view.links[at] for at in alike.order),
+        *(bond.description for bond in view.bonds),
+        *_addresses(view),
+        *(origin.text for origin in view.origins if not origin.is_connected),
+        *(() if filters is None else filters.sources),
+    )
+
+
+def _of_shape(view: SwitchView, shape: _AgentShape) -> dict[str, Any]:
+    """With places for the name, for what fills ports, aggregate ports, interfaces, discards and tables.
+
+    Of ``view`` nothing is read but what its whole tier has.
+    """
     classes = traffic_classes(view.fabric)
     buffer = view.model.buffer
     lossless = sum(item.is_lossless for item in classes)
     is_lossless = buffer is not None and lossless > 0
-    alike = _alike(plan, view)
-    discards = [{"routerID": 0, "prefix": origin.text} for origin in view.origins if not origin.is_connected]
+    ports = {port.name: _port(view, port) for port in shape.ports}
     config: dict[str, Any] = {
         "version": 0,
-        "hostname": view.device.name,
-        "ports": alike.ports.fill(*_far_ends([view.links[at] for at in alike.order])),
-        "vlans": alike.vlans,
-        "vlanPorts": alike.vlan_ports,
-        **({"aggregatePorts": list(map(partial(_aggregate, view), view.bonds))} if view.bonds else {}),
+        "hostname": PLACE,
+        "ports": sorted(ports.values(), key=lambda port: in_port_order(port["name"])),
+        "vlans": _vlans(view, shape),
+        "vlanPorts": [_vlan_port(port.vlan, ports[port.name]["logicalID"]) for port in shape.ports],
+        **({"aggregatePorts": [_aggregate(bond, ports) for bond in shape.bonds]} if shape.bonds else {}),
         "defaultVlan": DEFAULT_VLAN,
-        "interfaces": alike.interfaces.fill(*_addresses(view)),
-        "staticRoutesToNull": discards,
-        "cpuQueues": _CPU_QUEUES,
-        "cpuTrafficPolicy": _CPU_TRAPS,
-        "loadBalancers": _load_balancers(view.hashing),
+        "interfaces": _interfaces(view, shape),
+        "staticRoutesToNull": [{"routerID": 0, "prefix": PLACE}] * shape.discards,
+        "cpuQueues": fboss_classes.cpu_queues(),
+        "cpuTrafficPolicy": {"rxReasonToQueueOrderedList": fboss_classes.cpu_traps()},
+        "loadBalancers": fboss_classes.load_balancers(view.hashing),
         "switchSettings": _switch_settings(view),
     }
     if classes:
         name = view.fabric.name
-        config["qosPolicies"] = _qos_policies(name, classes)
+        config["qosPolicies"] = [fboss_classes.qos_policy(name, classes)]
         config["dataPlaneTrafficPolicy"] = {"matchToAction": [], "defaultQosPolicy": name}
-        config["portQueueConfigs"] = _port_queues(name, classes)
-    if filters is not None:
+        config["portQueueConfigs"] = {name: fboss_classes.port_queues(classes)}
+    if shape.tables is not None:
         policy = config.get("dataPlaneTrafficPolicy", {})
-        config["dataPlaneTrafficPolicy"] = policy | {"matchToAction": filters.actions}
-        config["trafficCounters"] = filters.counters
-        config["aclTableGroup"] = filters.group
+        config["dataPlaneTrafficPolicy"] = policy | {"matchToAction": shape.tables.actions}
+        config["trafficCounters"] = shape.tables.counters
+        config["aclTableGroup"] = shape.tables.group
     if buffer is not None and is_lossless:
-        cells = _headroom_cells(view)
-        promised = lossless * sum(cells[link.port.side] for link in view.links)
+        cells = dict(shape.headroom_cells)
+        promised = lossless * sum(cells[port.side] for port in shape.ports)
         config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffer.cell_bytes, cells)
         config["bufferPoolConfigs"] = fboss_classes.buffer_pools(divide_pool(buffer, promised), buffer.cell_bytes)
     if view.hashing.queue_pairs:
         config["udfConfig"] = fboss_classes.queue_pair_udf()
     return config
-
-
-# What all switches have, or all of a tier or a fabric.
-_CPU_QUEUES = Form(fboss_classes.cpu_queues()).fill()
-_CPU_TRAPS = Form({"rxReasonToQueueOrderedList": fboss_classes.cpu_traps()}).fill()
-
-
-@lru_cache(maxsize=64)
-def _load_balancers(hashing: TierHashing) -> Filled:
-    return Form(fboss_classes.load_balancers(hashing)).fill()
-
-
-@lru_cache(maxsize=64)
-def _qos_policies(name: str, classes: tuple[NumberedClass, ...]) -> Filled:
-    return Form([fboss_classes.qos_policy(name, classes)]).fill()
-
-
-@lru_cache(maxsize=64)
-def _port_queues(name: str, classes: tuple[NumberedClass, ...]) -> Filled:
-    return Form({name: fboss_classes.port_queues(classes)}).fill()
-
-
-def _link_vlans(view: SwitchView) -> tuple[int, ...]:
-    """The VLAN of every link, in the order of the links."""
-    return tuple(FIRST_PORT_VLAN + index if link.is_routed else HOST_VLAN for index, link in enumerate(view.links))
 
 
 class _AgentPort(NamedTuple):
@@ -146,67 +137,67 @@ class _AgentPort(NamedTuple):
     vlan: int
 
 
+class _AgentBond(NamedTuple):
+    """The same of a port channel."""
+
+    number: int
+    rate: str
+    ports: tuple[str, ...]
+
+
 class _AgentShape(NamedTuple):
-    """What the lines of ports, VLANs and interfaces depend on beside these texts, and beside the tier and model."""
+    """What a switch's whole document depends on beside these texts, and beside its tier and model.
+
+    ``headroom_cells`` are those of each side, ``discards`` how many prefixes have a discard route.
+    """
 
     ports: tuple[_AgentPort, ...]
+    bonds: tuple[_AgentBond, ...]
     has_loopback: bool
     shares_subnet: bool
     relay: str | None
+    headroom_cells: tuple[tuple[str, int], ...]
+    discards: int
+    tables: Tables | None
 
 
-class _AgentPorts(NamedTuple):
-    """What switches of one shape have alike: ``order`` is that of their links by port.
+class _AgentForm(NamedTuple):
+    """The document of switches of one shape, and the order of their links by port."""
 
-    ``ports`` has places for each port's description and for what LLDP should report, in that order; ``interfaces`` for
-    the addresses of the loopback, of the hosts' gateway and of routed ports, as far as there are any.
-    """
-
+    form: Form
     order: tuple[int, ...]
-    ports: Form
-    vlans: Filled
-    vlan_ports: Filled
-    interfaces: Form
 
 
-def _alike(plan: Plan, view: SwitchView) -> _AgentPorts:
-    known = _known(plan, view.device.fabric, view.device.tier, view.device.model)
-    ports = tuple(
-        _AgentPort(link.port.port, link.port.side, link.port.speed_gbps, link.cable.medium, link.is_up, vlan)
-        for link, vlan in zip(view.links, _link_vlans(view), strict=True)
+def _shape(view: SwitchView, filters: FbossFilters | None) -> _AgentShape:
+    return _AgentShape(
+        ports=tuple(
+            _AgentPort(
+                link.port.port,
+                link.port.side,
+                link.port.speed_gbps,
+                link.cable.medium,
+                link.is_up,
+                FIRST_PORT_VLAN + index if link.is_routed else HOST_VLAN,
+            )
+            for index, link in enumerate(view.links)
+        ),
+        bonds=tuple(_AgentBond(bond.number, bond.bond.rate, bond.ports) for bond in view.bonds),
+        has_loopback=view.device.loopback is not None,
+        shares_subnet=view.shares_subnet,
+        relay=view.relay,
+        headroom_cells=tuple(_headroom_cells(view).items()),
+        discards=sum(not origin.is_connected for origin in view.origins),
+        tables=None if filters is None else filters.tables,
     )
-    shape = _AgentShape(ports, view.device.loopback is not None, view.shares_subnet, view.relay)
-    found = known.get(shape)
-    if found is None:
-        found = known[shape] = _of_shape(view, shape)
-    return found
 
 
 @per_plan
-def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[_AgentShape, _AgentPorts]:
+def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[_AgentShape, _AgentForm]:
     return {}
 
 
-def _of_shape(view: SwitchView, shape: _AgentShape) -> _AgentPorts:
-    """Of ``view`` nothing is read but what its whole tier has."""
-    ports = shape.ports
-    entries = [_port(view, port) for port in ports]
-    order = sorted(range(len(ports)), key=lambda at: in_port_order(ports[at].name))
-    routed = [port for port in ports if port.vlan != HOST_VLAN]
-    vlan_ports = [_vlan_port(port.vlan, entry["logicalID"]) for port, entry in zip(ports, entries, strict=True)]
-    mtu = view.fabric.mtu
-    vlans = [*_common_vlans(view, shape), *(_vlan(port.vlan, port.name, routable=True) for port in routed)]
-    interfaces = [
-        *_common_interfaces(view, shape),
-        *(_interface(port.vlan, port.name, PLACE, mtu) for port in routed),
-    ]
-    return _AgentPorts(
-        order=tuple(order),
-        ports=Form([entries[at] for at in order]),
-        vlans=Form(vlans).fill(),
-        vlan_ports=Form(vlan_ports).fill(),
-        interfaces=Form(interfaces),
-    )
+def _port_order(shape: _AgentShape) -> tuple[int, ...]:
+    return tuple(sorted(range(len(shape.ports)), key=lambda at: in_port_order(shape.ports[at].name)))
 
 
 def _port(view: SwitchView, port: _AgentPort) -> dict[str, Any]:
@@ -246,19 +237,20 @@ def _far_ends(links: Iterable[Link]) -> Iterator[str]:
 def _headroom_cells(view: SwitchView) -> dict[str, int]:
     """For each side with links the headroom in cells that its longest and fastest link needs."""
     found: dict[str, int] = {}
-    for link in view.links:
-        cells = headroom_cells(link.cable.speed_gbps, link.cable.length_m, view.fabric.mtu)
-        found[link.port.side] = max(cells, found.get(link.port.side, 0))
+    links = dict.fromkeys((link.port.side, link.cable.speed_gbps, link.cable.length_m) for link in view.links)
+    for side, speed_gbps, length_m in links:
+        found[side] = max(headroom_cells(speed_gbps, length_m, view.fabric.mtu), found.get(side, 0))
     return found
 
 
-def _common_vlans(view: SwitchView, shape: _AgentShape) -> Iterator[dict[str, Any]]:
-    """The VLANs that are not of one port."""
-    yield _vlan(DEFAULT_VLAN, "default", routable=False)
+def _vlans(view: SwitchView, shape: _AgentShape) -> list[dict[str, Any]]:
+    """Those that are not of one port, then those of routed ports."""
+    found = [_vlan(DEFAULT_VLAN, "default", routable=False)]
     if shape.has_loopback:
-        yield _vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True)
+        found.append(_vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True))
     if shape.shares_subnet:
-        yield _vlan(HOST_VLAN, "hosts", routable=True) | _relay(view, shape)
+        found.append(_vlan(HOST_VLAN, "hosts", routable=True) | _relay(view, shape))
+    return found + [_vlan(port.vlan, port.name, routable=True) for port in shape.ports if port.vlan != HOST_VLAN]
 
 
 def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
@@ -271,25 +263,28 @@ def _vlan_port(vlan: int, port: int) -> dict[str, Any]:
     return {"vlanID": vlan, "logicalPort": port, "spanningTreeState": STP_FORWARDING} | tags
 
 
-def _aggregate(view: SwitchView, bond: SwitchBond) -> dict[str, Any]:
+def _aggregate(bond: _AgentBond, ports: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """Ports that LACP makes one link, which is there while one of them is; each is in the hosts' VLAN by itself."""
-    member = {"priority": LACP_PRIORITY, "rate": LACP_RATES[bond.bond.rate], "activity": LACP_ACTIVE}
+    member = {"priority": LACP_PRIORITY, "rate": LACP_RATES[bond.rate], "activity": LACP_ACTIVE}
     return {
         "key": bond.number,
         "name": f"Port-Channel{bond.number}",
-        "description": bond.description,
-        "memberPorts": [{"memberPortID": view.platform_port(link.port).number, **member} for link in bond.links],
+        "description": PLACE,
+        "memberPorts": [{"memberPortID": ports[port]["logicalID"], **member} for port in bond.ports],
         "minimumCapacity": {"linkCount": 1},
     }
 
 
-def _common_interfaces(view: SwitchView, shape: _AgentShape) -> Iterator[dict[str, Any]]:
-    """The interfaces of the VLANs that are not of one port."""
+def _interfaces(view: SwitchView, shape: _AgentShape) -> list[dict[str, Any]]:
+    """Those of the VLANs but the first one, in their order."""
     mtu = view.fabric.mtu
+    found = []
     if shape.has_loopback:
-        yield _interface(FBOSS_LOOPBACK_VLAN, "loopback", PLACE, mtu) | {"isVirtual": True, "isStateSyncDisabled": True}
+        alone = {"isVirtual": True, "isStateSyncDisabled": True}
+        found.append(_interface(FBOSS_LOOPBACK_VLAN, "loopback", mtu) | alone)
     if shape.shares_subnet:
-        yield _interface(HOST_VLAN, "hosts", PLACE, mtu) | _relay(view, shape) | _advertised(view, shape)
+        found.append(_interface(HOST_VLAN, "hosts", mtu) | _relay(view, shape) | _advertised(view, shape))
+    return found + [_interface(port.vlan, port.name, mtu) for port in shape.ports if port.vlan != HOST_VLAN]
 
 
 def _addresses(view: SwitchView) -> Iterator[str]:
@@ -316,8 +311,8 @@ def _advertised(view: SwitchView, shape: _AgentShape) -> dict[str, Any]:
     return {"ndp": {"routerAdvertisementSeconds": ADVERTISED_S, "routerAdvertisementManagedBit": True}}
 
 
-def _interface(vlan: int, name: str, address: str, mtu: int) -> dict[str, Any]:
-    return {"intfID": vlan, "routerID": 0, "vlanID": vlan, "name": name, "ipAddresses": [address], "mtu": mtu}
+def _interface(vlan: int, name: str, mtu: int) -> dict[str, Any]:
+    return {"intfID": vlan, "routerID": 0, "vlanID": vlan, "name": name, "ipAddresses": [PLACE], "mtu": mtu}
 
 
 def _switch_settings(view: SwitchView) -> dict[str, Any]:

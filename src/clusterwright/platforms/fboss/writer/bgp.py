@@ -6,10 +6,10 @@ what is one's own or came from below.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, route_limit
+from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, RouteLimit, route_limit
 from clusterwright.platforms.json_lines import NUMBER, Filled, Form
 from clusterwright.platforms.places import PLACE
 
@@ -27,39 +27,74 @@ IP_VERSION = {4: 1, 6: 2}
 FROM_BELOW = "64512:1"
 
 
-def bgp_config(view: SwitchView) -> dict[str, Any] | None:
+def bgp_config(view: SwitchView) -> Filled | None:
     """The BgpConfig of one switch; None where no neighbour speaks BGP."""
-    if view.device.asn is None or not view.bgp_sides:
+    if view.device.asn is None or view.router_id is None or not view.bgp_sides:
         return None
-    own = [{"prefix": origin.text, "install_to_fib": False, "communities": []} for origin in view.origins]
-    sides = view.bgp_sides
-    return {
-        "router_id": view.router_id,
-        "local_as_4_byte": view.device.asn,
-        "hold_time": HOLD_TIME_S,
-        "listen_port": 179,
-        "networks4": own if view.version == 4 else [],
-        "networks6": own if view.version == 6 else [],
-        "peer_groups": [_peer_group(view, side) for side in sides],
-        "peers": _peers(view),
-        "policies": {
-            "bgp_policy_statements": [
-                statement for side in sides for statement in _statements(side, is_drained=view.is_drained)
-            ],
-            "prefix_lists": [_fabric_prefixes(view.version, view.pools), _own_prefixes(view)],
-            "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
-        },
-    }
+    own = [origin.text for origin in view.origins]
+    sessions = view.sessions
+    limits = {side: route_limit(found) for side in view.bgp_sides if (found := [s for s in sessions if s.side == side])}
+    shape = _BgpShape(
+        view.version,
+        tuple((side, limits.get(side)) for side in view.bgp_sides),
+        tuple(session.side for session in sessions),
+        len(own),
+        view.pools,
+        view.is_drained,
+    )
+    values = [
+        value for each in sessions for value in (each.remote_as, each.local, each.remote, each.local, each.description)
+    ]
+    return _of_shape(shape).fill(view.router_id, view.device.asn, *own, *values, *own)
 
 
-def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
+class _BgpShape(NamedTuple):
+    """What a document depends on beside the texts that fill it: the ``groups`` of neighbours by side with their limits,
+    the sides of its ``sessions``, and how many prefixes the switch announces itself, ``own``."""
+
+    version: int
+    groups: tuple[tuple[str, RouteLimit | None], ...]
+    sessions: tuple[str, ...]
+    own: int
+    pools: tuple[tuple[str, int], ...]
+    is_drained: bool
+
+
+@lru_cache(maxsize=256)
+def _of_shape(shape: _BgpShape) -> Form:
+    """With places for the router's ID, its AS number, its own prefixes, what fills peers, and its prefixes again."""
+    own = [{"prefix": PLACE, "install_to_fib": False, "communities": []}] * shape.own
+    version = shape.version
+    return Form(
+        {
+            "router_id": PLACE,
+            "local_as_4_byte": NUMBER,
+            "hold_time": HOLD_TIME_S,
+            "listen_port": 179,
+            "networks4": own if version == 4 else [],
+            "networks6": own if version == 6 else [],
+            "peer_groups": [_peer_group(version, side, limit) for side, limit in shape.groups],
+            "peers": [_peer(version, side) for side in shape.sessions],
+            "policies": {
+                "bgp_policy_statements": [
+                    statement
+                    for side, _ in shape.groups
+                    for statement in _statements(side, is_drained=shape.is_drained)
+                ],
+                "prefix_lists": [_fabric_prefixes(version, shape.pools), _own_prefixes(version, shape.own)],
+                "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
+            },
+        }
+    )
+
+
+def _peer_group(version: int, side: str, limit: RouteLimit | None) -> dict[str, Any]:
     name = side.upper()
-    sessions = [session for session in view.sessions if session.side == side]
     group: dict[str, Any] = {
         "name": name,
         "description": f"neighbours {'above' if side == 'up' else 'below'}",
-        "disable_ipv4_afi": view.version == 6,
-        "disable_ipv6_afi": view.version == 4,
+        "disable_ipv4_afi": version == 6,
+        "disable_ipv6_afi": version == 4,
         "ingress_policy_name": f"FROM-{name}",
         "egress_policy_name": f"TO-{name}",
         "bgp_peer_timers": {
@@ -70,8 +105,7 @@ def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
             "graceful_restart_seconds": GRACEFUL_RESTART_S,
         },
     }
-    if sessions:
-        limit = route_limit(sessions)
+    if limit is not None:
         group["pre_filter"] = {
             "max_routes": limit.maximum,
             "warning_only": False,
@@ -80,41 +114,24 @@ def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
     return group
 
 
-def _peers(view: SwitchView) -> Filled:
-    return _peers_form(view.version, tuple(session.side for session in view.sessions)).fill(
-        *(
-            value
-            for session in view.sessions
-            for value in (session.remote_as, session.local, session.remote, session.local, session.description)
-        )
-    )
+def _peer(version: int, side: str) -> dict[str, Any]:
+    """A neighbour, with places for its AS number, both addresses, the next hop and what it is."""
+    return {
+        "remote_as_4_byte": NUMBER,
+        "local_addr": PLACE,
+        "peer_addr": PLACE,
+        "next_hop4": PLACE if version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
+        "next_hop6": PLACE if version == 6 else "::",
+        "description": PLACE,
+        "peer_group_name": side.upper(),
+    }
 
 
-@lru_cache(maxsize=64)
-def _peers_form(version: int, sides: tuple[str, ...]) -> Form:
-    """Neighbours on ``sides``, each with places for its AS number, both addresses, the next hop and what it is."""
-    return Form(
-        [
-            {
-                "remote_as_4_byte": NUMBER,
-                "local_addr": PLACE,
-                "peer_addr": PLACE,
-                "next_hop4": PLACE if version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
-                "next_hop6": PLACE if version == 6 else "::",
-                "description": PLACE,
-                "peer_group_name": side.upper(),
-            }
-            for side in sides
-        ]
-    )
-
-
-@cache
-def _statements(side: str, *, is_drained: bool) -> tuple[Filled, ...]:
+def _statements(side: str, *, is_drained: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     incoming, outgoing = _working_statements(side)
     if is_drained:
         outgoing = _statement(outgoing["name"], [_term("drained", _prefix_match("FABRIC"), [_flow(DENY)])])
-    return Form(incoming).fill(), Form(outgoing).fill()
+    return incoming, outgoing
 
 
 def _working_statements(side: str) -> list[dict[str, Any]]:
@@ -180,8 +197,7 @@ def _mark() -> dict[str, Any]:
     return {"community": {"type": 1, "name": "FROM-BELOW", "value": FROM_BELOW}}
 
 
-@lru_cache(maxsize=64)
-def _fabric_prefixes(version: int, pools: tuple[tuple[str, int], ...]) -> Filled:
+def _fabric_prefixes(version: int, pools: tuple[tuple[str, int], ...]) -> dict[str, Any]:
     entries = [
         {
             "base_prefix": network,
@@ -189,12 +205,12 @@ def _fabric_prefixes(version: int, pools: tuple[tuple[str, int], ...]) -> Filled
         }
         for network, length in pools
     ]
-    return Form(_prefix_list(version, "FABRIC", "host prefixes and loopbacks", entries)).fill()
+    return _prefix_list(version, "FABRIC", "host prefixes and loopbacks", entries)
 
 
-def _own_prefixes(view: SwitchView) -> dict[str, Any]:
-    entries = [{"base_prefix": origin.text, "prefix_len_ranges": []} for origin in view.origins]
-    return _prefix_list(view.version, "OWN", "announced by this switch", entries)
+def _own_prefixes(version: int, count: int) -> dict[str, Any]:
+    entries: list[dict[str, Any]] = [{"base_prefix": PLACE, "prefix_len_ranges": []}] * count
+    return _prefix_list(version, "OWN", "announced by this switch", entries)
 
 
 def _prefix_list(version: int, name: str, description: str, entries: list[dict[str, Any]]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clusterwright.intent.edge import host_permits, is_host_port
 from clusterwright.plan.model import format_network
-from clusterwright.platforms.json_lines import Filled, Form
 from clusterwright.platforms.places import PLACE
 from clusterwright.spec.hardware.systems import filter_tables_of
 
@@ -43,13 +42,25 @@ PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
 
 
-@dataclass(frozen=True, slots=True)
-class FbossFilters:
-    """The agent's ``aclTableGroup``, the entries' actions, and the counters that these name."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Tables:
+    """The agent's ``aclTableGroup`` with places for sources, the entries' actions, and the counters that these name.
+
+    ``places`` are the numbers of the sources that stand there. One object for all switches whose hosts are of a kind,
+    at the same ports.
+    """
 
     group: dict[str, Any]
-    actions: Filled
-    counters: Filled
+    places: tuple[int, ...]
+    actions: list[dict[str, Any]]
+    counters: list[dict[str, Any]]
+
+
+class FbossFilters(NamedTuple):
+    """The ``tables`` of a switch, and the ``sources`` that fill their places."""
+
+    tables: Tables
+    sources: tuple[str, ...]
 
 
 Deny = tuple[str, str, int]
@@ -62,21 +73,12 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
     if permits is None:
         return None
     tables = _tables(permits.of_kind, tuple(_denies(view, host_vlan)))
-    filled = tables.form.fill(*map(format_network, permits.sources))
-    return FbossFilters({"name": "hosts", "stage": INGRESS, "aclTables": filled}, tables.actions, tables.counters)
-
-
-class _Tables(NamedTuple):
-    """The ``form`` of tables with places for sources, and the actions and counters of entries."""
-
-    form: Form
-    actions: Filled
-    counters: Filled
+    sources = tuple(map(format_network, permits.sources))
+    return FbossFilters(tables, tuple(map(sources.__getitem__, tables.places)))
 
 
 @lru_cache(maxsize=256)
-def _tables(of_kind: PermitShapes, denies: tuple[Deny, ...]) -> _Tables:
-    """What all switches have alike whose hosts are of a kind, at the same ports."""
+def _tables(of_kind: PermitShapes, denies: tuple[Deny, ...]) -> Tables:
     entries: list[dict[str, Any]] = []
     actions: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
@@ -103,10 +105,11 @@ def _tables(of_kind: PermitShapes, denies: tuple[Deny, ...]) -> _Tables:
     ]
     tables.append(_table("closed", DENIES_PRIORITY, closed, (SOURCE_PORT, IP_TYPE, OUTER_VLAN)))
     counters = dict.fromkeys(action["action"]["counter"] for action in actions)
-    return _Tables(
-        form=Form(tables, tuple(places)),
-        actions=Form(actions).fill(),
-        counters=Form([{"name": name, "types": [PACKETS]} for name in counters]).fill(),
+    return Tables(
+        group={"name": "hosts", "stage": INGRESS, "aclTables": tables},
+        places=tuple(places),
+        actions=actions,
+        counters=[{"name": name, "types": [PACKETS]} for name in counters],
     )
 
 
