@@ -250,7 +250,7 @@ def test_a_drained_leaf_with_a_node_in_service(tmp_path: Path) -> None:
     files, declaration = drained_unit(tmp_path)
     path = next(file for file in files if file.path == FABRIC)
     cables = Cables(path.content.decode()).swap(("gpu-s00r01n2 be3", 1), ("gpu-s01r00n1 be3", 1))
-    edited = tuple(replace(file, content=cables.text.encode()) if file.path == FABRIC else file for file in files)
+    edited = tuple(replace(file, source=cables.text.encode()) if file.path == FABRIC else file for file in files)
     (example,) = verdict("ib-up-down", tree_of(LAB, edited, declaration)).counterexamples
     assert (example.file, example.line) == (FABRIC, line_of(cables.text, '# "leaf-s01-03"'))
     assert "the spec drains leaf-s01-03" in example.message

@@ -224,7 +224,7 @@ def test_each_of_two_subnets_has_managers_of_its_own(tmp_path: Path) -> None:
     assert found.is_proven, found.counterexamples
     own = re.compile(rb", SELF=full|^Default=0x7fff : 0x\w+=full;\n", re.M)
     edited = [
-        replace(file, content=own.sub(b"", file.content)) if file.path == PARTITIONS else file
+        replace(file, source=own.sub(b"", file.content)) if file.path == PARTITIONS else file
         for file in files
         if file.device.startswith("oth")
     ]

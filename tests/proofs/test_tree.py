@@ -13,6 +13,7 @@ import pytest
 from tests.platforms.plans import plan_of
 from tests.proofs.trees import FABRIC, artifacts_of, managers_of, text_of
 
+from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_devices
 from clusterwright.output.tree import write_tree
 from clusterwright.output.workers import render_tree
@@ -40,6 +41,31 @@ def test_a_tree_in_parts_has_every_file_once() -> None:
     )
     assert {device for device, _ in parts[-1].files}.isdisjoint(chosen)
     assert all(part.text(*place) == whole.text(*place) for part in parts for place in part.files)
+
+
+def test_a_text_in_memory_is_that_of_the_bytes_which_are_written() -> None:
+    plan = plan_of("lab-roce")
+    tree = tree_of(plan.name, render_devices(plan))
+    written = {(artifact.device, artifact.path): artifact for artifact in render_devices(plan)}
+    assert any(not isinstance(artifact.source, bytes) for artifact in written.values())
+    for _ in range(2):  # a long text is made anew for each who asks
+        assert all(
+            tree.text(*place) == artifact.content.decode("utf-8", "replace") for place, artifact in written.items()
+        )
+
+
+def test_artifacts_are_compared_by_content_whoever_makes_it() -> None:
+    asked: list[str] = []
+
+    def text() -> str:
+        asked.append("text")
+        return "ä\n"
+
+    ready, made = Artifact("a", "etc/b", "ä\n".encode(), "c"), Artifact("a", "etc/b", text, "c")
+    assert not asked
+    assert (made, hash(made), made.sha256) == (ready, hash(ready), ready.sha256)
+    assert asked == ["text"], "the bytes are made once"
+    assert made != Artifact("a", "etc/b", b"", "c") != Artifact("a", "etc/b", b"", "c", 0o600)
 
 
 def test_a_folder_reads_as_it_was_rendered(folder: Path) -> None:

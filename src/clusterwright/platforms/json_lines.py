@@ -89,7 +89,12 @@ def encode(value: Any) -> str:
 
 def dump_lines(document: Document, depth: int = 2) -> bytes:
     """The document as UTF-8, broken into lines down to ``depth`` levels, keys in the order given."""
-    return f"{_lines(document, depth, chr(10))}\n".encode()
+    return lines_text(document, depth).encode()
+
+
+def lines_text(document: Document, depth: int = 2) -> str:
+    """The same as text."""
+    return f"{_lines(document, depth, chr(10))}\n"
 
 
 def _lines(value: Any, depth: int, margin: str) -> str:

@@ -206,17 +206,26 @@ def tree_of(
 
 
 def _in_memory(artifact: Artifact) -> RenderedFile:
-    content = artifact.content
-    if len(content) < _LONG:
-        return RenderedFile(artifact.device, artifact.path, artifact.kind, lambda: content.decode("utf-8", "replace"))
-    packed = zlib.compress(content, 1)  # a tenth of it, and a cluster's switches have hundreds of megabytes
-    return RenderedFile(artifact.device, artifact.path, artifact.kind, partial(_unpacked, packed))
+    return RenderedFile(artifact.device, artifact.path, artifact.kind, _reader(artifact.source))
+
+
+def _reader(source: bytes | Callable[[], str]) -> Callable[[], str]:
+    """What gives a text again and again. A long one is not kept: a cluster's switches have hundreds of megabytes."""
+    if not isinstance(source, bytes):
+        return partial(_made, source)
+    if len(source) < _LONG:
+        return lambda: source.decode("utf-8", "replace")
+    return partial(_made, partial(_unpacked, zlib.compress(source, 1)))
+
+
+def _unpacked(packed: bytes) -> str:
+    return zlib.decompress(packed).decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=256)
-def _unpacked(packed: bytes) -> str:
+def _made(make: Callable[[], str]) -> str:
     """A text that several readers ask for one after another."""
-    return zlib.decompress(packed).decode("utf-8", "replace")
+    return make()
 
 
 def _shared(artifact: Artifact) -> RenderedFile:

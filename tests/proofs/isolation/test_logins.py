@@ -172,7 +172,7 @@ def test_logins_by_radius_are_read_to_the_end(tmp_path: Path) -> None:
     found = ISOLATION.run(tree_of(plan.name, files, declaration_of(plan)))
     assert not [place for place in found.unread if place.what.file == PAM]
     (pam,) = (item for item in files if item.path == PAM)
-    other = replace(pam, content=pam.content.replace(b"pam_radius_auth.so", b"pam_permit.so", 1))
+    other = replace(pam, source=pam.content.replace(b"pam_radius_auth.so", b"pam_permit.so", 1))
     found = ISOLATION.run(tree_of(plan.name, [other if item is pam else item for item in files], declaration_of(plan)))
     assert [place.what.text for place in found.unread if place.what.file == PAM] == [
         "auth       sufficient   pam_permit.so"

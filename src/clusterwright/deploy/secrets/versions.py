@@ -32,7 +32,7 @@ def labelled(artifact: Artifact, versions: Versions) -> Artifact:
         return found[0] if version is None else b"%b@%b%b" % (found[0][:at], version.encode(), found[0][at:])
 
     content = PLACEHOLDER_IN_BYTES.sub(label, artifact.content)
-    return artifact if content == artifact.content else replace(artifact, content=content)
+    return artifact if content == artifact.content else replace(artifact, source=content)
 
 
 def version_changes(before: Iterable[Artifact], after: Iterable[Artifact]) -> Iterator[str]:

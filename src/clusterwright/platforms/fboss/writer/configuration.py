@@ -6,6 +6,7 @@ FBOSS's CLI documentation.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
@@ -18,7 +19,7 @@ from clusterwright.platforms.fboss.writer.agent import agent_config
 from clusterwright.platforms.fboss.writer.bgp import bgp_config
 from clusterwright.platforms.fboss.writer.filters import fboss_filters
 from clusterwright.platforms.fboss.writer.services import PUBLISHING, SECRET_MODE, SNMPD, firewall_zone, snmpd_conf
-from clusterwright.platforms.json_lines import dump_lines
+from clusterwright.platforms.json_lines import lines_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,8 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     flags = {} if site.telemetry is None else PUBLISHING
     document = agent_config(plan, view, fboss_filters(plan, view, HOST_VLAN), flags)
     agent = with_patches(plan, device, AGENT_PATH, document)
-    yield Artifact(device.name, AGENT_PATH, dump_lines(agent, depth=3), KIND)
+    yield Artifact(device.name, AGENT_PATH, partial(lines_text, agent, depth=3), KIND)
     bgp = bgp_config(view)
     if bgp is not None:
-        yield Artifact(device.name, BGP_PATH, dump_lines(with_patches(plan, device, BGP_PATH, bgp), depth=4), KIND)
+        patched = with_patches(plan, device, BGP_PATH, bgp)
+        yield Artifact(device.name, BGP_PATH, partial(lines_text, patched, depth=4), KIND)
