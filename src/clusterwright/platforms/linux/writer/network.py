@@ -8,6 +8,7 @@ knows the way to its own fabrics and to the zones that a flow lets it talk with,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from ipaddress import ip_network
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Device, Plan, fabric_of, format_address
+from clusterwright.platforms.places import PLACE, as_format
 from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
 from clusterwright.spec.ipoib import ipoib_of
@@ -50,8 +52,24 @@ class Route(NamedTuple):
     source: str | None
 
 
+@lru_cache(maxsize=4096)
+def _route_lines(
+    version: int,
+    table: int | None,
+    metric: int | None,
+    *,
+    over: tuple[str, ...] = (),
+    has_gateway: bool = True,
+    has_source: bool = False,
+) -> str:
+    """The lines of a route as a format of its texts, in the order in which ``Route`` has them; ``over`` interfaces."""
+    hops = tuple(Hop(PLACE, interface) for interface in over)
+    route = Route(PLACE, PLACE if has_gateway else None, hops, table, metric, PLACE if has_source else None)
+    return as_format(template("node/ethernet-route.network.j2").render(route=route, family=f"ipv{version}"))
+
+
 class NetworkView(NamedTuple):
-    """What the .network file of an Ethernet NIC says. ``source`` is its address as a host prefix."""
+    """What the .network file of an Ethernet NIC says before its routes. ``source`` is its address as a host prefix."""
 
     interface: str
     description: str
@@ -63,7 +81,24 @@ class NetworkView(NamedTuple):
     table: int
     source_priority: int
     device_priority: int
-    routes: tuple[Route, ...]
+
+
+@lru_cache(maxsize=1024)
+def _nic_lines(interface: str, mtu: int, version: int, table: int, is_bond: bool) -> str:
+    """These lines as a format of the description, the address and the host prefix."""
+    view = NetworkView(
+        interface=interface,
+        description=PLACE,
+        is_bond=is_bond,
+        mtu=mtu,
+        address=PLACE,
+        source=PLACE,
+        family=f"ipv{version}",
+        table=table,
+        source_priority=SOURCE_PRIORITY + table,
+        device_priority=DEVICE_PRIORITY + table,
+    )
+    return as_format(template("node/ethernet.network.j2").render(view=view))
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -100,7 +135,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
             text = template("node/member.network.j2").render(nic=port, bond=nic.interface)
             yield Artifact(device.name, f"{FOLDER}/20-{port.interface}.network", text.encode(), KIND)
         if nic.version:
-            text = template("node/ethernet.network.j2").render(view=_view(plan, device, nic))
+            text = _network(plan, device, nic)
             yield Artifact(device.name, f"{FOLDER}/20-{nic.interface}.network", text.encode(), KIND)
     yield Artifact(device.name, "etc/hostname", f"{device.name}\n".encode(), KIND)
     yield Artifact(device.name, "etc/hosts", _hosts(plan, device), KIND)
@@ -150,45 +185,47 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     return tuple(str(network) for network in sorted([own, *others], key=lambda each: int(each.network_address)))
 
 
-def _view(plan: Plan, device: Device, nic: HostNic) -> NetworkView:
+def _network(plan: Plan, device: Device, nic: HostNic) -> str:
     if nic.address is None:
         raise ValueError(f"{device.name} {nic.interface}: an Ethernet NIC without an address")
     address = format_address(nic.address, nic.version)
-    gateway = format_address(nic.gateway, nic.version) if nic.gateway is not None else None
-    routes: list[Route] = []
-    if gateway is not None:
-        siblings = nics_by_fabric(plan, device)[nic.fabric.name]
-        if nic.fabric.addressing is not None and nic.fabric.addressing.host_links == "shared":
-            routes.append(Route(_own_subnet(nic), None, (), nic.table, None, None))
-        for prefix in reachable(plan, device.node_group, nic.fabric.name):
-            routes.append(Route(prefix, gateway, (), nic.table, None, None))
-            if nic.fabric.technology == "ethernet":
-                routes += _shared_routes(plan, nic, siblings, prefix, gateway, address)
-    return NetworkView(
-        interface=nic.interface,
-        description=f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}"
-        if nic.bond is None
-        else f"{nic.fabric.name}, {len(nic.members)} ports to {nic.switch}",
-        is_bond=nic.bond is not None,
-        mtu=nic.fabric.mtu,
-        address=f"{address}/{nic.prefix_length}",
-        source=f"{address}/{32 if nic.version == 4 else 128}",
-        family="ipv4" if nic.version == 4 else "ipv6",
-        table=nic.table,
-        source_priority=SOURCE_PRIORITY + nic.table,
-        device_priority=DEVICE_PRIORITY + nic.table,
-        routes=tuple(routes),
-    )
+    if nic.bond is None:
+        description = f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}"
+    else:
+        description = f"{nic.fabric.name}, {len(nic.members)} ports to {nic.switch}"
+    alike = _nic_lines(nic.interface, nic.fabric.mtu, nic.version, nic.table, nic.bond is not None)
+    host = f"{address}/{32 if nic.version == 4 else 128}"
+    lines = [alike % (description, f"{address}/{nic.prefix_length}", host)]
+    lines += _routes(plan, device, nic, address)
+    return "".join(lines)
+
+
+def _routes(plan: Plan, device: Device, nic: HostNic, address: str) -> Iterator[str]:
+    """The lines of a NIC's routes."""
+    if nic.gateway is None:
+        return
+    gateway = format_address(nic.gateway, nic.version)
+    siblings = nics_by_fabric(plan, device)[nic.fabric.name]
+    if nic.fabric.addressing is not None and nic.fabric.addressing.host_links == "shared":
+        yield _route_lines(nic.version, nic.table, None, has_gateway=False) % _own_subnet(nic)
+    for prefix in reachable(plan, device.node_group, nic.fabric.name):
+        yield _route_lines(nic.version, nic.table, None) % (prefix, gateway)
+        if nic.fabric.technology == "ethernet":
+            yield from _shared_routes(plan, nic, siblings, prefix, gateway, address)
 
 
 def _shared_routes(
     plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str, gateway: str, address: str
-) -> Iterator[Route]:
+) -> Iterator[str]:
     """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down."""
     for destination, over in _ways(plan, nic, siblings, prefix):
-        yield Route(destination, gateway, (), None, SINGLE_METRIC + over.index(nic), address)
+        metric = SINGLE_METRIC + over.index(nic)
+        yield _route_lines(nic.version, None, metric, has_source=True) % (destination, gateway, address)
         if nic is over[0] and len(over) > 1:
-            yield Route(destination, None, _hops(over), None, SHARED_METRIC, None)
+            hops = _hops(over)
+            interfaces = tuple(hop.interface for hop in hops)
+            lines = _route_lines(nic.version, None, SHARED_METRIC, over=interfaces, has_gateway=False)
+            yield lines % (destination, *(hop.gateway for hop in hops))
 
 
 def _ways(
@@ -275,16 +312,16 @@ def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
 def _hosts(plan: Plan, device: Device) -> bytes:
     """The node itself and the service nodes, which it has to find without DNS; a service node knows every node."""
     if device.role == "service":
-        known = [other for other in plan.devices if is_managed(other)]
+        lines = [_host_line(plan, other, device.node_group) for other in plan.devices if is_managed(other)]
     else:
-        known = [device, *_service_nodes(plan)]
-    lines = [line for other in known if (line := _host_line(plan, other, device.node_group)) is not None]
-    return template("node/hosts.j2").render(lines=lines).encode()
+        lines = [_host_line(plan, device, device.node_group), *_lines_of_service(plan, device.node_group)]
+    return template("node/hosts.j2").render(lines=[line for line in lines if line is not None]).encode()
 
 
 @per_plan
-def _service_nodes(plan: Plan) -> tuple[Device, ...]:
-    return tuple(device for device in plan.devices_of("service") if device.kind == "node")
+def _lines_of_service(plan: Plan, asker: str) -> tuple[str | None, ...]:
+    services = (device for device in plan.devices_of("service") if device.kind == "node")
+    return tuple(_host_line(plan, device, asker) for device in services)
 
 
 @per_plan
