@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import is_rdma, peers_over, zone_covers, zone_networks
+from clusterwright.plan.model import network_bounds
 from clusterwright.spec.isolation import WITH_PORTS
 
 if TYPE_CHECKING:
@@ -134,12 +135,26 @@ def zones_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[Network, .
 
 def behind(plan: Plan, fabric: Fabric, subnet: Network) -> tuple[tuple[Zone, tuple[Network, ...]], ...]:
     """The zones with addresses in a switch's host subnet, and those addresses in the fewest prefixes."""
+    first, last = network_bounds(subnet)
     found = []
-    for zone, networks in zones_on(plan, fabric.name):
-        inside = tuple(_meet(network, subnet) for network in networks if network.overlaps(subnet))
+    for zone, networks in _bounds_on(plan, fabric.name):
+        inside = tuple(
+            _meet(network, subnet)
+            for network, low, high in networks
+            if low <= last and first <= high and network.version == subnet.version
+        )
         if inside:
             found.append((zone, inside))
     return tuple(found)
+
+
+@per_plan
+def _bounds_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[tuple[Network, int, int], ...]], ...]:
+    """``zones_on`` with every prefix's first and last address: they are compared with every switch's subnet."""
+    return tuple(
+        (zone, tuple((network, *network_bounds(network)) for network in networks))
+        for zone, networks in zones_on(plan, fabric_name)
+    )
 
 
 def _meet(one: Network, other: Network) -> Network:
