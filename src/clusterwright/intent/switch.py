@@ -110,7 +110,7 @@ class SwitchView:
         """True when the hosts of this switch are in one subnet whose gateway is the switch."""
         return self.host_subnet is not None and self.host_subnet.gateway is not None
 
-    @property
+    @cached_property
     def bgp_sides(self) -> tuple[str, ...]:
         """``down`` and ``up``, as far as there are BGP speakers, in service or not."""
         if self.device.asn is None or self.device.loopback is None:

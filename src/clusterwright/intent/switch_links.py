@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from clusterwright.spec.fabric import Bond, Tier
     from clusterwright.spec.hardware.models import HardwareModel
 
+_OF_FABRIC = frozenset({"down", "up"})
+
 
 class Link(NamedTuple):
     """A cable seen from one switch: its own ``port``, the ``peer`` port at the far end and the device that has it.
 
-    ``is_up`` says whether the switch keeps its port up, ``lower_tier`` whose uplinks the cable belongs to.
+    ``is_up`` says whether the switch keeps its port up, ``lower_tier`` whose uplinks the cable belongs to. It is a link
+    ``is_to_switch`` where the far end is a switch of the same fabric, and neither end a NIC or a management port.
+    ``address`` is the port's own as text, None for a port in a shared host subnet.
     """
 
     port: Interface
@@ -36,6 +40,8 @@ class Link(NamedTuple):
     cable: Cable
     is_up: bool
     lower_tier: Tier | None
+    is_to_switch: bool
+    address: str | None
 
     @property
     def description(self) -> str:
@@ -46,11 +52,6 @@ class Link(NamedTuple):
     def far_end(self) -> str:
         """The far end as people read it: device and port."""
         return f"{self.peer.device} {self.peer.port}"
-
-    @property
-    def is_to_switch(self) -> bool:
-        """True for a link to a switch of the same fabric; False for a NIC or a management port at either end."""
-        return {self.port.side, self.peer.side} <= {"down", "up"} and self.peer_device.asn is not None
 
     @property
     def is_routed(self) -> bool:
@@ -75,7 +76,10 @@ def uplinks_in(plan: Plan, fabric: str) -> Iterator[tuple[Device, Link]]:
 
 def _link(plan: Plan, cable: Cable, port: Interface, peer: Interface) -> Link:
     is_up = cable.in_service or _is_up(plan, cable)
-    return Link(port, peer, plan.by_name[peer.device], cable, is_up, plan.lower_tier(cable))
+    peer_device = plan.by_name[peer.device]
+    is_to_switch = port.side in _OF_FABRIC and peer.side in _OF_FABRIC and peer_device.asn is not None
+    address = None if port.address is None else format_address(port.address, plan.address_version(cable.fabric))
+    return Link(port, peer, peer_device, cable, is_up, plan.lower_tier(cable), is_to_switch, address)
 
 
 @per_plan

@@ -68,7 +68,7 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
         found.append(
             PlannedSession(
                 side=link.port.side,
-                local=format_address(local, version),
+                local=local,
                 remote=format_address(remote, version),
                 remote_as=remote_as,
                 neighbour=link.peer_device.name,
@@ -81,14 +81,13 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
     return tuple(found)
 
 
-def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, int, int, int]]:
-    """The links that have a session, each with both addresses and the far end's AS number."""
-    for link in links:
-        local, remote, remote_as = link.port.address, link.peer.address, link.peer_device.asn
-        if device.asn is None or remote_as is None or not (link.is_to_switch and link.is_up):
-            continue
-        if local is not None and remote is not None:
-            yield link, local, remote, remote_as
+def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, str, int, int]]:
+    """The links that have a session, each with both addresses, its own as text, and the far end's AS number."""
+    for link in links if device.asn is not None else ():
+        if link.is_to_switch and link.is_up:
+            local, remote, remote_as = link.address, link.peer.address, link.peer_device.asn
+            if local is not None and remote is not None and remote_as is not None:
+                yield link, local, remote, remote_as
 
 
 def _authentication(link: Link) -> SessionAuthentication | None:

@@ -217,14 +217,24 @@ class Plan:
         """
         if cable.a.side != "up":
             return None
-        return fabric_of(self, cable.fabric).tier(self.by_name[cable.a.device].role)
+        return self._tiers[cable.fabric].get(self.by_name[cable.a.device].role)
+
+    @cached_property
+    def _tiers(self) -> Mapping[str, Mapping[str, Tier]]:
+        """The first tier of each role, by fabric."""
+        return {fabric.name: {tier.role: tier for tier in reversed(fabric.tiers)} for fabric in self.spec.fabrics}
 
     def address_version(self, fabric: str) -> int:
         """4 or 6: the IP version of an Ethernet fabric. Raises KeyError for a fabric without addresses."""
-        found = self.spec.fabric(fabric)
-        if found is None or found.addressing is None:
-            raise KeyError(fabric)
-        return found.addressing.hosts.version
+        return self._versions[fabric]
+
+    @cached_property
+    def _versions(self) -> Mapping[str, int]:
+        return {
+            fabric.name: fabric.addressing.hosts.version
+            for fabric in self.spec.fabrics
+            if fabric.addressing is not None
+        }
 
 
 def fabric_of(plan: Plan, name: str) -> Fabric:

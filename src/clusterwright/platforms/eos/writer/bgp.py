@@ -12,6 +12,7 @@ from clusterwright.intent.switch_sessions import (
     GRACEFUL_RESTART_S,
     HOLD_TIME_S,
     KEEPALIVE_S,
+    PlannedSession,
     RouteLimit,
     route_limit,
 )
@@ -72,7 +73,10 @@ def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
         paths=view.ecmp_width,
         sides=tuple(side.upper() for side in view.bgp_sides),
         groups=(
-            *(_group(view, role, side) for role, side in sorted(sides.items())),
+            *(
+                _group(role, side, [session for session in view.sessions if roles[session.neighbour] == role])
+                for role, side in sorted(sides.items())
+            ),
             *(EosPeerGroup(b.group, b.group, bfd=False, password=b.password, limit=b.limit) for b in borders),
         ),
         neighbours="".join(
@@ -97,9 +101,7 @@ def _neighbour_lines() -> str:
     return as_format(template("eos/neighbour.j2").render(neighbour=places))
 
 
-def _group(view: SwitchView, role: str, side: str) -> EosPeerGroup:
-    members = {link.peer.device for link in view.links if link.peer_device.role.upper() == role}
-    sessions = [session for session in view.sessions if session.neighbour in members]
+def _group(role: str, side: str, sessions: list[PlannedSession]) -> EosPeerGroup:
     return EosPeerGroup(
         name=role,
         side=side,

@@ -8,7 +8,6 @@ from clusterwright.intent.edge import is_host_port
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.switch_links import error_correction
-from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
 from clusterwright.platforms.eos.writer.macsec import profile_of
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link
-    from clusterwright.plan.model import Interface, Plan
+    from clusterwright.plan.model import Plan
     from clusterwright.platforms.eos.writer.borders import EosBorder
     from clusterwright.spec.hardware.cages import PortBlock, PortMode
 
@@ -87,7 +86,7 @@ def eos_interfaces(
     if alike is None:
         alike = known[key] = _of_shapes(view, *key)
     texts = [link.description for link in view.links]
-    texts += [_address(link.port, view.version) for link in view.links]
+    texts += ["" if link.address is None else f"{link.address}/{link.port.prefix_length}" for link in view.links]
     texts += [bond.description for bond in view.bonds]
     return alike.lines % tuple(map(texts.__getitem__, alike.order))
 
@@ -135,10 +134,6 @@ def _shape(view: SwitchView, link: Link) -> _EosShape:
         profile_of(link),
         None if bond is None else (bond.number, bond.bond.rate),
     )
-
-
-def _address(port: Interface, version: int) -> str:
-    return "" if port.address is None else f"{format_address(port.address, version)}/{port.prefix_length}"
 
 
 def _channel(number: int, profile: str | None, filters: tuple[str, ...]) -> EosPort:

@@ -295,8 +295,8 @@ def _addresses(view: SwitchView) -> Iterator[str]:
     if subnet is not None and subnet.gateway is not None:
         yield f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
     for link in view.links:
-        if link.port.address is not None:
-            yield f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
+        if link.address is not None:
+            yield f"{link.address}/{link.port.prefix_length}"
 
 
 def _relay(view: SwitchView, shape: _AgentShape) -> dict[str, str]:
