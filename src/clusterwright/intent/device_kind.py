@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
@@ -17,8 +18,7 @@ from clusterwright.spec.fabric import Bond
 from clusterwright.spec.hardware.systems import UNMANAGED
 
 
-@dataclass(frozen=True, slots=True)
-class KindNic:
+class KindNic(NamedTuple):
     """A cabled NIC as all nodes of a kind have it, or several that are one link, ``bond``: those are its ``members``.
 
     ``version`` is the IP version, 0 where it has no address; ``switch`` tells switches apart by the order in which the
@@ -77,8 +77,9 @@ def device_kind(plan: Plan, device: Device) -> Kind | None:
     system = plan.spec.catalogue[device.model].network_os if device.kind == "switch" else None
     if system is None or system == UNMANAGED:
         return None
-    ports = (end for cable in plan.cables_of[device.name] for end in (cable.a, cable.b) if end.device == device.name)
-    return SwitchKind(system, next((port.fabric for port in ports if port.side == "management"), None))
+    own = plan.cables_of[device.name]
+    management = (cable.fabric for cable in own if cable.a.side == "management" and cable.a.device == device.name)
+    return SwitchKind(system, next(management, None))
 
 
 @per_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Interface, Plan, fabric_of
@@ -10,8 +10,7 @@ from clusterwright.spec.fabric import Bond, Fabric
 from clusterwright.spec.hardware.models import Nic
 
 
-@dataclass(frozen=True, slots=True)
-class HostNic:
+class HostNic(NamedTuple):
     """A cabled NIC, or several that are one link. ``table`` is its routing table; ``gateway`` the switch's address on
     its link or in its subnet.
 
@@ -73,12 +72,12 @@ def nics_of(plan: Plan, device: Device) -> tuple[HostNic, ...]:
             members[cable.bond].append(own)
         else:
             members[cable.bond] = [own]
-            found.append(replace(own, interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
+            found.append(own._replace(interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
     return tuple(each if each.bond is None else _joined(each, members[each.bond]) for each in found)
 
 
 def _joined(link: HostNic, members: list[HostNic]) -> HostNic:
-    return replace(link, members=tuple(replace(each, address=None, gateway=None) for each in members))
+    return link._replace(members=tuple(each._replace(address=None, gateway=None) for each in members))
 
 
 @per_plan

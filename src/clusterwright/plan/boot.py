@@ -60,8 +60,10 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
     noted = boot.macs.by_end if boot.macs is not None else {}
     found: dict[str, list[BootNic]] = {}
     for cable in plan.cables:
+        if cable.fabric != boot.fabric or cable.a.side != "host":
+            continue
         device = plan.by_name[cable.a.device]
-        if cable.fabric != boot.fabric or cable.a.side != "host" or device.image is None:
+        if device.image is None:
             continue
         if cable.bond is not None and cable.a.address is None:
             continue  # of NICs that are one link, the first asks

@@ -5,6 +5,7 @@ Whose an address is says the plan, for writers too; what passes between zones is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 
@@ -45,12 +46,12 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
     addresses: dict[tuple[int, int], tuple[str, str]] = {}
     management: dict[str, str] = {}
     fabrics_of: dict[str, set[str]] = {}
-    linked: dict[str, set[str]] = {}
+    linked: dict[str, set[str]] = defaultdict(set)
     addressed = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.addressing is not None}
     for cable in plan.cables:
         fabric = addressed.get(cable.fabric)
-        linked.setdefault(cable.a.device, set()).add(cable.a.port)
-        linked.setdefault(cable.b.device, set()).add(cable.b.port)
+        linked[cable.a.device].add(cable.a.port)
+        linked[cable.b.device].add(cable.b.port)
         if fabric is None or cable.a.side not in _HOST_SIDES:
             continue
         device = plan.by_name[cable.a.device]
@@ -61,7 +62,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         if cable.a.address is not None:
             addresses[_version(fabric), cable.a.address] = (cable.a.device, cable.a.port)
     for border in plan.spec.borders:
-        linked.setdefault(border.device, set()).add(border.port)
+        linked[border.device].add(border.port)
     zones = tuple(_zone(plan, zone) for zone in plan.spec.zones)
     relays = relay_targets(plan)
     return DeclaredIsolation(
