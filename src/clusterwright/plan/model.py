@@ -10,7 +10,7 @@ import socket
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
@@ -248,10 +248,26 @@ def fabric_of(plan: Plan, name: str) -> Fabric:
 def format_address(value: int, version: int) -> str:
     """The text of an address held as an integer, as ``ipaddress`` writes it.
 
-    A cluster has a million of them, and the C library writes one ten times faster.
+    A cluster has a million of them, and most differ from others in their last number alone. What stands before a last
+    number is always the same, but for 0 over IPv6: that can be left out with zeros before it.
     """
     if version == 4:
-        return socket.inet_ntop(socket.AF_INET, value.to_bytes(4))
+        return f"{_before_last_of_4(value >> 8)}{value & 0xFF}"
+    last = value & 0xFFFF
+    return f"{_before_last_of_6(value >> 16)}{last:x}" if last else _text_of_6(value)
+
+
+@lru_cache(maxsize=4096)
+def _before_last_of_4(numbers: int) -> str:
+    return socket.inet_ntop(socket.AF_INET, (numbers << 8).to_bytes(4))[:-1]
+
+
+@lru_cache(maxsize=4096)
+def _before_last_of_6(numbers: int) -> str:
+    return _text_of_6(numbers << 16 | 1)[:-1]
+
+
+def _text_of_6(value: int) -> str:
     text = socket.inet_ntop(socket.AF_INET6, value.to_bytes(16))
     return text if "." not in text else str(IPv6Address(value))  # the library writes ::ffff:10.0.0.1
 
