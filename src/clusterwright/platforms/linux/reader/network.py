@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from clusterwright.finding import VerifyError
+from clusterwright.platforms.linux.reader.network_form import TextInForm, network_text, text_in_form
 from clusterwright.platforms.router import DSCPS, Aggregate, Mark, Prefix, packed, prefix_of
 
 NETWORKS = "etc/systemd/network/20-"
 DEVICES = "etc/systemd/network/10-"
 SCRIPT = "usr/local/sbin/roce-qos"
 PRIORITIES = 8
-_DEFAULT_MTU = 1500  # of Linux, in bytes
+_DEFAULT_MTU = "1500"  # of Linux, in bytes
 
 
 class ConfiguredNic(NamedTuple):
@@ -86,11 +87,11 @@ def read_nics(device: str, texts: Mapping[str, str]) -> Iterator[ConfiguredNic]:
     """
     members: dict[str, list[tuple[str, str]]] = {}
     for file, text in texts.items():
-        found = _MEMBER.search(text)
+        found = _bond(text)
         if found is not None:
             members.setdefault(found[1], []).append((file, text))
     for file, text in texts.items():
-        nic = None if _MEMBER.search(text) else read_nic(device, file, text)
+        nic = None if _bond(text) else read_nic(device, file, text)
         if nic is None:
             continue
         made = texts.get(f"{DEVICES}{nic.name}.netdev")
@@ -110,6 +111,10 @@ def read_nics(device: str, texts: Mapping[str, str]) -> Iterator[ConfiguredNic]:
             )
 
 
+def _bond(text: str) -> re.Match[str] | None:
+    return _MEMBER.search(text) if "Bond=" in text else None
+
+
 def _aggregate(name: str, text: str) -> Aggregate:
     """What a .netdev file makes; systemd.netdev(5): without a mode the links take turns, and LACP speaks slowly."""
     said: dict[str, str] = dict(_SETTING.findall(text))
@@ -117,33 +122,79 @@ def _aggregate(name: str, text: str) -> Aggregate:
     return Aggregate(name, _LACP.get(mode, mode), said.get("LACPTransmitRate", "slow"), ("Mode=",))
 
 
+class _WrittenNic(NamedTuple):
+    """What a file says of a NIC with an address, in its own words; ``description`` is None without one."""
+
+    name: str
+    address: TextInForm
+    length: str
+    description: TextInForm | None
+    routes: tuple[tuple[TextInForm, TextInForm | None], ...]
+    defaults: tuple[Mark, ...]
+    mtu_bytes: str
+    faults: tuple[tuple[Mark, str], ...]
+
+
 def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
     """The NIC of a .network file, None for one without an address. Raises VerifyError for what does not read."""
+    form, words = network_text(text)
+    said = _said_by(form) if words else None
+    if said is None or said.defaults or said.faults:  # their marks are in the words of the file
+        said, words = _said(text, _as_it_is), ()
+    if said is None:
+        return None
     try:
-        lines = f"\n{text}"  # so that each line begins with a character that is quickly found
-        name, peer, found = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
-        if found is None or name is None:
-            return None
-        mtu = _MTU.search(lines)
-        own, _, behind = lines.partition("\n[Route]")
-        routes, defaults = _routes(behind, name[1])
-        if "\nGateway=" in own:
-            defaults = (*defaults, ("\nGateway=",))
+        routes = [
+            (prefix_of(to.text(words)), None if hop is None else packed(hop.text(words))) for to, hop in said.routes
+        ]
+        address = said.address.text(words)
         return ConfiguredNic(
             device,
             file,
-            name[1],
-            packed(found[1]),
-            int(found[2]),
-            peer[1].rpartition(", to ")[2] if peer else "",
-            routes,
-            defaults,
-            (found[0][1:],),
-            int(mtu[1]) if mtu else _DEFAULT_MTU,
-            tuple(_faults(text, behind, found[1])),
+            said.name,
+            packed(address),
+            int(said.length),
+            "" if said.description is None else said.description.text(words).rpartition(", to ")[2],
+            tuple(routes),
+            said.defaults,
+            (f"Address={address}/{said.length}",),
+            int(said.mtu_bytes),
+            said.faults,
         )
     except ValueError as error:
         raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
+
+
+def _as_it_is(text: str) -> TextInForm:
+    return TextInForm(-1, text)
+
+
+@lru_cache(maxsize=1024)
+def _said_by(form: str) -> _WrittenNic | None:
+    return _said(form, text_in_form)
+
+
+def _said(text: str, place: Callable[[str], TextInForm]) -> _WrittenNic | None:
+    """The same of a text, or of all files of a form."""
+    lines = f"\n{text}"  # so that each line begins with a character that is quickly found
+    name, description, found = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
+    if found is None or name is None:
+        return None
+    mtu = _MTU.search(lines)
+    own, _, behind = lines.partition("\n[Route]")
+    routes, defaults = _routes(behind, name[1])
+    if "\nGateway=" in own:
+        defaults = (*defaults, ("\nGateway=",))
+    return _WrittenNic(
+        name[1],
+        place(found[1]),
+        found[2],
+        place(description[1]) if description else None,
+        tuple((place(to), place(hop) if hop else None) for to, hop in routes),
+        defaults,
+        mtu[1] if mtu else _DEFAULT_MTU,
+        tuple(_faults(text, behind, found[1])),
+    )
 
 
 def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
@@ -156,7 +207,7 @@ def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
         yield ("[Network]",), "takes addresses and default routes from whoever sends router advertisements"
 
 
-def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...], tuple[Mark, ...]]:
+def _routes(text: str, nic: str) -> tuple[tuple[tuple[str, str | None], ...], tuple[Mark, ...]]:
     """Routes of the sections from the first ``[Route]`` on; hops over other NICs are theirs to answer for."""
     routes, defaults = [], []
     for section in text.split("\n[Route]"):
@@ -167,7 +218,7 @@ def _routes(text: str, nic: str) -> tuple[tuple[tuple[Prefix, bytes | None], ...
             defaults.append((place[0][1:],) if place else ("[Route]",))
             continue
         hops = re.findall(rf"^(?:Gateway|MultiPathRoute)=([^@\s]+)(?:@{re.escape(nic)})?$", body, re.M) or [None]
-        routes += [(prefix_of(destination[1]), packed(hop) if hop else None) for hop in hops]
+        routes += [(destination[1], hop) for hop in hops]
     return tuple(routes), tuple(defaults)
 
 

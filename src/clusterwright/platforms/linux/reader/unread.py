@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from clusterwright.platforms.linux.reader.nccl import NCCL_PLACES, nccl_unread
+from clusterwright.platforms.linux.reader.network_form import network_text
 from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS, units_unread
 from clusterwright.platforms.unread import BETWEEN, Unread
 
@@ -60,10 +61,19 @@ def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
     if own is None:
         return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
     nic = own[1] or own[2]
+    form, words = network_text(text)
+    if words and _is_read(form, own[3] or "network", nic):
+        return ()
     found = [Unread(path, line, what) for line, what in _unread(own[3] or "network", text)]
     if _NAME.findall(text) != [nic]:  # of several Match takes each
         found.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
     return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _is_read(form: str, kind: str, nic: str) -> bool:
+    """Whether every line of all files of a form is known: lines that hold words may hold any."""
+    return _ALL_KNOWN[kind].fullmatch(form) is not None and _NAME.findall(form) == [nic]
 
 
 def _unread(kind: str, text: str) -> list[tuple[int, str]]:
