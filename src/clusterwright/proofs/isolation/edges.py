@@ -239,10 +239,17 @@ def addresses_in(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 16)
 def _relation(text: str, local: Ranges) -> str:
     """How addresses in a text stand to the local ones; "" for what is no address."""
+    own = _meant(text)
+    return "" if own is None else _stands(own, local)
+
+
+@lru_cache(maxsize=1 << 12)
+def _meant(text: str) -> Ranges | None:
+    """The addresses of a text, which many switches have; None for what is none."""
     try:
-        return _stands(addresses(text, 6 if ":" in text else 4), local)
+        return addresses(text, 6 if ":" in text else 4)
     except ValueError:
-        return ""
+        return None
 
 
 def _stands(own: Ranges, local: Ranges) -> str:

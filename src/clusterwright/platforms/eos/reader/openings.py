@@ -162,11 +162,11 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
 
 def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
     """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
-    told: set[str] = set()
+    asked: set[str] = set()
     for found in _PEER.finditer(lined):
-        if found[1] not in told and (what := declared.unmet(device, found[1])):
-            told.add(found[1])
+        if found[1] not in asked and (what := declared.unmet(device, found[1])):
             yield found.start(), what
+        asked.add(found[1])
     for found in _ANNOUNCED.finditer(lined):
         if not declared.knows(found[2]):
             yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
