@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from ipaddress import ip_interface
 from typing import Any
 
@@ -18,10 +20,7 @@ from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
 
 RTSW = "rtsw-p00r00"
 UNREAD = {AGENT: agent_unread, BGP: bgp_unread}
-# what no outline has: addresses, and who the neighbours are
-HIDDEN = frozenset(
-    {"aclTableGroup", "networks4", "networks6", "policies", "router_id", "local_as_4_byte", "peers"},
-)
+HIDDEN = frozenset({"aclTableGroup"})  # no outline has its addresses
 SWITCH = '\n  "sw": {\n    '
 EDITS = [
     (AGENT, "", ""),
@@ -82,7 +81,7 @@ def filled(value: Any, document: FileInParts) -> Any:
         return {document.word(key): filled(each, document) for key, each in value.items()}
     if isinstance(value, list):
         return [filled(each, document) for each in value]
-    return document.word(value) if isinstance(value, str) else value
+    return document.said(value)
 
 
 def outcome(text: str, file: str, is_whole: bool) -> Any:
@@ -111,6 +110,35 @@ def test_a_file_in_parts_says_what_it_says_as_a_whole(
     found = UNREAD[file](edited)
     monkeypatch.setitem(LAYOUTS, file, replace(LAYOUTS[file], opening="nowhere"))
     assert found == UNREAD[file](edited)
+
+
+VALUES = (
+    '"::"', '"10.0.0.1"', '"10.0.0.0/8"', '"fd00::/64"', '"UP"', '"DOWN"', '"FROM-UP"', '"FABRIC"', '"a\\u0062"', '""',
+    '"\\u00000"', "0", "1", "2", "3", "5", "7", "-1", "1.5", "4200010000", "true", "false", "null", "[]", "{}",
+    '{"name": 1}',
+)  # fmt: skip
+NUMBER_OR_STRING = re.compile(r'"[^"\n]*"(?!:)|(?<=: )(?:\d+|true|false)')
+KEY = re.compile(r'"[a-z_0-9]+"(?=:)')
+
+
+def with_another_value(text: str, chance: random.Random) -> str:
+    """The text with some of its values otherwise: as others in it, or strange; or with another key."""
+    for _ in range(chance.randint(1, 3)):
+        pattern = NUMBER_OR_STRING if chance.random() < 0.9 else KEY
+        places = [each.span() for each in pattern.finditer(text)]
+        start, end = chance.choice(places)
+        first, last = chance.choice(places)
+        text = text[:start] + chance.choice((text[first:last], chance.choice(VALUES))) + text[end:]
+    return text
+
+
+def router(agent: str, bgp: str) -> object:
+    """What is read of a switch: all that it does, or what is wrong."""
+    try:
+        read = read_fboss(RTSW, agent, bgp)
+    except VerifyError as error:
+        return str(error)
+    return [getattr(read, each.name) for each in fields(read)]
 
 
 def test_files_as_they_are_written_are_read_in_parts_that_switches_share() -> None:
@@ -160,3 +188,18 @@ def test_the_outline_hides_addresses_alone() -> None:
     assert hidden
     for word in hidden:
         ip_interface(word.strip('"{[,]}'))
+
+
+@pytest.mark.parametrize("device", [RTSW, "rsw-p00r00"])
+@pytest.mark.parametrize("file", [AGENT, BGP])
+def test_a_switch_does_what_its_files_say_as_a_whole(device: str, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {each: text_of("lab-roce", device, each) for each in (AGENT, BGP)}
+    chance = random.Random(file)
+    for _ in range(400):
+        assert document_of(texts[file], LAYOUTS[file]).shape.forms
+        edited = {**texts, file: with_another_value(texts[file], chance)}
+        found = router(edited[AGENT], edited[BGP])
+        with monkeypatch.context() as whole:
+            whole.setitem(LAYOUTS, file, replace(LAYOUTS[file], opening="nowhere"))
+            assert found == router(edited[AGENT], edited[BGP]), edited[file]
+    document_of.cache_clear()  # shapes of these are no longer known, so files of others have new ones

@@ -165,8 +165,9 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
                 start,
                 start,
                 shared[1] if shared and is_own else None,
-                filtered=row.filtered,
-                aggregate=row.aggregate,
+                row.filtered,
+                "",
+                row.aggregate,
             )
         )
     return tuple(ports), tuple(own_addresses)

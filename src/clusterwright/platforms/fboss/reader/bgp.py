@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from clusterwright.platforms.fboss.reader.document import Json
+from clusterwright.platforms.fboss.reader.document import FileInParts, FileShape, Json, is_blank
 from clusterwright.platforms.router import (
     Mark,
     Policy,
@@ -24,29 +27,92 @@ _EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
 _NO_GROUP: tuple[None, tuple[Mark, Mark, Mark]] = None, ((), (), ())
 
 
-def sessions(bgp: Json) -> Iterator[Session]:
+class _Neighbour(NamedTuple):
+    """One of ``peers`` with what its group says; its addresses and its AS number may be blanks.
+
+    ``silent`` are the IP versions of addresses with which the group does not speak.
+    """
+
+    peer: Any
+    local: Any
+    remote_as: Any
+    silent: frozenset[int]
+    into: str
+    out_of: str
+    marks: tuple[Mark, Mark, Mark]
+    most_routes: int
+    hold_time_s: int
+    restart_s: int | None
+
+
+def sessions(document: FileInParts) -> tuple[Session, ...]:
     """The neighbours that speak with the switch. Raises ValueError, KeyError, TypeError or AttributeError."""
+    if document.words:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            return tuple(_speaking(_neighbours(document.shape), document.said))
+    return tuple(_speaking(_rows(document.value), _as_it_is))  # the first mistake in it is what is told of
+
+
+def _version(address: str) -> int:
+    return 6 if ":" in address else 4
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@lru_cache(maxsize=256)
+def _neighbours(shape: FileShape) -> tuple[_Neighbour, ...]:
+    return tuple(_rows(shape.outline))
+
+
+def _rows(bgp: Json) -> Iterator[_Neighbour]:
     groups = {group["name"]: (group, _places(group)) for group in bgp["peer_groups"]}
     for peer in bgp["peers"]:
-        group, (mark, hold_mark, restart_mark) = groups.get(peer.get("peer_group_name", ""), _NO_GROUP)
-        if group is None or group.get(f"disable_ipv{6 if ':' in peer['peer_addr'] else 4}_afi"):
+        group, marks = groups.get(peer.get("peer_group_name", ""), _NO_GROUP)
+        if group is None:
+            continue
+        address, silent = peer["peer_addr"], frozenset(each for each in (4, 6) if group.get(f"disable_ipv{each}_afi"))
+        if not is_blank(address) and _version(address) in silent:
             continue
         timers = group.get("bgp_peer_timers", {})
-        local = f'"local_addr": "{peer["local_addr"]}"'  # written right after the AS number
-        yield Session(
-            packed(peer["peer_addr"]),
-            packed(peer["local_addr"]),
+        yield _Neighbour(
+            address,
+            peer["local_addr"],
             peer["remote_as_4_byte"],
+            silent,
             peer.get("ingress_policy_name") or group.get("ingress_policy_name", ""),
             peer.get("egress_policy_name") or group.get("egress_policy_name", ""),
-            ('"peers"', f'"peer_addr": "{peer["peer_addr"]}"'),
+            marks,
+            _most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
+            timers.get("hold_time_seconds", bgp.get("hold_time", 0)),
+            timers.get("graceful_restart_seconds", 0),
+        )
+
+
+def _speaking(rows: Iterable[_Neighbour], said: Callable[[Any], Any]) -> Iterator[Session]:
+    """Sessions of rows whose blanks are filled."""
+    for row in rows:
+        peer = said(row.peer)
+        if _version(peer) in row.silent:
+            continue
+        address, number = said(row.local), said(row.remote_as)
+        mark, hold_mark, restart_mark = row.marks
+        local = f'"local_addr": "{address}"'  # written right after the AS number
+        yield Session(
+            packed(peer),
+            packed(address),
+            number,
+            row.into,
+            row.out_of,
+            ('"peers"', f'"peer_addr": "{peer}"'),
             mark,
-            ('"peers"', f'"remote_as_4_byte": {peer["remote_as_4_byte"]},\n      {local}'),
+            ('"peers"', f'"remote_as_4_byte": {number},\n      {local}'),
             ('"peers"', local),
-            most_routes=_most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
-            hold_time_s=timers.get("hold_time_seconds", bgp.get("hold_time", 0)),
+            most_routes=row.most_routes,
+            hold_time_s=row.hold_time_s,
             hold_mark=hold_mark,
-            restart_s=timers.get("graceful_restart_seconds", 0),
+            restart_s=row.restart_s,
             restart_mark=restart_mark,
         )
 
@@ -62,26 +128,58 @@ def _most_routes(limits: Json) -> int:
     return 0 if limits.get("warning_only") else int(limits.get("max_routes", 0))
 
 
-def policies(document: Json) -> Mapping[str, Policy]:
+def policies(document: FileInParts) -> Mapping[str, Policy]:
     """Policies by name. Raises ValueError, KeyError, TypeError or AttributeError for what has none."""
-    lists = {each["name"]: tuple(map(_rule, each["prefixes"])) for each in document["prefix_lists"]}
+    known = _without_prefixes(document.shape) if document.words else None
+    section = document.value["policies"] if known is None else document.shape.outline["policies"]
+    lists = {
+        each["name"]: tuple(_rule(row, document.said(row["base_prefix"])) for row in each["prefixes"])
+        for each in section["prefix_lists"]
+    }
+    if known is None:
+        return _policies(section, lists)
+    return {
+        name: tuple(
+            term if term.prefixes is None else term._replace(prefixes=lists.get(term.list_name, ())) for term in policy
+        )
+        for name, policy in known.items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _without_prefixes(shape: FileShape) -> Mapping[str, Policy] | None:
+    """The policies of all files of a shape, with no prefix in the lists that they name.
+
+    None where they have a blank, which only prefixes may be, or do not read.
+    """
+    try:
+        section = shape.outline["policies"]
+        names = [each["name"] for each in section["prefix_lists"]]
+        ranges = [row["prefix_len_ranges"] for each in section["prefix_lists"] for row in each["prefixes"]]
+        found = _policies(section, {})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return None if r"\x00" in repr((names, found, ranges)) else found
+
+
+def _policies(section: Json, lists: Mapping[str, PrefixRules]) -> Mapping[str, Policy]:
     communities = {
         each["name"]: frozenset(member["community"]["value"] for member in each["members"])
-        for each in document["community_lists"]
+        for each in section["community_lists"]
     }
-    if any(statement["result"] != _DENY for statement in document["bgp_policy_statements"]):
+    if any(statement["result"] != _DENY for statement in section["bgp_policy_statements"]):
         raise ValueError("a policy that does not refuse what none of its terms permits")
     return {
         statement["name"]: tuple(
             _term(entry, lists, communities, ('"bgp_policy_statements"', f'"name": "{statement["name"]}"'))
             for entry in statement["policy_entries"]
         )
-        for statement in document["bgp_policy_statements"]
+        for statement in section["bgp_policy_statements"]
     }
 
 
-def _rule(row: Json) -> PrefixRule:
-    within = prefix_of(row["base_prefix"])
+def _rule(row: Json, prefix: str) -> PrefixRule:
+    within = prefix_of(prefix)
     low = high = within[1]
     for bound in row["prefix_len_ranges"]:
         value, operator = bound["value"], bound["compare_operator"]
@@ -115,10 +213,12 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
     return Term(permit, name, prefixes, wanted, change, values, (*mark, '"policy_entries"'))
 
 
-def next_hops(bgp: Json) -> Iterator[tuple[Mark, str]]:
+def next_hops(document: FileInParts) -> Iterator[tuple[Mark, str]]:
     """Sessions that would send neighbours past this switch."""
-    for peer in bgp["peers"]:
-        key = "next_hop6" if ":" in peer["local_addr"] else "next_hop4"
-        if packed(peer[key]) != packed(peer["local_addr"]):
-            mark = ('"peers"', f'"local_addr": "{peer["local_addr"]}"', f'"{key}"')
-            yield mark, f"routes told to {peer['peer_addr']} lead to {peer[key]}, which is not this switch's end"
+    for peer in document.shape.outline["peers"]:
+        own = document.said(peer["local_addr"])
+        address, key = packed(own), f"next_hop{_version(own)}"
+        hop = document.said(peer[key])
+        if hop != own and packed(hop) != address:
+            mark, neighbour = ('"peers"', f'"local_addr": "{own}"', f'"{key}"'), document.said(peer["peer_addr"])
+            yield mark, f"routes told to {neighbour} lead to {hop}, which is not this switch's end"

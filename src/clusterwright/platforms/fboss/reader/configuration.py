@@ -18,7 +18,8 @@ from clusterwright.platforms.fboss.reader.document import (
     document_of,
     far_ends_out,
     hostname_out,
-    neighbours_hidden,
+    neighbours_out,
+    whole_file,
 )
 from clusterwright.platforms.router import Mark, Router, prefix_of
 
@@ -43,25 +44,28 @@ LAYOUTS = {
         "\n}",
         ',\n  "',
         {
-            "router_id": neighbours_hidden,
-            "local_as_4_byte": neighbours_hidden,
-            "networks4": addresses_hidden,
-            "networks6": addresses_hidden,
-            "peers": neighbours_hidden,
-            "policies": addresses_hidden,
+            "router_id": neighbours_out,
+            "local_as_4_byte": neighbours_out,
+            "networks4": addresses_out,
+            "networks6": addresses_out,
+            "peers": neighbours_out,
+            "policies": addresses_out,
         },
     ),
 }
 # a switch that has no other to speak with gets no file
-_NO_BGP: Json = {
-    "router_id": "",
-    "local_as_4_byte": 0,
-    "networks4": [],
-    "networks6": [],
-    "peer_groups": [],
-    "peers": [],
-    "policies": {"bgp_policy_statements": [], "prefix_lists": [], "community_lists": []},
-}
+_NO_BGP = whole_file(
+    "",
+    {
+        "router_id": "",
+        "local_as_4_byte": 0,
+        "networks4": [],
+        "networks6": [],
+        "peer_groups": [],
+        "peers": [],
+        "policies": {"bgp_policy_statements": [], "prefix_lists": [], "community_lists": []},
+    },
+)
 
 
 def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
@@ -72,26 +76,27 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
         agent, switch = agent_of(document.shape), document.value["sw"]
         ports, own_addresses = ports_of(agent, document)
         file = BGP
-        bgp = document_of(bgp_text, LAYOUTS[BGP]).value if bgp_text else _NO_BGP
+        bgp = document_of(bgp_text, LAYOUTS[BGP]) if bgp_text else _NO_BGP
+        outline, said = bgp.shape.outline, bgp.said
         return Router(
             device=device,
             ports_file=AGENT,
             bgp_file=BGP,
             keeps_communities=True,
-            router_id=bgp["router_id"],
+            router_id=said(outline["router_id"]),
             router_id_mark=('"router_id": ',),
-            asn=bgp["local_as_4_byte"],
+            asn=said(outline["local_as_4_byte"]),
             asn_mark=('"local_as_4_byte": ',),
             max_paths=0,
             max_paths_mark=(),
             ports=ports,
             own_addresses=own_addresses,
-            sessions=tuple(sessions(bgp)),
+            sessions=sessions(bgp),
             networks=tuple(
-                (prefix_of(each["prefix"]), ('"networks', f'"prefix": "{each["prefix"]}"'))
-                for each in (*bgp["networks4"], *bgp["networks6"])
+                (prefix_of(prefix), ('"networks', f'"prefix": "{prefix}"'))
+                for prefix in (said(each["prefix"]) for each in (*outline["networks4"], *outline["networks6"]))
             ),
-            policies=policies(bgp["policies"]),
+            policies=policies(bgp),
             qos=agent.qos,
             defaults=tuple(_defaults(switch)),
             discards=frozenset(prefix_of(row["prefix"]) for row in switch.get("staticRoutesToNull", ())),

@@ -28,11 +28,13 @@ _LOOKED_AT = 48  # addresses of a part
 _AN_ADDRESS = '"an address"'
 _TRIED = 4  # shapes that a file may have, before it is looked at without knowing one
 _ESCAPED = "\\u0000"  # how JSON writes what a blank begins with; parts that have it themselves are not read as parts
-_BLANK = f'"{_ESCAPED}"'
-# A value of a neighbour that nobody asks for by the outline: a string, or a number as JSON writes it.
+_BLANK, _NUMBER = f'"{_ESCAPED}"', f'"{_ESCAPED}#"'  # of a string, and of a number
+_ANY_BLANK = re.compile(r'"\\u0000(#?)"')
+_AS_KEY = re.compile(r'"\\u0000#?":')
+# What neighbours have alone: a string, or a number as JSON writes it. It begins with a quote, which is quickly found.
 _OWN = re.compile(
-    r'(?<![^"])(description|local_addr|peer_addr|next_hop4|next_hop6|router_id|(?:remote|local)_as_4_byte)'
-    r'": (?:"[^"\x00-\x1f]*"|(?:0|[1-9][0-9]{0,9})(?![0-9.eE]))'
+    r'("(?:description|local_addr|peer_addr|next_hop4|next_hop6|router_id|(?:remote|local)_as_4_byte)": )'
+    r'("[^"\x00-\x1f]*"|(?:0|[1-9][0-9]{0,9})(?![0-9.eE]))'
 )
 _SAID, _HEARD, _BESIDE = '"description": "', '"expectedLLDPValues": {"2": "', ', "5": "'
 
@@ -80,6 +82,17 @@ class FileInParts(NamedTuple):
         if not self.words:
             raise ValueError(f"{text!r} is no text of a configuration")
         return self.words[int(text[1:])]
+
+    def said(self, value: Any) -> Any:
+        """A value of the outline, a string or a number, as it stands in the file. Raises ValueError as ``word``."""
+        if not isinstance(value, str) or value[:1] != "\0":
+            return value
+        return int(self.word(value[:-1])) if value[-1] == "#" else self.word(value)
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a value of an outline is there in place of a file's own."""
+    return isinstance(value, str) and value[:1] == "\0"
 
 
 class _Parts(Mapping[str, Any]):
@@ -141,8 +154,12 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
             frame = _Frame(text[: start + 1], text[end:], raw, len(words), *found)
             recent.appendleft(frame)
             return _in_parts(layout.key, frame, words, texts)
-    whole = json.loads(text)
-    return FileInParts(whole, FileShape(text, (), whole), (), {})
+    return whole_file(text, json.loads(text))
+
+
+def whole_file(text: str, value: Json) -> FileInParts:
+    """A file that is read as a whole."""
+    return FileInParts(value, FileShape(text, (), value), (), {})
 
 
 def _in_parts(key: str, frame: _Frame, words: list[str], texts: list[str]) -> FileInParts:
@@ -208,15 +225,15 @@ def _around_addresses(form: str) -> list[str]:
 def _shape(key: str, around: str, forms: tuple[str, ...], words: int) -> tuple[FileShape, Json, tuple[str, ...]] | None:
     """The shape of files with these forms, what stands around them, and the names of the parts' fields; None where the
     forms are not one field each of JSON, or have other blanks than those of the words."""
-    if sum(form.count(_ESCAPED) for form in forms) != words or any(f"{_BLANK}:" in form for form in forms):
+    if sum(form.count(_ESCAPED) for form in forms) != words or any(_AS_KEY.search(form) for form in forms):
         return None
     fields: dict[str, Any] = {}
     number = 0
     try:
         for form in forms:
-            first, *others = form.split(_BLANK)
-            for other in others:
-                first += f'"{_ESCAPED}{number}"{other}'
+            first, *others = _ANY_BLANK.split(form)
+            for mark, other in zip(others[::2], others[1::2], strict=True):
+                first += f'"{_ESCAPED}{number}{mark}"{other}'
                 number += 1
             fields |= json.loads(f'{{"{first}}}') if others else fields_of(form)
     except ValueError:
@@ -276,14 +293,14 @@ def addresses_hidden(part: str) -> Taken:
     return _comparable(part), []
 
 
-def neighbours_hidden(part: str) -> Taken:
-    """Hides who a switch is and whom it speaks with, which nobody asks for by the outline: strings stay strings, and
-    numbers become one."""
-    return (part if "\\" in part else _OWN.sub(_hidden, part)), []
-
-
-def _hidden(found: re.Match[str]) -> str:
-    return f'{found[1]}": ' + ('"somebody"' if found[0].endswith('"') else "0")
+def neighbours_out(part: str) -> Taken:
+    """Takes out who a switch is and whom it speaks with: strings, and numbers."""
+    if "\\" in part:
+        return part, []
+    pieces = _OWN.split(f'"{part}')
+    words = [word.strip('"') for word in pieces[2::3]]
+    pieces[2::3] = [_BLANK if word[0] == '"' else _NUMBER for word in pieces[2::3]]
+    return "".join(pieces)[1:], words
 
 
 @lru_cache(maxsize=256)
