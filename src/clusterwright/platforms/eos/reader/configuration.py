@@ -10,7 +10,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.authentication import authentication_of, shared_secrets
 from clusterwright.platforms.eos.reader.interfaces import Body, read_ports, read_qos_map, read_watchdog
 from clusterwright.platforms.eos.reader.macsec import keys_of
-from clusterwright.platforms.eos.reader.sections import PATH, sections_by_word
+from clusterwright.platforms.eos.reader.sections import PATH, sections_by_word, sections_with
 from clusterwright.platforms.router import (
     DEFAULT_HOLD_TIME_S,
     HashFunction,
@@ -62,7 +62,7 @@ def _router(device: str, text: str) -> Router | None:
     interfaces = by_word.get("interface", [])
     vlans = {"1", *(header.split()[1] for header, _ in by_word.get("vlan", ()))}
     keys = keys_of(by_word.get("mac", ()))
-    ports, own_addresses = read_ports(interfaces, profiles, watchdog, keys, vlans)
+    ports, own_addresses = read_ports(sections_with(text, "interface"), profiles, watchdog, keys, vlans)
     addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
     if bgp is None and not own_addresses:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from clusterwright.platforms.eos.reader.sections import EosSection, form_of
 from clusterwright.platforms.router import (
     DSCPS,
     STRICT,
@@ -68,7 +69,7 @@ class _Settings(NamedTuple):
 
 
 def read_ports(
-    bodies: Iterable[Body],
+    interfaces: Iterable[EosSection],
     profiles: Mapping[str, str],
     watchdog: SwitchWatchdog | None,
     macsec: Mapping[str, str],
@@ -81,25 +82,27 @@ def read_ports(
     addresses and marking in other units than bytes.
     """
     ports, own_addresses = [], []
-    bodies = [each for each in bodies if not each[0].startswith(_VLAN) or each[0].removeprefix(_VLAN) in vlans]
+    interfaces = [i for i in interfaces if not i.header.startswith(_VLAN) or i.header.removeprefix(_VLAN) in vlans]
+    bodies = [(each.header, each.body) for each in interfaces]
     subnet_of, mtu_of = dict(_vlan_subnets(bodies)), dict(_vlan_mtus(bodies))
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
     qos_of = {f"   service-profile {name}": _port_qos(body, watchdog, name) for name, body in profiles.items()}
-    for header, own_body in bodies:
-        joined = JOINS.search(own_body) if "channel-group" in own_body else None
-        body = own_body if joined is None else _in_channel(own_body, channels.get(f"{CHANNEL}{joined[1]}", ""))
-        if "   shutdown\n" in body:
+    for each in interfaces:
+        header, body, form, own = each.header, each.body, each.form, each.own
+        joined = JOINS.search(body) if "channel-group" in form else None
+        if joined is not None:
+            body = _in_channel(body, channels.get(f"{CHANNEL}{joined[1]}", ""))
+            form, own = form_of(body)
+        if "   shutdown\n" in form:
             continue
-        name, address, length, address_line, description, rest = header[10:], None, 0, "", "", []
-        for line in body.split("\n"):
-            if not line.startswith(_VARYING):
-                rest.append(line)
-            elif line[3] == "d":
-                description = line[15:]
+        name, address, length, address_line, description = header[10:], None, 0, "", ""
+        for line in own if _is_common(form) else [line[3:] for line in body.split("\n") if line.startswith(_VARYING)]:
+            if line[0] == "d":
+                description = line[12:]
             else:
                 text, _, bits = line.rsplit(" ", 1)[1].partition("/")
-                address, length, address_line = packed(text), int(bits), line[3:]
-        settings = _settings(tuple(rest), watchdog)
+                address, length, address_line = packed(text), int(bits), line
+        settings = _settings(form, watchdog)
         if settings.is_foreign:
             continue
         subnet = None if address is None else network_of(address, length)
@@ -134,7 +137,7 @@ def read_ports(
                 subnet_of.get(settings.vlan) if subnet is None else subnet,
                 settings.filtered,
                 macsec.get(settings.macsec, ""),
-                None if joined is None else _aggregate(start, joined, own_body),
+                None if joined is None else _aggregate(start, joined, each.body),
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -160,7 +163,14 @@ def _aggregate(start: Mark, joined: re.Match[str], body: str) -> Aggregate:
 
 
 @lru_cache(maxsize=4096)
-def _settings(lines: tuple[str, ...], watchdog: SwitchWatchdog | None) -> _Settings:
+def _is_common(form: str) -> bool:
+    """Whether a form has no description and no address itself."""
+    return not any(line.startswith(_VARYING) for line in form.split("\n"))
+
+
+@lru_cache(maxsize=4096)
+def _settings(form: str, watchdog: SwitchWatchdog | None) -> _Settings:
+    lines = [line for line in form[1:].split("\n") if not line.startswith(_VARYING)]
     by_word = {line.split()[0]: line for line in lines if line.strip()}
     speed = _SPEED.match(by_word.get("speed", ""))
     gbps = 0.0 if speed is None else float(speed[1]) if speed[2] == "g" else float(speed[1]) / 1000

@@ -97,11 +97,11 @@ def read_eos_lists(text: str) -> EosLists:
     for section in sections_with(text, "interface"):
         if name := section.names("interface"):
             lines[name] = section.line
-            if "\n   shutdown" not in f"\n{section.body}":
+            if "\n   shutdown" not in section.form:
                 live[name] = section
-            if "channel-group" in section.body and (joined := JOINS.search(section.body)):
+            if "channel-group" in section.form and (joined := JOINS.search(section.body)):
                 channels[name] = f"{CHANNEL}{joined[1]}"
-            if "access-group" in section.body:  # a section that stands twice is one
+            if "access-group" in section.form:  # a section that stands twice is one
                 own = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
                 groups[name] = {**groups.get(name, {}), **own}
     for section in sections_with(text, *_FAMILIES):

@@ -7,11 +7,13 @@ by name; what no name fits is unread, and then nothing is proven.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import chain
 
 from clusterwright.platforms.eos.reader.interfaces import CHANNEL
 from clusterwright.platforms.eos.reader.lists import EosLists, read_eos_lists
-from clusterwright.platforms.eos.reader.sections import section, sections_with
+from clusterwright.platforms.eos.reader.sections import has_strays, section, sections_of, sections_with
 from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, Server
 
 _ELSEWHERE = "takes packets past the lists of their ports"
@@ -84,11 +86,11 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
 
     Without what is ``declared`` ports, addresses and sessions are not compared with the plan.
     """
-    lists, lined = read_eos_lists(text), f"\n{text}\n"
-    for pattern, sides in ((_AT_MARGIN, _SECTIONS), (_INSIDE, _LINES)):
-        for found in pattern.finditer(lined):
-            reason = sides[int((found.lastgroup or "w0")[1:])][1]
-            yield found.start(), f'"{found[0].strip()}" {reason}'
+    lists, lined, looked_in = read_eos_lists(text), f"\n{text}\n", tuple(_with_own_words(text))
+    at_margin = _AT_MARGIN.finditer(lined) if any(_opens(each.header) for each in sections_of(text)) else ()
+    for found in chain(at_margin, _found(_INSIDE, lined, looked_in)):
+        reason = (_SECTIONS if found.re is _AT_MARGIN else _LINES)[int((found.lastgroup or "w0")[1:])][1]
+        yield found.start(), f'"{found[0].strip()}" {reason}'
     yield from _accounts(text)
     has_vrf = section(text, "vrf instance MGMT") is not None
     yield from _telemetry(text, has_vrf)
@@ -97,7 +99,36 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         yield from _vrfs(lists)
     if declared is not None:
         yield from _unplanned(device, lists, declared)
-        yield from _sessions(lined, device, declared)
+        yield from _sessions(lined, looked_in, device, declared)
+
+
+@lru_cache(maxsize=1 << 16)
+def _opens(header: str) -> bool:
+    return _AT_MARGIN.match(f"\n{header}\n") is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_harmless(form: str) -> bool:
+    """Whether nothing that is looked for within sections stands in an interface of that form: it is no line of its own
+    that any of them has."""
+    return not any(pattern.search(f"{form}\n") for pattern in (_INSIDE, _PEER, _ANNOUNCED))
+
+
+def _with_own_words(text: str) -> Iterator[tuple[int, int]]:
+    """Where lines within sections stand that are to be looked at one by one, in a text with an end of a line before it:
+    of interfaces that differ in their own lines alone, the others are known."""
+    if has_strays(text):
+        yield 0, len(text) + 2
+        return
+    for each in sections_of(text):
+        if each.body and not (each.form and _is_harmless(each.form)):
+            start = each.start + 1 + len(each.header)
+            yield start, start + 2 + len(each.body)  # with the end of the last line, where the text has none
+
+
+def _found(pattern: re.Pattern[str], lined: str, places: Iterable[tuple[int, int]]) -> Iterator[re.Match[str]]:
+    for start, end in places:
+        yield from pattern.finditer(lined, start, end)
 
 
 def servers(text: str) -> Iterator[Server]:
@@ -142,7 +173,7 @@ def _vrfs(lists: EosLists) -> Iterator[Fault]:
     """Ports in another VRF than theirs."""
     for name, own in lists.live.items():
         is_management = name.startswith("Management")
-        if ("\n   vrf MGMT\n" in f"\n{own.body}") is not is_management:
+        if ("\n   vrf MGMT\n" in own.form) is not is_management:
             yield (
                 own.start,
                 f"{name} is in the {'default VRF' if is_management else 'VRF MGMT'}, which joins the two networks",
@@ -155,19 +186,20 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
     for name, own in lists.live.items():
         if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield own.start, f"{name} is in service, and the plan has no cable there"
-        for address in _ADDRESS.findall(own.body):
+        plain = [line.rpartition(" ")[2] for line in own.own if line[0] == "i"]
+        for address in _ADDRESS.findall(own.body) if " address " in own.form else plain:
             if address != "dhcp" and (what := declared.misplaced(device, name, address)):
                 yield own.start, what
 
 
-def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
+def _sessions(lined: str, looked_in: tuple[tuple[int, int], ...], device: str, declared: Planned) -> Iterator[Fault]:
     """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
     asked: set[str] = set()
-    for found in _PEER.finditer(lined):
+    for found in _found(_PEER, lined, looked_in):
         if found[1] not in asked and (what := declared.unmet(device, found[1])):
             yield found.start(), what
         asked.add(found[1])
-    for found in _ANNOUNCED.finditer(lined):
+    for found in _found(_ANNOUNCED, lined, looked_in):
         if not declared.knows(found[2]):
             yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
 

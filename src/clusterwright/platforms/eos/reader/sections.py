@@ -9,7 +9,9 @@ from itertools import chain
 from typing import NamedTuple
 
 PATH = "mnt/flash/startup-config"
-_SECTION = re.compile(r"^([^\s!].*)\n?((?:[ \t].*\n?)*)", re.M)
+_MARGIN = re.compile(r"\n(?=[^ \t\n])")
+# What interfaces have alone: where their cables lead, and addresses. It begins with the end of the line before.
+_OWN = re.compile(r"\n   (description .*|ip address [0-9.]+/\d+|ipv6 address [0-9a-f:]+/\d+)(?=\n)")
 
 LineTree = dict[str, "LineTree"]
 
@@ -17,13 +19,16 @@ LineTree = dict[str, "LineTree"]
 class EosSection(NamedTuple):
     """A line at the margin, and the indented ``body`` below it, its lines each with their end.
 
-    ``line`` counts from 1, ``start`` are the characters before it.
+    ``line`` counts from 1, ``start`` are the characters before it. An interface has a ``form`` too, which it shares
+    with others: the end of its first line and the body without lines of its ``own``.
     """
 
     line: int
     start: int
     header: str
     body: str
+    form: str
+    own: tuple[str, ...]
 
     @property
     def word(self) -> str:
@@ -35,17 +40,47 @@ class EosSection(NamedTuple):
         return self.header[len(command) + 1 :] if self.header.startswith(f"{command} ") else ""
 
 
-@lru_cache(maxsize=128)
 def sections_of(text: str) -> tuple[EosSection, ...]:
     """All sections in their order; comments at the margin separate them."""
+    return _taken_apart(text)[0]
+
+
+def has_strays(text: str) -> bool:
+    """Whether anything but comments at the margin stands in no section: behind such a comment, or an empty line."""
+    return _taken_apart(text)[1]
+
+
+@lru_cache(maxsize=128)
+def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
     found: list[EosSection] = []
-    line, at = 1, 0
-    for each in _SECTION.finditer(text):
-        start = each.start()
-        line += text.count("\n", at, start)
-        at = start
-        found.append(EosSection(line, start, each[1], each[2]))
-    return tuple(found)
+    line, start, strays, has_gaps = 1, 0, False, "\n\n" in text
+    for piece in _MARGIN.split(text):
+        header, _, body = piece.partition("\n")
+        begin = header[:1]
+        if begin == "!":
+            strays = strays or bool(body.strip())
+        elif not begin or begin.isspace():
+            strays = strays or bool(header or body.strip())
+        else:
+            if body and start + len(piece) < len(text):
+                body += "\n"
+            if has_gaps and (body[:1] == "\n" or "\n\n" in body):
+                strays, body = True, body[: f"\n{body}".index("\n\n")]
+            form, own = form_of(body) if header.startswith("interface ") else ("", ())
+            found.append(EosSection(line, start, header, body, form, own))
+        line += piece.count("\n") + 1
+        start += len(piece) + 1
+    return tuple(found), strays
+
+
+def form_of(body: str) -> tuple[str, tuple[str, ...]]:
+    """The form of an interface, and lines of its own: none where one of them has words that are looked for anywhere."""
+    parts = _OWN.split(f"\n{body}")
+    own = tuple(parts[1::2])
+    words = "".join(own)
+    if "shutdown" in words or "access-group" in words:
+        return f"\n{body}", ()
+    return "".join(parts[::2]), own
 
 
 @lru_cache(maxsize=128)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from clusterwright.platforms.eos.reader.known_lines import CLAIMS, IDLE, QOS, READ
-from clusterwright.platforms.eos.reader.sections import PATH
+from clusterwright.platforms.eos.reader.sections import PATH, EosSection, has_strays, sections_of
 from clusterwright.platforms.unread import BETWEEN, Unread
 
 _LEVEL = "   "
@@ -23,13 +23,11 @@ _COUNTED = ("match ", "router-id")  # of sections without subsections, of which 
 _QUEUE = re.compile(r"   (?:uc-)?tx-queue \d+")
 _PROFILE = f"{_LEVEL}service-profile "
 _PORT = "interface Ethernet"
-_MARGIN = re.compile(r"\n(?=[^ \t\n])")
 # Patterns of lines that differ from switch to switch, and of which none says more than that it stands there.
+_OF_INTERFACES = ("description .*", r"ip address [0-9.]+/\d+", r"ipv6 address [0-9a-f:]+/\d+")  # as forms lack them
 _VARYING = frozenset(
     (
-        "description .*",
-        r"ip address [0-9.]+/\d+",
-        r"ipv6 address [0-9a-f:]+/\d+",
+        *_OF_INTERFACES,
         r"neighbor \S+ peer group \S+",
         r"neighbor \S+ remote-as \d+",
         r"neighbor \S+ description .*",
@@ -47,6 +45,7 @@ class _LineKind:
         varying = "|".join(sorted(_VARYING.intersection(patterns)))
         # it begins with the end of the line before: a search for a fixed text is much faster than one for beginnings
         self._varying = re.compile(rf"\n{_LEVEL}({varying})(?=\n)" if varying else "(?!)()")
+        self._has_forms = not is_counted and _VARYING.intersection(patterns) == frozenset(_OF_INTERFACES)
         self._bodies: set[tuple[bool, str]] = set()
 
     def accounts_for(self, line: str) -> bool:
@@ -58,16 +57,19 @@ class _LineKind:
             self.known.add(line)
         return True
 
-    def takes_in(self, header: str, body: str) -> bool:
+    def takes_in(self, section: EosSection) -> bool:
         """Whether all that stands below a first line is accounted for: of sections that differ in names and addresses
         alone one is looked at, line by line.
         """
-        parts = self._varying.split(f"\n{body}\n")
-        if self.is_counted and len(set(parts[1::2])) < len(parts) // 2:
-            return False
-        left = header.startswith(_PORT), "".join(parts[::2])
+        form = section.form if self._has_forms else ""
+        if not form:
+            parts = self._varying.split(f"\n{section.body}\n")
+            if self.is_counted and len(set(parts[1::2])) < len(parts) // 2:
+                return False
+            form = "".join(parts[::2])
+        left = section.header.startswith(_PORT), form
         if left not in self._bodies:
-            if next(_unread([header, *left[1].split("\n")]), None) is not None:
+            if next(_unread([section.header, *form.split("\n")]), None) is not None:
                 return False
             if len(self._bodies) < _MOST:
                 self._bodies.add(left)
@@ -86,17 +88,14 @@ def unread(text: str) -> tuple[Unread, ...]:
 
 def _is_read(text: str) -> bool:
     """Whether every line is surely accounted for: most files have nothing to tell of."""
+    if has_strays(text):
+        return False
     headers: set[str] = set()
-    for section in _MARGIN.split(text):
-        header, _, body = section.partition("\n")
-        if header[:1] in ("!", " ", "\t", ""):
-            if (body if header[:1] == "!" else section).strip():
-                return False
-            continue
-        kind, is_known = _kind_of(header)
-        if not is_known or header in headers or (body and not kind.takes_in(header, body)):
+    for section in sections_of(text):
+        kind, is_known = _kind_of(section.header)
+        if not is_known or section.header in headers or (section.body and not kind.takes_in(section)):
             return False
-        headers.add(header)
+        headers.add(section.header)
     return True
 
 
