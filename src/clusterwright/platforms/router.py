@@ -261,6 +261,7 @@ class Router:
         return self.policies.get(name, ()) if name else PERMIT_ALL
 
 
+@lru_cache(maxsize=1 << 14)
 def stem_of(device: str) -> str:
     """A device's name without the places and numbers at its end, as ``rail-leaf`` of ``rail-leaf-p00r00-01``."""
     return re.sub(r"(-[^-]*\d[^-]*)+$", "", device)

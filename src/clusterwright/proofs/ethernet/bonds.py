@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from clusterwright.platforms.linux.reader.network import NETWORKS
 from clusterwright.platforms.router import Aggregate, Port, Router
@@ -25,6 +26,12 @@ def bond_count(fabric: RoutedFabric) -> int:
 def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Ports that one end joins and the other does not, or not with the same ones, and links without LACP."""
     wanted = {} if tree.declaration is None else tree.declaration.bonds
+    parts = chain(
+        (port.aggregate for router in fabric.routers for port in router.ports),
+        (nic.aggregate for nic, _ in fabric.nics),
+    )
+    if not wanted and all(each is None for each in parts):
+        return  # nothing is joined, and nothing is to be
     link_of = {(device, port): (device, link) for (device, link), ports in wanted.items() for port in ports}
     nics = {(nic.device, nic.name): nic for nic, _ in fabric.nics}
     groups: dict[Link, set[Link]] = {}  # links of switches: the far ends of their ports
