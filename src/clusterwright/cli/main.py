@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -180,6 +181,7 @@ def main() -> None:
     traceback only where CLUSTERWRIGHT_DEBUG=1 asks for it.
     """
     gc.set_threshold(*COLLECTOR_INTERVALS)
+    atexit.register(gc.freeze)  # or the last collection walks all that the command held, just before its end
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape instead of the user a crash.
