@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from clusterwright.and_more import and_more
 from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
@@ -18,6 +18,8 @@ from clusterwright.proofs.tree import RenderedTree
 _BORDER = "FROM-BORDER-"  # the policy of sessions with networks outside
 _POINT_TO_POINT = {4: 31, 16: 127}  # RFC 3021, RFC 6164
 _Owner = tuple[Router, Port]
+_Sessions = Mapping[str, Mapping[bytes, Session]]
+"""By device and peer."""
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -36,20 +38,20 @@ def _run(tree: RenderedTree) -> Verdict:
                 message = f"{port.name} has {shown(port.address)}, which is {before[0].device} {before[1].name}'s"
                 found.append(example(tree, router.device, router.ports_file, port.mark, message))
     sessions = {
-        (router.device, session.peer): session for router in network.routers.values() for session in router.sessions
+        device: {session.peer: session for session in router.sessions} for device, router in network.routers.items()
     }
     devices = tree.devices
     for router in network.routers.values():
-        for session in router.sessions:
-            for file, mark, fault in _faults(router, session, owners, sessions, devices):
-                message = f"the session with {shown(session.peer)} cannot come up: {fault}"
-                found.append(example(tree, router.device, file, mark, message))
+        for session, file, mark, fault in _faults(router, owners, sessions, devices):
+            message = f"the session with {shown(session.peer)} cannot come up: {fault}"
+            found.append(example(tree, router.device, file, mark, message))
     found += (example(tree, *place) for place in _misnumbered(network, owners))
     for fabric in network.fabrics:
         found += (example(tree, *place) for place in _of_fabric(fabric, sessions))
         found += (example(tree, *place) for place in _unasked(tree, fabric))
         found += list_faults(tree, fabric)
-    return Verdict(tuple(_facts(network)), tuple(found), Cases("sessions or addresses", len(sessions) + len(owners)))
+    cases = Cases("sessions or addresses", sum(map(len, sessions.values())) + len(owners))
+    return Verdict(tuple(_facts(network)), tuple(found), cases)
 
 
 def _facts(network: RoutedNetwork) -> Iterator[Fact]:
@@ -61,48 +63,55 @@ def _facts(network: RoutedNetwork) -> Iterator[Fact]:
 
 
 def _faults(
-    router: Router,
-    session: Session,
-    owners: dict[bytes, _Owner],
-    sessions: dict[tuple[str, bytes], Session],
-    devices: frozenset[str],
-) -> Iterator[tuple[str, Mark, str]]:
-    """Why a session cannot come up, each with the file and the place; nothing when nothing speaks against it."""
-    if session.peer not in owners and session.into.startswith(_BORDER):
-        return  # its far end is no switch of ours: the proof of isolation judges what passes there
-    if session.peer not in owners:
-        if not leads_outside(router, session, devices):
-            yield router.bgp_file, session.mark, "no switch has that address"
-        elif not session.most_routes:
-            yield router.bgp_file, session.group_mark, "nothing limits how many routes the outside may announce"
-        return
-    other, far = owners[session.peer]
-    local = session.peer[:-1] + bytes((session.peer[-1] ^ 1,))
-    if session.local is not None and session.local != local:
-        fault = f"{shown(session.local)}, its own end, is not in one subnet with it"
-        yield router.bgp_file, session.local_mark, fault
-    own = owners.get(local)
-    if own is None or own[0] is not router:
-        cabled = next((port for port in router.ports if port.peer == f"{other.device} {far.name}"), None)
-        fault = f"{router.device} has no interface in its subnet"
-        yield (router.ports_file, cabled.mark, fault) if cabled else (router.bgp_file, session.mark, fault)
-        return
-    near = own[1]
-    if near.length != _POINT_TO_POINT[len(session.peer)]:
-        yield router.ports_file, near.mark, f"{near.name} has a /{near.length}, not a subnet of two addresses"
-    if near.peer != f"{other.device} {far.name}":
-        fault = f"the address is {other.device} {far.name}'s, but {near.name} is cabled to {near.peer or 'nothing'}"
-        yield router.bgp_file, session.mark, fault
-    if session.remote_as != other.asn:
-        fault = f"remote AS {session.remote_as} is expected, {other.device} is AS {other.asn}"
-        yield router.bgp_file, session.as_mark, fault
-    if router.asn == other.asn:
-        yield router.bgp_file, session.as_mark, f"both ends are AS {router.asn}, and would refuse each other's routes"
-    end = sessions.get((other.device, local))
-    if end is None:
-        yield router.bgp_file, session.mark, f"{other.device} has no neighbour {shown(local)}"
-    elif session.authentication != end.authentication:
-        yield from _disagreement(router, session, other, end)
+    router: Router, owners: Mapping[bytes, _Owner], sessions: _Sessions, devices: frozenset[str]
+) -> Iterator[tuple[Session, str, Mark, str]]:
+    """Why sessions cannot come up, each with the file and the place; nothing where nothing speaks against one."""
+    for session in router.sessions:
+        owner = owners.get(session.peer)
+        if owner is None:
+            # without an owner the far end is no switch of ours: the proof of isolation judges what passes at a border
+            if not session.into.startswith(_BORDER):
+                yield from ((session, router.bgp_file, *fault) for fault in _outside_faults(router, session, devices))
+            continue
+        other, far = owner
+        local = session.peer[:-1] + bytes((session.peer[-1] ^ 1,))
+        if session.local is not None and session.local != local:
+            fault = f"{shown(session.local)}, its own end, is not in one subnet with it"
+            yield session, router.bgp_file, session.local_mark, fault
+        own = owners.get(local)
+        if own is None or own[0] is not router:
+            cabled = next((port for port in router.ports if port.peer == f"{other.device} {far.name}"), None)
+            place = (router.ports_file, cabled.mark) if cabled else (router.bgp_file, session.mark)
+            yield session, *place, f"{router.device} has no interface in its subnet"
+            continue
+        near = own[1]
+        if near.length != _POINT_TO_POINT[len(local)]:
+            fault = f"{near.name} has a /{near.length}, not a subnet of two addresses"
+            yield session, router.ports_file, near.mark, fault
+        if near.peer != f"{other.device} {far.name}":
+            there = near.peer or "nothing"
+            fault = f"the address is {other.device} {far.name}'s, but {near.name} is cabled to {there}"
+            yield session, router.bgp_file, session.mark, fault
+        if session.remote_as != other.asn:
+            fault = f"remote AS {session.remote_as} is expected, {other.device} is AS {other.asn}"
+            yield session, router.bgp_file, session.as_mark, fault
+        if router.asn == other.asn:
+            fault = f"both ends are AS {router.asn}, and would refuse each other's routes"
+            yield session, router.bgp_file, session.as_mark, fault
+        end = sessions[other.device].get(local)
+        if end is None:
+            fault = f"{other.device} has no neighbour {shown(local)}"
+            yield session, router.bgp_file, session.mark, fault
+        elif session.authentication != end.authentication:
+            yield from ((session, *fault) for fault in _disagreement(router, session, other, end))
+
+
+def _outside_faults(router: Router, session: Session, devices: frozenset[str]) -> Iterator[tuple[Mark, str]]:
+    """What speaks against a session whose far end is no switch's."""
+    if not leads_outside(router, session, devices):
+        yield session.mark, "no switch has that address"
+    elif not session.most_routes:
+        yield session.group_mark, "nothing limits how many routes the outside may announce"
 
 
 def _disagreement(router: Router, session: Session, other: Router, end: Session) -> Iterator[tuple[str, Mark, str]]:
@@ -116,14 +125,14 @@ def _disagreement(router: Router, session: Session, other: Router, end: Session)
 
 def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
     """Switches whose neighbours agree on another AS number than the one they have."""
-    expected: dict[str, Counter[int]] = defaultdict(Counter)
+    expected: dict[str, list[int]] = {}
     for router in network.routers.values():
         for session in router.sessions:
-            if session.peer in owners:
-                expected[owners[session.peer][0].device][session.remote_as] += 1
+            if owner := owners.get(session.peer):
+                expected.setdefault(owner[0].device, []).append(session.remote_as)
     for device, numbers in expected.items():
         router = network.routers[device]
-        number, count = numbers.most_common(1)[0]
+        number, count = Counter(numbers).most_common(1)[0]
         if router.asn != number:
             yield (
                 device,
@@ -133,9 +142,7 @@ def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterato
             )
 
 
-def _of_fabric(
-    fabric: RoutedFabric, sessions: dict[tuple[str, bytes], Session]
-) -> Iterator[tuple[str, str, Mark, str]]:
+def _of_fabric(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
     yield from _silent(fabric, sessions)
     yield from _alike(fabric)
     yield from _watched(fabric)
@@ -147,8 +154,8 @@ def _unasked(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, st
     """Ends that prove themselves otherwise than the spec asks of the links above their tier."""
     spec = declared(tree, fabric)
     tiers = spec.tiers if spec is not None else ()
-    asked = {tier.role: tier.up.authentication for tier in tiers if tier.up is not None}
-    for edge in edges_of(fabric):
+    asked = {tier.role: tier.up.authentication for tier in tiers if tier.up is not None and tier.up.authentication}
+    for edge in edges_of(fabric) if asked else ():
         router, other, session = fabric.routers[edge.target], fabric.routers[edge.source], edge.target_session
         lower = router if fabric.rank[edge.target] < fabric.rank[edge.source] else other
         wanted = asked.get(lower.role)
@@ -157,15 +164,13 @@ def _unasked(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, st
             yield router.device, router.bgp_file, mark, f"{other.device}, {shown(session.peer)}: {fault}"
 
 
-def _silent(fabric: RoutedFabric, sessions: dict[tuple[str, bytes], Session]) -> Iterator[tuple[str, str, Mark, str]]:
+def _silent(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends of cables between switches without a session."""
-    for link in fabric.links:
-        for at, port, other, far in (
-            (link.a, link.a_port, link.b, link.b_port),
-            (link.b, link.b_port, link.a, link.a_port),
-        ):
-            router, peer = fabric.routers[at], fabric.routers[other]
-            if far.address is not None and (router.device, far.address) not in sessions:
+    known = [sessions[router.device] for router in fabric.routers]
+    for a, a_port, b, b_port in fabric.links:
+        for at, port, other, far in ((a, a_port, b, b_port), (b, b_port, a, a_port)):
+            if far.address is not None and far.address not in known[at]:
+                router, peer = fabric.routers[at], fabric.routers[other]
                 message = f"{port.name} is cabled to {peer.device} {far.name}, {shown(far.address)}, without a session"
                 yield router.device, router.bgp_file, (), message
 
@@ -199,21 +204,28 @@ def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
-    bare = _without_bfd(fabric)
+    can = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
+    bare: set[tuple[int, Mark]] | None = None
     for edge in edges_of(fabric):
-        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
         here, there = edge.target_session, edge.source_session
-        if here.has_bfd or (not there.has_bfd and (edge.target, here.group_mark) in bare):
+        if here.has_bfd:
             continue
+        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+        if not there.has_bfd:
+            if router.bgp_file not in can:
+                continue
+            if bare is None:
+                bare = _without_bfd(fabric, can)
+            if (edge.target, here.group_mark) in bare:
+                continue
         why = "it watches this switch" if there.has_bfd else "both systems of this fabric can"
         message = f"BFD does not watch {other.device}, {shown(here.peer)}, though {why}"
         yield router.device, router.bgp_file, here.group_mark, message
 
 
-def _without_bfd(fabric: RoutedFabric) -> set[tuple[int, Mark]]:
-    """The peer groups, by router and place, that cannot have BFD: those of systems of which none has it, and those that
-    a session joins to such a group, since a group has it for all of its neighbours or for none."""
-    can = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
+def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
+    """The peer groups, by router and place, that cannot have BFD: those of systems that are none of those that ``can``,
+    and those that a session joins to such a group, since a group has it for all of its neighbours or for none."""
     beside: dict[tuple[int, Mark], set[tuple[int, Mark]]] = {}
     for edge in edges_of(fabric):
         here = edge.target, edge.target_session.group_mark
@@ -231,9 +243,9 @@ def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends with another hold time than their neighbours, where the fabric's usual one is not theirs."""
     usual = Counter(session.hold_time_s for router in fabric.routers for session in router.sessions).most_common(1)
     for edge in edges_of(fabric):
-        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
         here, there = edge.target_session, edge.source_session
-        if here.hold_time_s not in {there.hold_time_s, usual[0][0]}:
+        if here.hold_time_s not in (there.hold_time_s, usual[0][0]):
+            router, other = fabric.routers[edge.target], fabric.routers[edge.source]
             message = f"{other.device}, {shown(here.peer)}, may be silent for {here.hold_time_s} s, its end says"
             message += f" {there.hold_time_s} s: the shorter counts"
             yield router.device, router.bgp_file, here.hold_mark, message
@@ -250,7 +262,7 @@ def _forgotten(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     found: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
     for edge in edges_of(fabric):
         here, there = edge.target_session, edge.source_session
-        if here.restart_s not in {there.restart_s, usual_s}:
+        if here.restart_s not in (there.restart_s, usual_s):
             router, other = fabric.routers[edge.target], fabric.routers[edge.source]
             key = router.device, router.bgp_file, here.restart_mark, here.restart_s, there.restart_s
             found.setdefault(key, []).append(other.device)
