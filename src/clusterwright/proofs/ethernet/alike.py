@@ -141,7 +141,7 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     stands_for = np.array([chosen.get(parts.part[at], 1) for at in rows])
     row_of = {(parts.part[at], parts.place[at] if parts.part[at] != ABOVE else at): row for row, at in enumerate(rows)}
     stand_in = {part: own[0] for own in parts.kinds for part in own}
-    is_alike = np.array([part in frozenset(alike) for part in parts.part])
+    is_alike = np.isin(parts.part, alike)
 
     def rows_in(stands: dict[int, int]) -> Integers:
         places = (

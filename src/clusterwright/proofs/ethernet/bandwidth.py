@@ -57,21 +57,22 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
 
     Cables of a switch that announces nothing, as one that is drained, carry nothing.
     """
-    silent = fabric.silent.tolist()
-    dead: set[tuple[int, str]] = set()
+    silent, rank = fabric.silent.tolist(), fabric.rank.tolist()
+    dead: list[set[str]] = [set() for _ in fabric.routers]
+    above: list[set[str]] = [set() for _ in fabric.routers]
+    for a, a_port, b, b_port in fabric.links:
+        if rank[a] < rank[b]:
+            above[a].add(a_port.name)
+        elif rank[b] < rank[a]:
+            above[b].add(b_port.name)
+        if silent[a] or silent[b]:
+            dead[a].add(a_port.name)
+            dead[b].add(b_port.name)
     down, up = np.zeros(len(fabric.routers)), np.zeros(len(fabric.routers))
-    above: set[tuple[int, str]] = set()
-    for link in fabric.links:
-        for at, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
-            if fabric.rank[other] > fabric.rank[at]:
-                above.add((at, port.name))
-            if silent[at] or silent[other]:
-                dead.add((at, port.name))
     for at, router in enumerate(fabric.routers):
-        for port in router.ports if not silent[at] else ():
-            side = up if (at, port.name) in above else down
-            if port.peer and (at, port.name) not in dead:
-                side[at] += port.speed_gbps
+        carrying = [port for port in router.ports if port.peer and port.name not in dead[at]] if not silent[at] else ()
+        up[at] = sum(port.speed_gbps for port in carrying if port.name in above[at])
+        down[at] = sum(port.speed_gbps for port in carrying if port.name not in above[at])
     unknown = np.array([any(p.peer and not p.speed_gbps for p in router.ports) for router in fabric.routers], bool)
     down[unknown] = np.maximum(down[unknown], up[unknown])  # an unsaid speed: the ports are taken to fill the uplinks
     return down, up
@@ -80,10 +81,11 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
 def _from_hosts(fabric: RoutedFabric) -> Gbps:
     """For each switch, Gb/s of its ports towards hosts: what comes from below, without what lower tiers send."""
     found = sides(fabric)[0].copy()
-    silent = fabric.silent.tolist()
-    for link in fabric.links:
-        high, port = (link.a, link.a_port) if fabric.rank[link.a] > fabric.rank[link.b] else (link.b, link.b_port)
-        found[high] -= port.speed_gbps if not silent[link.a] and not silent[link.b] else 0
+    silent, rank = fabric.silent.tolist(), fabric.rank.tolist()
+    for a, a_port, b, b_port in fabric.links:
+        if not silent[a] and not silent[b]:
+            high, port = (a, a_port) if rank[a] > rank[b] else (b, b_port)
+            found[high] -= port.speed_gbps
     return np.maximum(found, 0)
 
 

@@ -23,6 +23,12 @@ def bond_count(fabric: RoutedFabric) -> int:
     return len({(device, aggregate.name) for device, aggregate in ports if aggregate is not None})
 
 
+def _has_bonds(fabric: RoutedFabric) -> bool:
+    """Whether a switch or a node joins ports."""
+    ports = (port.aggregate for router in fabric.routers for port in router.ports)
+    return any(aggregate is not None for aggregate in chain(ports, (nic.aggregate for nic, _ in fabric.nics)))
+
+
 def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Ports that one end joins and the other does not, or not with the same ones, and links without LACP."""
     wanted = {} if tree.declaration is None else tree.declaration.bonds
@@ -33,6 +39,8 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
     if not wanted and all(each is None for each in parts):
         return  # nothing is joined, and nothing is to be
     link_of = {(device, port): (device, link) for (device, link), ports in wanted.items() for port in ports}
+    if not wanted and not _has_bonds(fabric):
+        return
     nics = {(nic.device, nic.name): nic for nic, _ in fabric.nics}
     groups: dict[Link, set[Link]] = {}  # links of switches: the far ends of their ports
     ends: dict[Link, End] = {}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
@@ -95,8 +97,9 @@ def _unjudged(silent: list[str]) -> str:
 
 def _stacked(fabric: RoutedFabric) -> Iterator[tuple[Router, Router]]:
     """Cabled routers, the lower first."""
-    ends = ((link.a, link.b) for link in fabric.links)
-    for lower, upper in dict.fromkeys(tuple(sorted(pair, key=lambda at: int(fabric.rank[at]))) for pair in ends):
+    climbs = fabric.rank[fabric.ends[:, 0]] <= fabric.rank[fabric.ends[:, 1]]
+    ends = np.where(climbs[:, None], fabric.ends, fabric.ends[:, ::-1])
+    for lower, upper in dict.fromkeys(map(tuple, ends.tolist())):
         yield fabric.routers[lower], fabric.routers[upper]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
 
 from clusterwright.platforms.linux.reader.network import NETWORKS, ConfiguredNic
 from clusterwright.platforms.router import Mark, Port, Prefix, Router, covers, network_of, shown, shown_prefix
@@ -23,6 +22,7 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
     taken: dict[bytes, ConfiguredNic] = {}
     addresses = cache(lambda at: _addresses(fabric.routers[at]))
     ports = cache(lambda at: _ports(fabric.routers[at]))
+    is_announced = cache(lambda at, subnet: _is_announced(fabric.routers[at], subnet))
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
     yield from _absent(tree, fabric)
     for nic, at in fabric.nics:
@@ -40,33 +40,35 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             what = "is not in service" if port is None else f"is cabled to {port.peer or 'nothing'}"
             yield example(tree, nic.device, nic.file, ("Description=",), f"{nic.peer} {what}")
             continue
-        own = addresses(at)
-        for mark, message in chain(_subnet_faults(nic, router, port, own), _route_faults(nic, router, own, uncovered)):
+        subnet, own = network_of(nic.address, nic.length), addresses(at)
+        if subnet not in own or port.subnet != subnet:
+            message = f"{shown(nic.address)}/{nic.length} is in no subnet of {nic.peer}"
+            yield example(tree, nic.device, nic.file, nic.mark, message)
+        elif not is_announced(at, subnet):
+            message = f"{shown_prefix(subnet)} is in no prefix that {router.device} announces"
+            yield example(tree, nic.device, nic.file, nic.mark, message)
+        for mark, message in _route_faults(nic, router, (subnet, own.get(subnet, ())), uncovered):
             yield example(tree, nic.device, nic.file, mark, message)
 
 
-def _subnet_faults(
-    nic: ConfiguredNic, router: Router, port: Port, addresses: Mapping[Prefix, Sequence[bytes]]
-) -> Iterator[Fault]:
-    """Why nothing finds its way to the NIC, by its address and the ``addresses`` of its switch."""
-    subnet = network_of(nic.address, nic.length)
-    if subnet not in addresses or port.subnet != subnet:
-        yield nic.mark, f"{shown(nic.address)}/{nic.length} is in no subnet of {nic.peer}"
-    elif router.sessions and not any(covers(prefix, subnet) for prefix, _ in router.networks):
-        yield nic.mark, f"{shown_prefix(subnet)} is in no prefix that {router.device} announces"
+def _is_announced(router: Router, subnet: Prefix) -> bool:
+    """Whether others hear of a subnet; nobody has to where a switch speaks to none."""
+    return not router.sessions or any(covers(prefix, subnet) for prefix, _ in router.networks)
 
 
 def _route_faults(
     nic: ConfiguredNic,
     router: Router,
-    addresses: Mapping[Prefix, Sequence[bytes]],
+    on_link: tuple[Prefix, Sequence[bytes]],
     uncovered: Callable[[frozenset[Prefix]], Prefix | None],
 ) -> Iterator[Fault]:
-    """Where the NIC's routes lead astray, or nowhere; ``uncovered`` is a host's prefix beyond those reached."""
+    """Where the NIC's routes lead astray, or nowhere; ``uncovered`` is a host's prefix beyond those reached.
+
+    ``on_link`` is the NIC's subnet, with the addresses that its switch has there.
+    """
     for mark in nic.defaults:
         yield mark, "a default route leads out of the fabric"
-    subnet = network_of(nic.address, nic.length)
-    gateways = addresses.get(subnet, ())
+    subnet, gateways = on_link
     for prefix, gateway in nic.routes:
         if gateway is None and not covers(subnet, prefix):
             message = f"no gateway to {shown_prefix(prefix)}: packets for it are told to find their host on the link"
@@ -86,8 +88,10 @@ def _absent(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample
     nodes = {nic.device for nic, _ in fabric.nics}
     for router in fabric.routers:
         for port in router.ports:
+            if port.subnet is None or port.peer in known:
+                continue
             device, _, name = port.peer.partition(" ")
-            if port.subnet is None or port.peer in known or device in routers or device not in nodes:
+            if device in routers or device not in nodes:
                 continue
             file = f"{NETWORKS}{name}.network"
             message = f"{name} is cabled to {router.device} {port.name}, but no file gives it an address there"

@@ -51,10 +51,12 @@ def parts_below(fabric: RoutedFabric, level: int) -> Parts:
 
 def cut(fabric: RoutedFabric, rows: list[int]) -> RoutedFabric:
     """The fabric with some of its routers alone, in their order, and without NICs."""
-    place = {at: row for row, at in enumerate(rows)}
+    place = np.full(len(fabric.routers), ABOVE)
+    place[rows] = np.arange(len(rows))
+    ends = place[fabric.ends]
+    inside = np.flatnonzero((ends != ABOVE).all(axis=1))
     links = tuple(
-        RoutedLink(place[link.a], link.a_port, place[link.b], link.b_port)
-        for link in fabric.links
-        if link.a in place and link.b in place
+        RoutedLink(a, fabric.links[at].a_port, b, fabric.links[at].b_port)
+        for at, (a, b) in zip(inside.tolist(), ends[inside].tolist(), strict=True)
     )
     return RoutedFabric(tuple(fabric.routers[at] for at in rows), links, (), fabric.rank[rows])

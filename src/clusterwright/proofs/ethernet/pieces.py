@@ -72,7 +72,10 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset
     ends: list[AttachedEnd] = []
     for part in parts:
         idle = {at for at, router in enumerate(part.routers) if router.device in stopped or part.silent[at]}
-        trunks = {(at, port.name) for link in part.links for at, port in link.both_ends}
+        trunks: list[set[str]] = [set() for _ in part.routers]
+        for one, one_port, other, other_port in part.links:
+            trunks[one].add(one_port.name)
+            trunks[other].add(other_port.name)
         rank = part.rank.tolist()
         for a, b in dict.fromkeys(map(tuple, part.ends.tolist())):
             if rank[a] != rank[b] and a not in idle and b not in idle:
@@ -81,9 +84,11 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset
         nics = {(nic.device, nic.name) for nic, _ in part.nics}
         for at, router in enumerate(part.routers):
             for port in router.ports if at not in idle else ():
+                if port.name in trunks[at]:
+                    continue
                 device, _, name = port.peer.partition(" ")
                 known = device not in filed or (device, name) in nics
-                if name and known and device not in stopped and (at, port.name) not in trunks:
+                if name and known and device not in stopped:
                     ends.append(AttachedEnd(device, name, router.device))
     return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -44,6 +44,12 @@ class _Members:
         """All of one part after the other, and where each part begins."""
         return np.array([at for own in self.of for at in own], np.int64), np.cumsum([0, *map(len, self.of)])
 
+    @cached_property
+    def _row_of(self) -> list[int]:
+        """``row`` for those that are looked up one by one."""
+        numbers: list[int] = self.row.tolist()
+        return numbers
+
     def rows(self, stands: Integers) -> Integers:
         """The rows of what stands for each, where ``stands`` gives for every part the one that does."""
         inside, part, place = self._inside
@@ -55,7 +61,7 @@ class _Members:
     def stand_in(self, at: int, stands: dict[int, int]) -> int:
         """The row of what stands for one of these, where ``stands`` gives the part that does for its own."""
         own = self.part[at]
-        return int(self.row[at if own == ABOVE else self.of[stands[own]][self.place[at]]])
+        return self._row_of[at if own == ABOVE else self.of[stands[own]][self.place[at]]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,8 +83,9 @@ class StandIns:
     def alike(self, failures: Iterable[Failure]) -> dict[Failure, list[int]]:
         """Failures of what stands for others, each with the places of all failures that it stands for."""
         found: dict[Failure, list[int]] = {}
+        hit = cache(self._hit)
         for at, failure in enumerate(failures):
-            stands = self._hit(failure)
+            stands = hit(self._parts(failure))
             switches = tuple(self.switches.stand_in(each, stands) for each in failure.switches)
             links = tuple(self.links.stand_in(each, stands) for each in failure.links)
             found.setdefault(Failure(switches, links), []).append(at)
@@ -86,7 +93,7 @@ class StandIns:
 
     def like(self, rows: Integers, failure: Failure) -> list[int]:
         """The switches of the whole fabric, in order, for which some stand in a failure."""
-        hit = self._hit(failure)
+        hit = self._hit(self._parts(failure))
         stands = self.usual.copy()
         stands[list(hit)] = list(hit.values())
         for kind in {self.kind[part] for part in hit}:
@@ -96,9 +103,13 @@ class StandIns:
         like: list[int] = np.flatnonzero(np.isin(self.switches.rows(stands), rows)).tolist()
         return like
 
-    def _hit(self, failure: Failure) -> dict[int, int]:
+    def _parts(self, failure: Failure) -> tuple[int, ...]:
+        """The part of each thing that fails."""
+        switches, links = self.switches.part, self.links.part
+        return (*[switches[at] for at in failure.switches], *[links[at] for at in failure.links])
+
+    def _hit(self, parts: tuple[int, ...]) -> dict[int, int]:
         """The parts in which something fails, each with the one that stands for it then."""
-        parts = [*(self.switches.part[at] for at in failure.switches), *(self.links.part[at] for at in failure.links)]
         if len(parts) >= _ENOUGH:
             raise ValueError(f"{len(parts)} things fail, and parts stand for each other in failures of two")
         stands: dict[int, int] = {}
