@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clusterwright.platforms.eos.reader.macsec import macsec_of
 from clusterwright.platforms.eos.reader.sections import PATH as STARTUP
 from clusterwright.platforms.eos.reader.system import READER as EOS
 from clusterwright.platforms.linux.reader.units import Unit, unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.tree import RenderedTree
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
 from clusterwright.spec.encryption import CLEAR
 
 UNITS = "etc/systemd/system/"
@@ -29,6 +29,9 @@ WANTS = f"{UNITS}multi-user.target.d/91-encryption.conf"
 COREDUMP = "etc/systemd/coredump.conf.d/90-clusterwright.conf"
 MODPROBE = "etc/modprobe.d/90-encryption.conf"
 NO_SWAP = f"{UNITS}no-swap.service"
+KERBEROS = "etc/krb5.conf"
+MODULES = "etc/modules-load.d/"
+_READ = (UNITS, RECORDS, GATE_PROGRAM, TLSHD, KERBEROS, COREDUMP, MODPROBE, MODULES, STARTUP)
 TLS_NEEDS = ("x509.truststore", "x509.certificate", "x509.private_key")
 ENCRYPTED = ("rpc-with-mtls", "rpc-with-tls", "krb5p", "client-side-aead")
 XPRTSEC = {"rpc-with-mtls": "mtls", "rpc-with-tls": "tls"}
@@ -39,7 +42,7 @@ _LOCAL = ("ext4", "xfs", "tmpfs")
 @dataclass
 class _Judging:
     """Counterexamples as they are found, and how many things each promise held for; ``clear`` are mounts that the spec
-    leaves without protection, with its reason."""
+    leaves without protection, with its reason. The ``tree`` has no other files than those that are judged."""
 
     tree: RenderedTree
     found: list[Counterexample] = field(default_factory=list)
@@ -65,16 +68,30 @@ def applies(tree: RenderedTree) -> bool:
 
 def run(tree: RenderedTree) -> Verdict:
     """The verdict over every node and every EOS switch of a tree."""
-    judging = _Judging(tree)
-    by_device: dict[str, list[str]] = {}
-    for device, path in tree.files:
-        by_device.setdefault(device, []).append(path)
-    for device, paths in sorted(by_device.items()):
-        units = sorted(path for path in paths if path.startswith(UNITS) and path.endswith(".mount"))
-        mounts = {path: unit_of(tree.text(device, path) or "") for path in units}
-        if mounts:
-            _judge_node(judging, device, paths, mounts)
-    _judge_links(judging)
+    read = frozenset(path for path in tree.paths if path.startswith(_READ))
+    files = {place: file for place, file in tree.files.items() if place[1] in read}
+    judging = _Judging(replace(tree, files=files))
+    by_device: dict[str, dict[str, RenderedFile]] = {}
+    for (device, path), file in files.items():
+        by_device.setdefault(device, {})[path] = file
+    # Nothing else is judged of a node: what is sound is so for all that have the same image, and texts of their own.
+    sound: dict[object, Mapping[str, int]] = {}
+    protections = tree.declaration.protections if tree.declaration is not None else {}
+    for device, own in sorted(by_device.items()):
+        units = sorted(path for path in own if path.startswith(UNITS) and path.endswith(".mount"))
+        if not units:
+            continue
+        texts = frozenset((path, file.read() if file.device == device else file) for path, file in own.items())
+        alike = texts, frozenset(protections.get(device, {}).items())
+        if alike not in sound:
+            found, held = len(judging.found), dict(judging.held)
+            _judge_node(judging, device, own, {path: unit_of(judging.tree.text(device, path) or "") for path in units})
+            if len(judging.found) == found:
+                sound[alike] = {promise: count - held[promise] for promise, count in judging.held.items()}
+            continue
+        for promise, count in sound[alike].items():
+            judging.held[promise] += count
+    _judge_links(judging, frozenset(tree.devices_with(STARTUP)))
     facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
     notes = tuple(f"{at} crosses the network in clear. The spec accepts it: {why}" for at, why in judging.clear.items())
     cases = Cases("mounts or links to encrypt", sum(judging.held.values()))
@@ -130,7 +147,7 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records
         if options.get("xprtsec") in ("tls", "mtls"):
             _judge_tls(judging, device, path, options, needs)
         elif options.get("sec") == "krb5p":
-            if "rpc-gssd.service" not in needs or judging.tree.text(device, "etc/krb5.conf") is None:
+            if "rpc-gssd.service" not in needs or judging.tree.text(device, KERBEROS) is None:
                 judging.blame("P3", device, path, "^Options=", f"{where} asks for krb5p without rpc.gssd and a realm")
         else:
             judging.blame("P3", device, path, "^Options=", f"{where} crosses the network in clear")
@@ -264,17 +281,14 @@ def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None
     if "install nvidia_fs /bin/false" not in (judging.tree.text(device, MODPROBE) or "").split("\n"):
         judging.blame("P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which passes by who decrypts")
     for path in sorted(known):
-        if path.startswith("etc/modules-load.d/") and re.search(
-            r"^nvidia_fs$", judging.tree.text(device, path) or "", re.MULTILINE
-        ):
+        if path.startswith(MODULES) and re.search(r"^nvidia_fs$", judging.tree.text(device, path) or "", re.MULTILINE):
             judging.blame("P7", device, path, "^nvidia_fs$", "GPUDirect Storage passes by the host that decrypts")
     judging.count("P7", before)
 
 
-def _judge_links(judging: _Judging) -> None:
+def _judge_links(judging: _Judging, read: frozenset[str]) -> None:
     declaration = judging.tree.declaration
     wanted = declaration.encrypted_links if declaration is not None else frozenset()
-    read = frozenset(judging.tree.devices_with(STARTUP))
     ports: dict[str, list[str]] = {}
     for device, port in sorted(wanted):
         ports.setdefault(device, []).append(port)
