@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
 from clusterwright.platforms.linux.reader.network import SCRIPT, ConfiguredQos
+from clusterwright.platforms.router import Prefix, covers
 from clusterwright.proofs.ethernet.qos.majority import Said, priorities
 
 ECN_BITS = 2  # below the DSCP in the traffic class byte
@@ -81,13 +83,21 @@ def _addresses(settings: Settings, addresses: Sequence[bytes]) -> Iterator[tuple
     if text is None:
         return
     try:
-        network = ip_network(text)
+        network = _network(text)
     except ValueError:
         yield "NCCL_IB_ADDR_RANGE", f"NCCL_IB_ADDR_RANGE={text} is no network"
         return
-    outside = [address for each in addresses if (address := ip_address(each)) not in network]
+    outside = [each for each in addresses if not covers(network, (each, 8 * len(each)))]
     if outside:
-        yield "NCCL_IB_ADDR_RANGE", f"NCCL_IB_ADDR_RANGE={text} leaves out {outside[0]}, which a NIC here has"
+        message = f"NCCL_IB_ADDR_RANGE={text} leaves out {ip_address(outside[0])}, which a NIC here has"
+        yield "NCCL_IB_ADDR_RANGE", message
+
+
+@lru_cache(maxsize=64)
+def _network(text: str) -> Prefix:
+    """The addresses that NCCL takes, the same for most nodes. Raises ValueError."""
+    network = ip_network(text)
+    return network.network_address.packed, network.prefixlen
 
 
 def _classes(settings: Settings, truth: Said) -> Iterator[tuple[str, str]]:
