@@ -128,6 +128,9 @@ def value_of(kind: str, text: str, interfaces: Callable[..., Ranges]) -> Ranges:
     return ranges([(low, high)])
 
 
+_LENGTH = re.compile(r"0|[1-9]\d?\d?", re.A)  # "/056" is octal to nft
+
+
 def addresses(text: str, version: int) -> Ranges:
     """The addresses of a prefix, of a range or of one address. Raises ValueError."""
     size = 32 if version == 4 else 128
@@ -138,12 +141,14 @@ def addresses(text: str, version: int) -> Ranges:
             raise ValueError(f'"{text}" ends before it begins')
         return ranges([(low, high)])
     address, slash, length = text.partition("/")
-    is_length = re.fullmatch(r"0|[1-9]\d?\d?", length, re.A) is not None  # "/056" is octal to nft
-    bits = int(length) if is_length else size
-    if (slash and not is_length) or bits > size:
+    if not slash:
+        only = _address(address, version)
+        return Ranges(((only, only),))
+    bits = int(length) if _LENGTH.fullmatch(length) else size + 1
+    if bits > size:
         raise ValueError(f'"{text}" has no prefix length of IPv{version}')
     low = _address(address, version) >> (size - bits) << (size - bits)
-    return ranges([(low, low + (1 << (size - bits)) - 1)])
+    return Ranges(((low, low + (1 << (size - bits)) - 1),))
 
 
 def _address(text: str, version: int) -> int:

@@ -74,9 +74,14 @@ def _members(
             own[name] = own.get(name, 0) | wiring.tops[end.switch]
             place.setdefault((end.device, name), end.switch)
     found: dict[str, dict[_Reach, tuple[str, str]]] = {zone.name: {} for zone in declared.zones}
+    alike: set[object] = set()
     for device, own in reach.items():
+        zones = declared.zones_of.get(device, ())
+        if (what := (zones, *own.items())) in alike:
+            continue  # the first like it stands for it
+        alike.add(what)
         for zone in declared.zones:
-            is_member = zone.name in declared.zones_of.get(device, ()) or zone.is_ports
+            is_member = zone.name in zones or zone.is_ports
             there = tuple(sorted((name, bits) for name, bits in own.items() if zone.on(name))) if is_member else ()
             if there:
                 found[zone.name].setdefault(there, (device, place[device, there[0][0]]))

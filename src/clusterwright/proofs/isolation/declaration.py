@@ -42,25 +42,25 @@ def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
 
 def declared_of(plan: Plan) -> DeclaredIsolation:
     """What the spec behind a plan declares."""
-    ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
+    ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
     addresses: dict[tuple[int, int], tuple[str, str]] = {}
     management: dict[str, str] = {}
-    fabrics_of: dict[str, set[str]] = {}
+    fabrics_of: dict[str, set[str]] = defaultdict(set)
     linked: dict[str, set[str]] = defaultdict(set)
     addressed = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.addressing is not None}
+    versions = {name: _version(fabric) for name, fabric in addressed.items()}
     for cable in plan.cables:
-        fabric = addressed.get(cable.fabric)
-        linked[cable.a.device].add(cable.a.port)
-        linked[cable.b.device].add(cable.b.port)
-        if fabric is None or cable.a.side not in _HOST_SIDES:
+        a, b = cable.a, cable.b
+        linked[a.device].add(a.port)
+        linked[b.device].add(b.port)
+        if cable.fabric not in addressed or a.side not in _HOST_SIDES:
             continue
-        device = plan.by_name[cable.a.device]
-        fabrics_of.setdefault(device.name, set()).add(cable.fabric)
-        ports.setdefault((cable.fabric, cable.b.device), {})[cable.b.port] = (cable.a.device, cable.a.port)
-        if device.kind == "switch":
-            management[device.name] = cable.fabric
-        if cable.a.address is not None:
-            addresses[_version(fabric), cable.a.address] = (cable.a.device, cable.a.port)
+        fabrics_of[a.device].add(cable.fabric)
+        ports[cable.fabric, b.device][b.port] = end = (a.device, a.port)
+        if plan.by_name[a.device].kind == "switch":
+            management[a.device] = cable.fabric
+        if a.address is not None:
+            addresses[versions[cable.fabric], a.address] = end
     for border in plan.spec.borders:
         linked[border.device].add(border.port)
     zones = tuple(_zone(plan, zone) for zone in plan.spec.zones)

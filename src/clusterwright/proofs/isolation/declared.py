@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
@@ -203,14 +203,14 @@ class DeclaredIsolation:
 
     def serves(self, what: str, server: str) -> bool:
         """True where the spec has this server for a service. Raises ValueError for what is no address."""
-        return _begins(server)[:2] in self.servers[what]
+        return _server(server) in self.servers[what]
 
     def unasked(self, what: str, servers: Iterable[str]) -> tuple[str, ...]:
         """The servers that a switch is to ask for a service, and that are not among these, which it does ask."""
         own = set()
         for each in servers:
             with suppress(ValueError):  # a name: isolation says so
-                own.add(_begins(each)[:2])
+                own.add(_server(each))
         return tuple(address(*each) for each in sorted(self.asked[what] - own))
 
     def knows(self, text: str) -> bool:
@@ -249,7 +249,10 @@ class DeclaredIsolation:
 
         Nothing is known of a switch's own address in the management network where no cable leads there.
         """
-        own = {self.switches.get(switch, "")}
+        networks = self.networks.get(self.switches.get(switch, ""), {})
+        if number in networks.get(version, EMPTY):
+            return ""
+        own = set[str]()
         if switch not in self._managed:
             own.add(self.management.get(switch, ""))
         if any(number in self.networks[name].get(version, EMPTY) for name in own if name in self.networks):
@@ -318,6 +321,12 @@ class DeclaredIsolation:
             if part.version == version and address in part.addresses
         ]
         return min(found)[-1] if found else "the internet"
+
+
+@lru_cache(maxsize=1 << 10)
+def _server(text: str) -> tuple[int, int]:
+    """The version and number of a server's address, of which all switches are told the same. Raises ValueError."""
+    return _begins(text)[:2]
 
 
 def _begins(text: str) -> tuple[int, int, str]:

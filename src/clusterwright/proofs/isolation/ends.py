@@ -16,7 +16,7 @@ from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.values import addresses, everywhere
 from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import covers, packed, shown_prefix
+from clusterwright.platforms.router import covers, shown, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import has_network, network_of_tree
 from clusterwright.proofs.isolation.declared import DeclaredEdge, DeclaredIsolation
@@ -74,17 +74,16 @@ def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterato
             if end not in ends.of or _is_idle(tree, end):
                 continue
             version, number = ends.of[end]
-            text = address(version, number)
-            port, host = ports.get(name), (packed(text), 32 if version == 4 else 128)
+            port, host = ports.get(name), _packed(version, number)
             if port is None:
                 yield example(
                     tree, router.device, router.ports_file, (), f"{name}, to {' '.join(end)}, is not in service"
                 )
-            elif port.subnet is None or not covers(port.subnet, host):
+            elif port.subnet is None or not covers(port.subnet, (host, 8 * len(host))):
                 there = "no network" if port.subnet is None else shown_prefix(port.subnet)
-                message = f"{name} is in {there}, and {' '.join(end)} has {text}: nothing reaches it"
+                message = f"{name} is in {there}, and {' '.join(end)} has {shown(host)}: nothing reaches it"
                 yield example(tree, router.device, router.ports_file, port.start, message)
-            elif edge.gateway is not None and packed(address(version, edge.gateway)) not in own:
+            elif edge.gateway is not None and _packed(version, edge.gateway) not in own:
                 message = f"{' '.join(end)} sends to {address(version, edge.gateway)}, which is no address here"
                 yield example(tree, router.device, router.ports_file, port.start, message)
 
@@ -138,6 +137,11 @@ class _Ends:
     def management(self) -> Mapping[str, _End]:
         """The management port of each switch that has one with an address."""
         return {end[0]: end for end in self.of if end[0] in self.declared.management}
+
+
+def _packed(version: int, number: int) -> bytes:
+    """An address as routers are read to have it."""
+    return number.to_bytes(4 if version == 4 else 16, "big")
 
 
 def _is_idle(tree: RenderedTree, end: _End) -> bool:
