@@ -139,23 +139,26 @@ def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[
     climbs = _climbs(subnet.up, leaves)  # paths from each compute leaf up to each switch
     to_roots = _climbs(subnet.up.T.tocsr(), roots).T  # paths from each switch up to each root
     before = climbs[:, roots]
+    reached = np.count_nonzero(before, axis=1)
     shared = (before > 0).astype(np.float32) @ (before > 0).astype(np.float32).T
     fewest = float(shared.min(initial=np.inf))
     found: dict[int, tuple[int, int]] = {}
     for column, failure in enumerate(failures):
         if len(failure.chips) == 1:
             chip = failure.chips[0]
-            hit = np.flatnonzero(climbs[:, chip])
-            after = before[hit] - np.outer(climbs[hit, chip], to_roots[chip])
+            hit, above = np.flatnonzero(climbs[:, chip]), np.flatnonzero(to_roots[chip])
+            after = before[np.ix_(hit, above)] - np.outer(climbs[hit, chip], to_roots[chip, above])
         else:
             after = _climbs(_without(subnet.up, failure.chips), leaves)[:, roots]
-            hit = np.flatnonzero((after != before).any(axis=1))
+            hit, above = np.flatnonzero((after != before).any(axis=1)), np.arange(len(roots))
             after = after[hit]
-        taken = ((before[hit] > 0) & (after <= 0)).sum(axis=1)
-        if not len(hit) or 2 * taken[after.any(axis=1)].max(initial=0) < fewest:
+        at = np.ix_(hit, above)
+        is_alive = after.any(axis=1) | (reached[hit] > np.count_nonzero(before[at], axis=1))
+        taken = ((before[at] > 0) & (after <= 0)).sum(axis=1)
+        if not len(hit) or 2 * taken[is_alive].max(initial=0) < fewest:
             continue
         remaining = before.copy()
-        remaining[hit] = after
+        remaining[at] = after
         alive = np.flatnonzero(remaining.any(axis=1))
         joined = (remaining[alive] > 0).astype(np.float32)
         apart = np.argwhere(joined @ joined.T == 0)
