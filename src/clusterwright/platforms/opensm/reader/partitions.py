@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 MEMBERSHIPS = frozenset({"full", "limited", "both"})
 KEYWORDS = frozenset({"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_VCAS", "ALL_ROUTERS", "SELF"})
@@ -55,6 +56,7 @@ class Statement:
     default: str = "limited"
 
 
+@lru_cache(maxsize=2)
 def parse_partitions(text: str) -> tuple[Statement, ...]:
     """The statements in order. Raises BadStatement at the line that the grammar does not allow."""
     return tuple(_statement(parts, line) for parts, line in _statements(text))
@@ -66,7 +68,7 @@ def _statements(text: str) -> Iterator[tuple[list[tuple[str, int]], int]]:
     for number, line in enumerate(text.split("\n"), 1):
         for word in re.findall(r"[;:,]|[^;:,\s][^;:,]*", line.split("#", 1)[0]):
             if word != ";":
-                words.append((re.sub(r"\s+", "", word), number))
+                words.append(("".join(word.split()), number))
             elif words:
                 yield words, words[0][1]
                 words = []
