@@ -152,8 +152,10 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
         message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
         yield manager.at(manager.cabling, 0, message)
     known = {*named.values(), manager.config, manager.cabling, SCRIPT}
-    for device, path in manager.tree.files:  # opensm looks in no folder below its own
-        if device == manager.device and path.rpartition("/")[0] == manager.folder and path not in known:
+    # opensm looks in no folder below its own
+    strange = {path for path in manager.tree.paths if path.rpartition("/")[0] == manager.folder} - known
+    for device, path in manager.tree.files if strange else ():
+        if device == manager.device and path in strange:
             yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
     if manager.folder != OPEN_FOLDER:
         yield from _ufm(manager)
