@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import EMPTY, Ranges, ranges
+from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.spec.ethernet import SessionAuthentication
 
 INTERNET = "internet"
@@ -189,8 +189,16 @@ class DeclaredIsolation:
 
     def relays(self, fabric: str) -> Ranges:
         """The addresses from which switches of a fabric ask boot servers for their hosts."""
-        edges = [each for each in self.edges if each.fabric == fabric and each.relays and each.gateway is not None]
-        return ranges((each.gateway, each.gateway) for each in edges if each.gateway is not None)
+        return self._relays.get(fabric, EMPTY)
+
+    @cached_property
+    def _relays(self) -> Mapping[str, Ranges]:
+        """By fabric, as ``relays`` says."""
+        found: dict[str, list[int]] = {}
+        for each in self.edges:
+            if each.relays and each.gateway is not None:
+                found.setdefault(each.fabric, []).append(each.gateway)
+        return {fabric: values(*own) for fabric, own in found.items()}
 
     def unmet(self, switch: str, neighbour: str) -> str:
         """What is wrong with an address that a switch has a BGP session with, "" where a link or border is planned
