@@ -173,6 +173,21 @@ def test_a_list_with_destinations_is_refused() -> None:
         verdict(tree("lab-roce", RSW, edits={(RSW, EOS): lambda text: both(edit(text))}))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('family="ipv4"', 'family="ipv6"'),
+        ('<rule family="ipv4">', "<rule>"),
+        ('port="22"', 'port="ssh"'),
+        ('port="22"', 'port="23-22"'),
+    ],
+)
+def test_a_rule_of_a_zone_that_does_not_read_is_refused(old: str, new: str) -> None:
+    """Families and ports that firewalld does not take ended the command as a defect of its own."""
+    with pytest.raises(VerifyError, match=rf"{EDGE}:/{ZONE}:0: .* so what passes cannot be said"):
+        verdict(tree("lab-roce", EDGE, edits={(EDGE, ZONE): replaced(old, new)}))
+
+
 def test_more_entries_than_the_chip_takes_are_refuted() -> None:
     def doubled(text: str) -> str:
         entry = re.search(r'\{"name": "rdma-0"[^}]*\}', text)

@@ -30,6 +30,7 @@ _PINGS = {
 _FAMILIES = {"ipv4": (V4, 4), "ipv6": (V6, 6)}
 # fsdb_common.thrift: where FSDB hands out what collectors ask other switches for over gNMI.
 _FSDB = values(5908)
+_HIGHEST_PORT = 65535
 
 
 def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -114,7 +115,7 @@ def _rule(rule: ElementTree.Element) -> Box:
     known = {"source", "port", "protocol", "icmp-type", "accept"}
     if set(parts) - known or len(parts) != len(rule) or "accept" not in parts or len(parts.keys() & _MATCHING) > 1:
         raise Unreadable(0, f"a rule of {', '.join(part.tag for part in rule)} is not known here")
-    family, version = _FAMILIES[rule.get("family", "")]
+    family, version = _FAMILIES[_said(rule, "family", _FAMILIES)]
     fields = {"family": family}
     if "port" in parts:
         fields |= {"proto": _protocol(parts["port"]), "dport": _ports(parts["port"])}
@@ -124,7 +125,10 @@ def _rule(rule: ElementTree.Element) -> Box:
         _said(parts["icmp-type"], "name", {"echo-request"})
         fields |= _PINGS[version]
     if "source" in parts:
-        fields["src"] = addresses(parts["source"].get("address", ""), version)
+        try:
+            fields["src"] = addresses(parts["source"].get("address", ""), version)
+        except ValueError as error:
+            raise Unreadable(0, str(error)) from None
     return box(**fields)
 
 
@@ -142,7 +146,13 @@ def _protocol(port: ElementTree.Element) -> Ranges:
 
 def _ports(port: ElementTree.Element) -> Ranges:
     low, _, high = port.get("port", "").partition("-")
-    return ranges([(int(low), int(high or low))])
+    try:
+        first, last = int(low), int(high or low)
+    except ValueError:
+        first, last = 1, 0
+    if not 0 <= first <= last <= _HIGHEST_PORT:
+        raise Unreadable(0, f'<port port="{port.get("port", "")}"> is not known here')
+    return ranges([(first, last)])
 
 
 def _differences(
