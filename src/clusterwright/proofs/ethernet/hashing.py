@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import Router
+from clusterwright.platforms.router import HashFunction, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
@@ -95,12 +95,18 @@ def _unjudged(silent: list[str]) -> str:
     return f"not proven, because {silent[0]} and {len(silent) - 1:,} other switches do not state the seed of their hash"
 
 
-def _stacked(fabric: RoutedFabric) -> Iterator[tuple[Router, Router]]:
-    """Cabled routers, the lower first."""
+def _stacked(fabric: RoutedFabric) -> Integers:
+    """Cabled routers by their numbers, each pair once in the order of cables, the lower first."""
     climbs = fabric.rank[fabric.ends[:, 0]] <= fabric.rank[fabric.ends[:, 1]]
-    ends = np.where(climbs[:, None], fabric.ends, fabric.ends[:, ::-1])
-    for lower, upper in dict.fromkeys(map(tuple, ends.tolist())):
-        yield fabric.routers[lower], fabric.routers[upper]
+    pairs = np.where(climbs[:, None], fabric.ends, fabric.ends[:, ::-1])
+    first = np.unique(pairs[:, 0] * len(fabric.routers) + pairs[:, 1], return_index=True)[1]
+    return pairs[np.sort(first)]
+
+
+def _numbered(fabric: RoutedFabric) -> Integers:
+    """For each router the number of its hash function, -1 where it states none."""
+    known: dict[HashFunction | None, int] = {None: -1}
+    return np.array([known.setdefault(router.hash_function, len(known)) for router in fabric.routers], np.int64)
 
 
 def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
@@ -113,11 +119,9 @@ def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
 
 def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Each switch once that has the function of one it is cabled to: of the two, the one that agrees with more."""
-    alike = [
-        (lower, upper)
-        for lower, upper in _stacked(fabric)
-        if lower.hash_function is not None and lower.hash_function == upper.hash_function
-    ]
+    pairs, function = _stacked(fabric), _numbered(fabric)
+    same = (function[pairs[:, 0]] == function[pairs[:, 1]]) & (function[pairs[:, 0]] >= 0)
+    alike = [(fabric.routers[lower], fabric.routers[upper]) for lower, upper in pairs[same].tolist()]
     count = Counter(router.device for pair in alike for router in pair)
     told: set[str] = set()
     for lower, upper in alike:
@@ -132,8 +136,9 @@ def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexam
 
 
 def _without_seed(fabric: RoutedFabric) -> list[str]:
-    silent = (router.device for pair in _stacked(fabric) for router in pair if router.hash_function is None)
-    return list(dict.fromkeys(silent))
+    ends = _stacked(fabric).ravel()
+    silent = ends[_numbered(fabric)[ends] < 0].tolist()
+    return [fabric.routers[at].device for at in dict.fromkeys(silent)]
 
 
 def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Counterexample]:
