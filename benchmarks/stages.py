@@ -55,14 +55,14 @@ def measure(sizes: tuple[int, ...], count: int) -> Iterator[Measurement]:
         for stage, arguments in (
             ("lint", [command, "lint", "{spec}"]),
             ("plan", [sys.executable, "-c", PLAN, "{spec}"]),
-            ("render", [command, "render", "{spec}", "--out", f"{folder}/out"]),
+            ("render", [command, "render", "{spec}", "--out", f"{folder}/{{pods}}"]),  # it replaces no other cluster's
             ("inventory", [command, "inventory", "{spec}", "--format", "json", "--out", f"{folder}/inventory.json"]),
         ):
             for pods, spec in specs.items():
                 is_part = stage == "render" and pods == SIZES[-1]
                 parts = [*arguments, *(A_POD if is_part else ())]
                 times = 1 if stage == "render" else count  # it takes minutes, most of them the file system's
-                runs = [run_command([part.format(spec=spec) for part in parts]) for _ in range(times)]
+                runs = [run_command([part.format(spec=spec, pods=pods) for part in parts]) for _ in range(times)]
                 wall_s, processor_s, kernel_s = (sorted(run[at] for run in runs)[times // 2] for at in range(3))
                 name = "render, one pod of" if is_part else stage
                 yield Measurement(name, pods, wall_s, processor_s, kernel_s, max(run[3] for run in runs))

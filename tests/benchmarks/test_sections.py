@@ -62,3 +62,22 @@ def test_the_page_has_the_sections_that_one_command_writes_anew() -> None:
 
     assert begun == re.findall(r"<!-- end of (\w+) -->\n", page)
     assert {"stages", "eos", "verify"} <= set(begun) <= set(SECTIONS)
+
+
+def test_each_size_is_rendered_into_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest has one size, and `render` refuses to replace the tree of another cluster."""
+    monkeypatch.setattr(sys, "path", [str(CHECKOUT), *sys.path])
+    from benchmarks import stages
+
+    started: list[list[str]] = []
+
+    def start(command: list[str]) -> tuple[float, float, float, float]:
+        started.append(command)
+        return 0, 0, 0, 0
+
+    monkeypatch.setattr(stages, "run_command", start)
+    sizes = (1, 2)
+    measured = [item.pods for item in stages.measure(sizes, 1) if item.stage == "render"]
+    assert measured == [*sizes]
+    folders = [command[command.index("--out") + 1] for command in started if "render" in command]
+    assert len({*folders}) == len(folders) == len(sizes)
