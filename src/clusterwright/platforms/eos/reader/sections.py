@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 PATH = "mnt/flash/startup-config"
 _MARGIN = re.compile(r"\n(?=[^ \t\n])")
-# What interfaces have alone: where their cables lead, and addresses. It begins with the end of the line before.
-_OWN = re.compile(r"\n   (description .*|ip address [0-9.]+/\d+|ipv6 address [0-9a-f:]+/\d+)(?=\n)")
+# Lines that interfaces have alone, which their forms lack: where their cables lead, and addresses.
+OF_INTERFACES = ("description .*", r"ip address [0-9.]+/\d+", r"ipv6 address [0-9a-f:]+/\d+")
+_OWN = re.compile(rf"\n   ({'|'.join(OF_INTERFACES)})(?=\n)")  # begins with the end of the line before
 
 LineTree = dict[str, "LineTree"]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from clusterwright.platforms.eos.reader.known_lines import CLAIMS, IDLE, QOS, READ
-from clusterwright.platforms.eos.reader.sections import PATH, EosSection, has_strays, sections_of
+from clusterwright.platforms.eos.reader.sections import OF_INTERFACES, PATH, EosSection, has_strays, sections_of
 from clusterwright.platforms.unread import BETWEEN, Unread
 
 _LEVEL = "   "
@@ -24,10 +24,9 @@ _QUEUE = re.compile(r"   (?:uc-)?tx-queue \d+")
 _PROFILE = f"{_LEVEL}service-profile "
 _PORT = "interface Ethernet"
 # Patterns of lines that differ from switch to switch, and of which none says more than that it stands there.
-_OF_INTERFACES = ("description .*", r"ip address [0-9.]+/\d+", r"ipv6 address [0-9a-f:]+/\d+")  # as forms lack them
 _VARYING = frozenset(
     (
-        *_OF_INTERFACES,
+        *OF_INTERFACES,
         r"neighbor \S+ peer group \S+",
         r"neighbor \S+ remote-as \d+",
         r"neighbor \S+ description .*",
@@ -45,7 +44,7 @@ class _LineKind:
         varying = "|".join(sorted(_VARYING.intersection(patterns)))
         # it begins with the end of the line before: a search for a fixed text is much faster than one for beginnings
         self._varying = re.compile(rf"\n{_LEVEL}({varying})(?=\n)" if varying else "(?!)()")
-        self._has_forms = not is_counted and _VARYING.intersection(patterns) == frozenset(_OF_INTERFACES)
+        self._has_forms = not is_counted and _VARYING.intersection(patterns) == frozenset(OF_INTERFACES)
         self._bodies: set[tuple[bool, str]] = set()
 
     def accounts_for(self, line: str) -> bool:
