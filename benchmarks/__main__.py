@@ -1,5 +1,5 @@
-"""Prints every figure as Markdown; name sections (`stages`, `eos`, `simulate`, …) to print only these,
-or `largest`, which takes many minutes and is printed only where it is named.
+"""Prints the figures as Markdown in less than ten minutes; name sections (`stages`, `eos`, `simulate`, …) to print only
+these, or `ansible_hosts`, `deployment` and `largest`, which take minutes and are printed only where named.
 
 With `--smallest` each section runs over the small specs, once: its figures mean nothing, but that it runs does. The
 sections' names are what `--list` prints. `--write FILE` writes them into FILE too, between the comments
@@ -27,8 +27,8 @@ SECTIONS = {
     "verify": "Proofs about the reference clusters at full size",
     "largest": "Proofs about 131,072 GPUs, and what a pod of them costs",
 }
-BY_NAME = {"largest"}
-"""Sections that take longer than all others together, and are measured where somebody names them."""
+BY_NAME = {"ansible_hosts", "deployment", "largest"}
+"""Sections that take minutes by themselves, and are measured where somebody names them."""
 
 LIST, SMALLEST, WRITE = "--list", "--smallest", "--write"
 _BEGIN, _END = "<!-- benchmark {} -->\n", "<!-- end of {} -->\n"
