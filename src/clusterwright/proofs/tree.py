@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
@@ -163,9 +164,9 @@ class RenderedTree:
 
     @cached_property
     def _by_path(self) -> Mapping[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = {}
+        found = defaultdict[str, list[str]](list)
         for device, path in self.files:
-            found.setdefault(path, []).append(device)
+            found[path].append(device)
         return {path: tuple(sorted(devices)) for path, devices in found.items()}
 
     @cached_property

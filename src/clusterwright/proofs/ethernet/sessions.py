@@ -125,21 +125,15 @@ def _disagreement(router: Router, session: Session, other: Router, end: Session)
 
 def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
     """Switches whose neighbours agree on another AS number than the one they have."""
-    expected: dict[str, list[int]] = {}
-    for router in network.routers.values():
-        for session in router.sessions:
-            if owner := owners.get(session.peer):
-                expected.setdefault(owner[0].device, []).append(session.remote_as)
-    for device, numbers in expected.items():
+    every = [session for router in network.routers.values() for session in router.sessions]
+    owned = [(owners[session.peer][0], session.remote_as) for session in every if session.peer in owners]
+    doubted = dict.fromkeys(owner.device for owner, number in owned if owner.asn != number)
+    for device in doubted:
         router = network.routers[device]
-        number, count = Counter(numbers).most_common(1)[0]
+        number, count = Counter(each for owner, each in owned if owner is router).most_common(1)[0]
         if router.asn != number:
-            yield (
-                device,
-                router.bgp_file,
-                router.asn_mark,
-                f"is AS {router.asn}, but {count} neighbours expect AS {number}",
-            )
+            message = f"is AS {router.asn}, but {count} neighbours expect AS {number}"
+            yield device, router.bgp_file, router.asn_mark, message
 
 
 def _of_fabric(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
@@ -206,17 +200,16 @@ def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
     can = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
     bare: set[tuple[int, Mark]] | None = None
-    for edge in edges_of(fabric):
-        here, there = edge.target_session, edge.source_session
+    for source, target, _, _, there, here in edges_of(fabric):
         if here.has_bfd:
             continue
-        router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+        router, other = fabric.routers[target], fabric.routers[source]
         if not there.has_bfd:
             if router.bgp_file not in can:
                 continue
             if bare is None:
                 bare = _without_bfd(fabric, can)
-            if (edge.target, here.group_mark) in bare:
+            if (target, here.group_mark) in bare:
                 continue
         why = "it watches this switch" if there.has_bfd else "both systems of this fabric can"
         message = f"BFD does not watch {other.device}, {shown(here.peer)}, though {why}"
@@ -227,9 +220,8 @@ def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
     """The peer groups, by router and place, that cannot have BFD: those of systems that are none of those that ``can``,
     and those that a session joins to such a group, since a group has it for all of its neighbours or for none."""
     beside: dict[tuple[int, Mark], set[tuple[int, Mark]]] = {}
-    for edge in edges_of(fabric):
-        here = edge.target, edge.target_session.group_mark
-        beside.setdefault(here, set()).add((edge.source, edge.source_session.group_mark))
+    for source, target, _, _, theirs, own in edges_of(fabric):
+        beside.setdefault((target, own.group_mark), set()).add((source, theirs.group_mark))
     found = {group for group in beside if fabric.routers[group[0]].bgp_file not in can}
     left = list(found)
     while left:
@@ -242,10 +234,9 @@ def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
 def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends with another hold time than their neighbours, where the fabric's usual one is not theirs."""
     usual = Counter(session.hold_time_s for router in fabric.routers for session in router.sessions).most_common(1)
-    for edge in edges_of(fabric):
-        here, there = edge.target_session, edge.source_session
+    for source, target, _, _, there, here in edges_of(fabric):
         if here.hold_time_s not in (there.hold_time_s, usual[0][0]):
-            router, other = fabric.routers[edge.target], fabric.routers[edge.source]
+            router, other = fabric.routers[target], fabric.routers[source]
             message = f"{other.device}, {shown(here.peer)}, may be silent for {here.hold_time_s} s, its end says"
             message += f" {there.hold_time_s} s: the shorter counts"
             yield router.device, router.bgp_file, here.hold_mark, message

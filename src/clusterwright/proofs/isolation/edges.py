@@ -112,14 +112,19 @@ class PortGroup:
         wanted = self._permitted()
         if wanted is None:
             return
-        alike: dict[object, tuple[list[str], Ruleset]] = {}
+        # compared, not hashed: lists that ports share are one object, and a hash walks through all of their fields
+        alike: list[tuple[object, list[str], Ruleset]] = []
         for port in self.ports:
             try:
                 ruleset = self.lists.at(port, OUT if self.what in OUTWARDS else IN)
             except Unreadable as error:
                 raise unreadable(self.device, self.file, error) from None
-            alike.setdefault(behaviour(ruleset), ([], ruleset))[0].append(port)
-        for ports, ruleset in alike.values():
+            own = behaviour(ruleset)
+            ports = next((ports for other, ports, _ in alike if other == own), None)
+            if ports is None:
+                alike.append((own, ports := [], ruleset))
+            ports.append(port)
+        for _, ports, ruleset in alike:
             whole = PacketSet(tuple(merged(wanted.boxes)))
             yield PortFilter(self.device, self.file, self.what, self.fabric, tuple(ports), ruleset, whole, self.local)
 
