@@ -100,10 +100,11 @@ def _told(owner: Integers, end: Integers, one: Integers, other: Integers, what: 
     """What joins routers, by the part that an end of it is in: both ends as parts call them, and ``what`` it is, in one
     order for all parts."""
     own = np.maximum(owner[one], owner[other])
-    table = np.stack([own, end[one], end[other], what], axis=1)
-    table = table[np.lexsort(table.T[::-1])]
-    parts, first = np.unique(table[:, 0], return_index=True)
-    every = np.split(table[:, 1:], first[1:]) if len(table) else []
+    # both ends and what joins them as one number: of the largest clusters ten digits for the ends, and a few
+    joined = (end[one] * (2 * len(end)) + end[other]) * (what.max(initial=0) + 1) + what
+    order = np.lexsort((joined, own))
+    parts, first = np.unique(own[order], return_index=True)
+    every = np.split(joined[order], first[1:]) if len(order) else []
     return {part: rows.tobytes() for part, rows in zip(parts.tolist(), every, strict=True)}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -107,22 +108,21 @@ class EdgeTable:
 @lru_cache(maxsize=16)
 def edge_table(fabric: RoutedFabric) -> EdgeTable:
     """The edges of a fabric in the order of ``edges_of``."""
-    edges = edges_of(fabric)
-    policies = {id(policy): policy for _, _, out_of, into, _, _ in edges for policy in (out_of, into)}
-    shapes = {key: shape_of(policy) for key, policy in policies.items()}
+    if not (edges := edges_of(fabric)):
+        none = np.zeros(0, np.int64)
+        return EdgeTable(none, none, none, ())
+    source, target, out_of, into, _, _ = zip(*edges, strict=True)
+    keys = [list(map(id, policies)) for policies in (out_of, into)]  # routers have few, a hundred thousand edges share
+    shapes = {key: shape_of(policy) for key, policy in dict(zip(chain(*keys), (*out_of, *into), strict=True)).items()}
     numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes.values()))}
     number_of = {key: numbers[shape] for key, shape in shapes.items()}
     keeps = [router.keeps_communities for router in fabric.routers]
-    known: dict[tuple[int, int, bool], int] = {}
-    ways = [
-        known.setdefault((number_of[id(out_of)], number_of[id(into)], keeps[source]), len(known))
-        for source, _, out_of, into, _, _ in edges
-    ]
-    every = tuple(numbers)
-    ends = np.array([(edge.source, edge.target) for edge in edges], np.int64).reshape(-1, 2)
+    every = [*zip(*(map(number_of.__getitem__, own) for own in keys), map(keeps.__getitem__, source), strict=True)]
+    known = {way: number for number, way in enumerate(dict.fromkeys(every))}
+    named = tuple(numbers)
     return EdgeTable(
-        ends[:, 0],
-        ends[:, 1],
-        np.array(ways, np.int64),
-        tuple(EdgeWay(every[out_of], every[into], kept) for out_of, into, kept in known),
+        np.array(source, np.int64),
+        np.array(target, np.int64),
+        np.array([*map(known.__getitem__, every)], np.int64),
+        tuple(EdgeWay(named[out_of], named[into], kept) for out_of, into, kept in known),
     )
