@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -66,12 +67,19 @@ class Ran:
     reason: str = ""
 
 
+@cache
+def _asked(found: Path) -> automation.PulumiCommand:
+    """The program ``found``, asked for its version once a process: that costs what starting it for an update does."""
+    return automation.PulumiCommand(str(found.parent.parent) if found.parent.name == "bin" else None)
+
+
 class OwnGroup(automation.PulumiCommand):
     """Runs every command of Pulumi in a process group of its own."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         found = Path(shutil.which("pulumi", path=environment["PATH"]) or "pulumi")
-        super().__init__(str(found.parent.parent) if found.parent.name == "bin" else None)
+        asked = _asked(found)
+        self.command, self.version = asked.command, asked.version
         self._running: set[int] = set()
         self._lock = threading.Lock()
 
