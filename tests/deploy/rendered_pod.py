@@ -1,6 +1,7 @@
 """The lab's first pod and its upper layer, rendered once for many deployments: each takes the trees and the notes.
 
 What a first update has to do beyond that is as it was. That it renders what nobody rendered before is another test's.
+A test of what comes after the first update takes one that is kept.
 """
 
 from __future__ import annotations
@@ -44,3 +45,23 @@ def render_pod(place: Path) -> RenderedPod:
         plan = build_plan(load_spec(pod.spec))
     make_manifests(plan, Chosen(DIRECTORY, pod.root), choose(cut(plan), ("pod0", UPPER)), Source(pod.spec, read))
     return pod
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A deployment as it was when its update had ended, for many tests to go on from, each at the same place."""
+
+    root: Path
+    kept: Path
+
+    def put_back(self) -> None:
+        """Nothing that was done since is left."""
+        shutil.rmtree(self.root)
+        shutil.copytree(self.kept, self.root, symlinks=True)
+
+
+def keep(root: Path) -> Deployed:
+    """What lies under ``root``, whose paths its state names, is kept beside it."""
+    kept = root.with_name(f"{root.name}-kept")
+    shutil.copytree(root, kept, symlinks=True)
+    return Deployed(root, kept)

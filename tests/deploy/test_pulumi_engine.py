@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from tests.cli.in_process import command
-from tests.deploy.rendered_pod import RenderedPod, render_pod
+from tests.deploy.rendered_pod import Deployed, RenderedPod, keep, render_pod
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import pulumi_environment
@@ -94,6 +94,23 @@ def site(tmp_path: Path, pod: RenderedPod) -> Site:
     return Site(tmp_path / "up", pod.spec)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, pod: RenderedPod) -> Deployed:
+    root = tmp_path_factory.mktemp("deployed") / "up"
+    pod.put_spec_back()
+    pod.give(root)
+    Site(root, pod.spec).up()
+    return keep(root)
+
+
+@pytest.fixture
+def deployed(kept: Deployed, pod: RenderedPod) -> Site:
+    """Where the pod was deployed, and nothing else was done."""
+    pod.put_spec_back()
+    kept.put_back()
+    return Site(kept.root, pod.spec)
+
+
 @pytest.fixture
 def untouched(tmp_path: Path) -> Site:
     """Where not even a folder is."""
@@ -139,8 +156,8 @@ def test_a_first_update_deploys_every_device_and_a_second_changes_nothing(untouc
     assert site.flash() == flash
 
 
-def test_a_change_of_one_rack_previews_as_one_resource_with_its_lines_and_applies_alone(site: Site) -> None:
-    site.up()
+def test_a_change_of_one_rack_previews_as_one_resource_with_its_lines_and_applies_alone(deployed: Site) -> None:
+    site = deployed
     before = site.flash()
     site.give_one_rack_another_image()
 
@@ -196,8 +213,8 @@ def test_what_is_renamed_is_renamed_in_the_state_and_on_its_device(untouched: Si
     assert "nothing changed" in site.up(*layers).stderr
 
 
-def test_a_device_that_refuses_keeps_its_configuration_and_the_same_command_picks_up(site: Site) -> None:
-    site.up()
+def test_a_device_that_refuses_keeps_its_configuration_and_the_same_command_picks_up(deployed: Site) -> None:
+    site = deployed
     before = site.flash()
     blocked = next(site.root / "flash" / path for path in before if path.startswith("gpu-p00r01n1/etc/sysctl.d/"))
     kept = {path: entry for path, entry in before.items() if path.startswith("gpu-p00r01n1/")}
@@ -245,8 +262,8 @@ def test_a_first_update_that_fails_is_taken_up_again(site: Site) -> None:
     assert "nothing changed" in site.up().stderr
 
 
-def test_a_refresh_finds_what_was_changed_by_hand_and_the_next_update_mends_it(site: Site) -> None:
-    site.up()
+def test_a_refresh_finds_what_was_changed_by_hand_and_the_next_update_mends_it(deployed: Site) -> None:
+    site = deployed
     path = next(path for path in site.flash() if path.startswith("gpu-p00r00n1/etc/"))
     file = site.root / "flash" / path
     intended = file.read_bytes()
@@ -269,9 +286,8 @@ def test_a_refresh_finds_what_was_changed_by_hand_and_the_next_update_mends_it(s
     assert (site.root / "flash" / other).stat().st_mode & 0o777 != 0o666
 
 
-def test_the_state_is_small_and_holds_no_configuration(site: Site) -> None:
-    site.up()
-
+def test_the_state_is_small_and_holds_no_configuration(deployed: Site) -> None:
+    site = deployed
     (state,) = (site.root / "state").rglob(f"stacks/**/{STACK}.json")
     text = state.read_text()
 
@@ -288,9 +304,9 @@ def test_the_state_is_small_and_holds_no_configuration(site: Site) -> None:
 
 
 def test_a_program_tells_the_engine_nothing_of_its_registrations_for_debugging(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deployed: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.up()
+    site = deployed
     monkeypatch.setenv("PULUMI_DEBUG_COMMANDS", "true")  # for its log of events
     site.pulumi("preview", "--event-log", str(tmp_path / "events.json"))
 
@@ -320,8 +336,8 @@ def test_destroying_removes_what_was_put_on_the_devices_and_nothing_else(site: S
     assert finished == [STACK, "lab-roce-upper"], "the upper layer goes last"
 
 
-def test_pulumis_own_command_line_destroys_the_same(site: Site) -> None:
-    site.up()
+def test_pulumis_own_command_line_destroys_the_same(deployed: Site) -> None:
+    site = deployed
     site.pulumi("destroy", "--yes", "--skip-preview")
     assert site.flash() == {}
 
@@ -398,8 +414,8 @@ def test_a_spec_with_errors_is_refused_before_anything_is_touched(
     assert not untouched.root.exists()
 
 
-def test_pulumis_own_command_line_refuses_a_spec_with_errors_too(site: Site) -> None:
-    site.up()
+def test_pulumis_own_command_line_refuses_a_spec_with_errors_too(deployed: Site) -> None:
+    site = deployed
     before = site.flash()
     site.edit("value: 64", "value: 63")
 
