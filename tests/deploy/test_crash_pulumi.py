@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from tests.cli.in_process import command
 from tests.deploy.drive_stack import drive
-from tests.deploy.rendered_pod import RenderedPod, render_pod
+from tests.deploy.rendered_pod import Deployed, RenderedPod, keep, render_pod
 
 from clusterwright.deploy.locks import LockHolder, Owner, StackLocks, holder_of, owners_in
 from clusterwright.deploy.target import Holding
@@ -36,8 +36,8 @@ PREPARED.set_forkserver_preload(["__main__", "tests.deploy.drive_stack"])
 KILLED = 3  # exit status of a run that stopped, besides the one of a killed driver
 
 OVER = "it was over before"
-Finished = tuple[dict[str, str], dict[str, str]]
-"""What state and devices hold after an update that nothing disturbed."""
+Held = tuple[dict[str, str], dict[str, str]]
+"""What state and devices hold."""
 
 pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
 
@@ -197,12 +197,28 @@ def moments() -> list[tuple[str, int, float]]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, pod: RenderedPod) -> Finished:
-    """What state and devices hold after an update that nothing disturbed, and that rendered by itself."""
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, pod: RenderedPod) -> Deployed:
+    """An update that nothing disturbed, and that rendered by itself."""
     pod.put_spec_back()
     site = Site(tmp_path_factory.mktemp("undisturbed") / "up", pod.spec)
     site.up()
+    return keep(site.root)
+
+
+@pytest.fixture(scope="module")
+def finished(undisturbed: Deployed, pod: RenderedPod) -> Held:
+    """What such an update leaves."""
+    undisturbed.put_back()
+    site = Site(undisturbed.root, pod.spec)
     return site.recorded(), site.held()
+
+
+@pytest.fixture
+def deployed(undisturbed: Deployed, pod: RenderedPod) -> Site:
+    """Where that update has ended, and nothing else was done."""
+    pod.put_spec_back()
+    undisturbed.put_back()
+    return Site(undisturbed.root, pod.spec)
 
 
 def suffer(
@@ -210,7 +226,7 @@ def suffer(
     driver: Driver | subprocess.Popen[bytes],
     again: Callable[[], str],
     moment: tuple[str, int, float],
-    finished: Finished,
+    finished: Held,
 ) -> str:
     """Kill once, do the same ``again``, and say what is then not as it should be; "" when all is well."""
     victim, units, more_s = moment
@@ -236,9 +252,7 @@ def updated(site: Site) -> str:
     return done.stdout + done.stderr if done.returncode or "Traceback" in done.stdout + done.stderr else ""
 
 
-def test_killed_at_twenty_moments_the_same_driver_converges(
-    tmp_path: Path, pod: RenderedPod, finished: Finished
-) -> None:
+def test_killed_at_twenty_moments_the_same_driver_converges(tmp_path: Path, pod: RenderedPod, finished: Held) -> None:
     pod.put_spec_back()
 
     def one(number: int, moment: tuple[str, int, float]) -> str:
@@ -252,9 +266,7 @@ def test_killed_at_twenty_moments_the_same_driver_converges(
 
 
 @pytest.mark.parametrize("victim", ["engine", "group", "driver"])
-def test_killed_the_same_command_converges_and_a_third_changes_nothing(
-    site: Site, finished: Finished, victim: str
-) -> None:
+def test_killed_the_same_command_converges_and_a_third_changes_nothing(site: Site, finished: Held, victim: str) -> None:
     command_line = site.update("--events", str(site.events))
     with subprocess.Popen(command_line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
         assert suffer(site, driver, lambda: updated(site), (victim, 2, 0.0), finished) == ""
@@ -264,8 +276,8 @@ def test_killed_the_same_command_converges_and_a_third_changes_nothing(
     assert {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")} == inodes
 
 
-def test_a_damaged_state_says_how_to_mend_it_and_without_it_everything_is_found_again(site: Site) -> None:
-    site.up()
+def test_a_damaged_state_says_how_to_mend_it_and_without_it_everything_is_found_again(deployed: Site) -> None:
+    site = deployed
     before, files = site.held(), {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")}
     site.state.write_bytes(site.state.read_bytes()[:3000])
 
@@ -282,8 +294,8 @@ def test_a_damaged_state_says_how_to_mend_it_and_without_it_everything_is_found_
     assert {path: path.stat().st_ino for path in (site.root / "flash").rglob("*")} == files
 
 
-def test_a_torn_sidecar_of_an_engine_that_writes_them_is_no_obstacle(site: Site) -> None:
-    site.up()
+def test_a_torn_sidecar_of_an_engine_that_writes_them_is_no_obstacle(deployed: Site) -> None:
+    site = deployed
     site.state.with_name(site.state.name + ".attrs").touch()
 
     assert "nothing changed" in site.up()
@@ -303,7 +315,7 @@ def test_a_second_operator_is_told_who_is_at_work_and_since_when(site: Site) -> 
     assert not (site.root / "flash").exists()
 
 
-def test_two_operators_at_once_do_what_one_does(site: Site, finished: Finished) -> None:
+def test_two_operators_at_once_do_what_one_does(site: Site, finished: Held) -> None:
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(lambda _: site.program(), range(2)))
 
@@ -349,8 +361,8 @@ def test_an_engine_that_ends_while_it_is_looked_at_holds_nothing(monkeypatch: py
     assert holder_of(owner, Path("/")) is LockHolder.ABANDONED
 
 
-def test_somebody_at_work_on_another_machine_is_not_disturbed(site: Site) -> None:
-    site.up()
+def test_somebody_at_work_on_another_machine_is_not_disturbed(deployed: Site) -> None:
+    site = deployed
     folder = site.root / "state" / ".pulumi" / "locks" / "organization" / "clusterwright" / STACK
     folder.mkdir(parents=True, exist_ok=True)
     since = datetime.now(UTC) - timedelta(minutes=7)
@@ -366,11 +378,11 @@ def test_somebody_at_work_on_another_machine_is_not_disturbed(site: Site) -> Non
     assert f"pulumi cancel --stack {STACK}" in told
 
 
-def test_a_clock_that_jumps_changes_nothing_but_dates(site: Site) -> None:
+def test_a_clock_that_jumps_changes_nothing_but_dates(deployed: Site) -> None:
     """The driver, the program and the provider get the wrong time; the engine asks the kernel itself."""
     (faketime,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
     wrong = {"LD_PRELOAD": str(faketime), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    site.up()
+    site = deployed
     before = site.held()
     back, ahead = ({**wrong, "FAKETIME": f"{days:+}d"} for days in (-400, 400))
 
