@@ -48,9 +48,9 @@ def planned_hashing(plan: Plan, name: str) -> tuple[TierHashing, ...]:
     fabric = fabric_of(plan, name)
     tiers = {tier.role: tier for tier in fabric.tiers}
     joined = {
-        (low.role, plan.by_name[cable.b.device].role)
+        (plan.by_name[cable.a.device].role, plan.by_name[cable.b.device].role)
         for cable in plan.cables
-        if cable.fabric == name and (low := plan.lower_tier(cable)) is not None
+        if cable.fabric == name and cable.a.side == "up"
     }
     return hashing_of(fabric, [(tiers[low], tiers[high]) for low, high in sorted(joined)])
 

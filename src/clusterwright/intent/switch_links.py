@@ -16,7 +16,7 @@ from clusterwright.plan.model import format_address
 from clusterwright.plan.service import service_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from clusterwright.plan.model import Cable, Device, Interface, Plan
     from clusterwright.plan.service import Service
@@ -62,19 +62,13 @@ class Link(NamedTuple):
 def links_of(plan: Plan, device: Device) -> tuple[Link, ...]:
     """Every cable at ``device``, in the plan's order."""
     return tuple(
-        _link(plan, cable, cable.a, cable.b) if cable.a.device == device.name else _link(plan, cable, cable.b, cable.a)
+        link_over(plan, cable, *((cable.a, cable.b) if cable.a.device == device.name else (cable.b, cable.a)))
         for cable in plan.cables_of[device.name]
     )
 
 
-def uplinks_in(plan: Plan, fabric: str) -> Iterator[tuple[Device, Link]]:
-    """Every cable between switches of a fabric once, as the lower one sees it."""
-    for cable in plan.cables:
-        if cable.a.side == "up" and cable.fabric == fabric:
-            yield plan.by_name[cable.a.device], _link(plan, cable, cable.a, cable.b)
-
-
-def _link(plan: Plan, cable: Cable, port: Interface, peer: Interface) -> Link:
+def link_over(plan: Plan, cable: Cable, port: Interface, peer: Interface) -> Link:
+    """A cable as the device sees it that has the ``port`` at one end of it."""
     is_up = cable.in_service or _is_up(plan, cable)
     peer_device = plan.by_name[peer.device]
     is_to_switch = port.side in _OF_FABRIC and peer.side in _OF_FABRIC and peer_device.asn is not None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.switch_links import uplinks_in
+from clusterwright.intent.switch_links import link_over
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.spec.hardware.systems import system_of
 
@@ -97,28 +97,26 @@ def _authentication(link: Link) -> SessionAuthentication | None:
 
 
 @per_plan
-def _unwatched(plan: Plan, name: str) -> frozenset[tuple[str, str]]:
-    """The peer groups of a fabric, by switch and side, whose sessions BFD does not watch.
+def _unwatched(plan: Plan, fabric: str) -> frozenset[tuple[str, str]]:
+    """The peer groups of a fabric, by switch and side, whose sessions BFD does not watch, if they have any.
 
     A switch's sessions of one side are one peer group, which has BFD or has not. So a switch that cannot speak it takes
     it from every group that a session of its own is in, and from the groups at the far ends of their other sessions.
     """
-    able = {tier.role for tier in fabric_of(plan, name).tiers if (of := system_of(tier.model)) and of.has_bfd}
-    switches = [device for device in plan.devices if device.kind == "switch" and device.fabric == name]
-    if able.issuperset(device.role for device in switches):
-        return frozenset()
-    beside: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for device, uplink in uplinks_in(plan, name):
-        for link, *_ in _routed(device, (uplink,)):
-            low, high = (device.name, link.port.side), (link.peer_device.name, link.peer.side)
-            beside.setdefault(low, []).append(high)
-            beside.setdefault(high, []).append(low)
-    left = [group for group in beside if plan.by_name[group[0]].role not in able]
+    able = {tier.role for tier in fabric_of(plan, fabric).tiers if (of := system_of(tier.model)) and of.has_bfd}
+    switches = [device for device in plan.devices if device.kind == "switch" and device.fabric == fabric]
+    left = [(device.name, side) for device in switches if device.role not in able for side in ("down", "up")]
     found = set(left)
     while left:
-        new = set(beside[left.pop()]) - found
-        found |= new
-        left += new
+        name, side = left.pop()
+        for cable in plan.cables_of[name]:
+            near, far = (cable.a, cable.b) if cable.a.device == name else (cable.b, cable.a)
+            group = far.device, far.side
+            if near.side != side or cable.a.side != "up" or group in found:
+                continue
+            if any(_routed(plan.by_name[name], (link_over(plan, cable, near, far),))):
+                found.add(group)
+                left.append(group)
     return frozenset(found)
 
 
@@ -151,15 +149,27 @@ def _prefixes(plan: Plan, fabric: str) -> int:
 @per_plan
 def _prefixes_below(plan: Plan, name: str) -> int:
     """The prefixes of a switch and of all switches under it."""
-    own = _own_prefixes(plan, plan.by_name[name].fabric)
-    return sum(own[each] for each in _under(plan, name))
+    fabric = plan.by_name[name].fabric
+    return _own_prefixes(plan, fabric)[name] + _prefixes_under(plan, fabric, _right_under(plan, name))
 
 
 @per_plan
-def _under(plan: Plan, name: str) -> frozenset[str]:
-    """A switch and all switches that it reaches going down."""
-    found = {name}
-    for cable in plan.cables_of[name]:
-        if cable.b.device == name and cable.a.side == "up":
-            found |= _under(plan, cable.a.device)
-    return frozenset(found)
+def _prefixes_under(plan: Plan, fabric: str, names: frozenset[str]) -> int:
+    """The prefixes of these switches and of all under them: switches side by side are above the same ones."""
+    own = _own_prefixes(plan, fabric)
+    return sum(own[each] for each in _with_all_under(plan, names))
+
+
+@per_plan
+def _with_all_under(plan: Plan, names: frozenset[str]) -> frozenset[str]:
+    """These switches and all that they reach going down."""
+    below = {_right_under(plan, name) for name in names}
+    return names.union(*(_with_all_under(plan, each) for each in below if each))
+
+
+@per_plan
+def _right_under(plan: Plan, name: str) -> frozenset[str]:
+    """The switches whose uplinks lead to a switch."""
+    return frozenset(
+        cable.a.device for cable in plan.cables_of[name] if cable.b.device == name and cable.a.side == "up"
+    )
