@@ -6,8 +6,8 @@ racks spread over them evenly. Each has a first server and, where there are seve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from typing import NamedTuple
 
 from clusterwright.plan.model import Device, Interface, Plan
 from clusterwright.spec.distribution import distribution_of
@@ -22,8 +22,7 @@ DHCP_PORTS = {4: 67, 6: 547}
 TFTP_PORT, HTTP_PORT = 69, 80
 
 
-@dataclass(frozen=True, slots=True)
-class BootNic:
+class BootNic(NamedTuple):
     """An adapter that a node may boot with; ``is_planned`` says that its ``mac`` has not been read from a label yet."""
 
     device: str
@@ -76,11 +75,15 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
 
 def servers_by_rack(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     """The boot servers of every rack with nodes to boot, the first one first; at most two."""
+    return _servers_by_rack(plan, boot_nics(plan))
+
+
+def _servers_by_rack(plan: Plan, nics: Container[str]) -> Mapping[str, tuple[str, ...]]:
     boot = plan.spec.boot
     if boot is None:
         return {}
     servers = [device for device in plan.devices if device.kind == "node" and device.node_group == boot.servers]
-    racks = {device.rack: device for device in booted(plan)}
+    racks = {device.rack: device for device in plan.devices if device.name in nics}
     near = {rack: _nearest(servers, device) for rack, device in racks.items()}
     sharing: dict[tuple[str, ...], list[str]] = {}
     for rack, names in near.items():
@@ -110,13 +113,13 @@ def relay_targets(plan: Plan) -> Mapping[str, int]:
     boot = plan.spec.boot
     if boot is None:
         return {}
-    address = server_addresses(plan)
-    servers = servers_by_rack(plan)
+    address, nics = server_addresses(plan), boot_nics(plan)
+    servers = _servers_by_rack(plan, nics)
     return {
         nic.switch: address[own[0]]
-        for name, nics in boot_nics(plan).items()
+        for name, each in nics.items()
         if (own := servers[plan.by_name[name].rack]) and own[0] in address
-        for nic in nics
+        for nic in each
     }
 
 
