@@ -44,7 +44,7 @@ class Form:
 
     def fill(self, *values: str | int) -> Filled:
         """The value with texts and numbers in its places. Its text raises TypeError where they are not as many."""
-        texts = "".join(map(str, values))  # numbers among them change nothing
+        texts = "%s" * len(values) % values  # numbers among them change nothing
         if len(_quote(texts)) > len(texts) + 2:  # something in them is written otherwise in JSON
             values = tuple(each if isinstance(each, int) else _quote(each)[1:-1] for each in values)
         return Filled(self, values)

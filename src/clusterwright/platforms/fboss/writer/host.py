@@ -5,8 +5,11 @@ FBOSS's image leaves the port to NetworkManager, in the profile whose path is us
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
+
+from clusterwright.platforms.places import PLACE, as_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,20 +32,27 @@ def connection(port: ManagementPort, dns: Sequence[str], domain: str, reach: Seq
 
     ``reach`` are the prefixes behind the gateway; there is no default route. ``zone`` is firewalld's for the port.
     """
-    lines = ["[connection]", f"id={port.port}", "type=ethernet", f"interface-name={port.port}", "autoconnect=true"]
+    if port.address is None:
+        return (_lines(port.port, 0, (), domain, (), zone) % ()).encode()
+    routes = () if port.gateway is None else tuple(reach)
+    alike = _lines(port.port, port.version, tuple(dns), domain, routes, zone)
+    return (alike % (port.address, *[port.gateway] * len(routes))).encode()
+
+
+@lru_cache(maxsize=64)
+def _lines(port: str, addressed: int, dns: Sequence[str], domain: str, reach: Sequence[str], zone: str | None) -> str:
+    """With places for the address of IP version ``addressed`` (0 for none), and for the gateway of every route."""
+    lines = ["[connection]", f"id={port}", "type=ethernet", f"interface-name={port}", "autoconnect=true"]
     lines += ([] if zone is None else [f"zone={zone}"]) + [""]
     for version in (4, 6):
         lines.append(f"[ipv{version}]")
-        if version == port.version and port.address is not None:
-            lines.append("method=manual")
-            lines.append(f"address1={port.address}")
-            if port.gateway is not None:
-                lines.extend(f"route{number}={net},{port.gateway}" for number, net in enumerate(reach, 1))
+        if version == addressed:
+            lines += ["method=manual", f"address1={PLACE}"]
+            lines += [f"route{number}={net},{PLACE}" for number, net in enumerate(reach, 1)]
             servers = [server for server in dns if ip_address(server).version == version]
-            if servers:
-                lines.append(f"dns={';'.join(servers)};")
+            lines += [f"dns={';'.join(servers)};"] if servers else []
             lines.append(f"dns-search={domain};")
         else:
             lines.append("method=disabled")
         lines.append("")
-    return "\n".join(lines[:-1]).encode() + b"\n"
+    return as_format("\n".join(lines))

@@ -10,6 +10,7 @@ takes it for a password: its blank splits the line.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.edge import management_permits
@@ -17,6 +18,7 @@ from clusterwright.intent.edge_filters import REPLIES
 from clusterwright.intent.filter_entries import ANY, ECHO_REQUEST, ICMP
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.platforms.linux.writer.switch_accounts import PLAIN, account_files
+from clusterwright.platforms.places import PLACE, as_format
 from clusterwright.platforms.templates import template
 
 if TYPE_CHECKING:
@@ -56,8 +58,16 @@ class FirewallRule(NamedTuple):
 
 def snmpd_conf(snmp: SnmpAccess, name: str, port: ManagementPort | None) -> bytes:
     """net-snmp's configuration on the switch ``name``, which answers at its management port alone."""
-    address = None if port is None or port.address is None else port.address.partition("/")[0]
-    return template("fboss/snmpd.conf.j2").render(snmp=snmp, name=name, address=address).encode()
+    if port is None or port.address is None:
+        return (_snmpd_lines(snmp, None) % name).encode()
+    address = port.address.partition("/")[0]
+    return (_snmpd_lines(snmp, PLACE) % (address if port.version == 4 else f"[{address}]", name)).encode()
+
+
+@lru_cache(maxsize=16)
+def _snmpd_lines(snmp: SnmpAccess, address: str | None) -> str:
+    """With a place for the name of the switch, behind one for its address where it has one."""
+    return as_format(template("fboss/snmpd.conf.j2").render(snmp=snmp, name=PLACE, address=address))
 
 
 @per_plan
