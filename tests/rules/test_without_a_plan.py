@@ -61,7 +61,7 @@ def test_a_subnet_that_is_said_to_be_one_zones_is_so_in_the_plan(base: str) -> N
     judged = subject.filter_bound.tenants[fabric.name]
     assert judged
     for at, own in judged.items():
-        if booting._is_one_zones(spec, fabric, set(own)):
+        if booting._is_one_zones(spec, fabric, frozenset(own)):
             subnet = plan.host_subnet_of[fabric.name, skeleton.seats[at].name]
             whole = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
             for group in own:

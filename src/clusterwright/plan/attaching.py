@@ -83,24 +83,29 @@ class SeatChoice:
         by_rail = self._seats[choices[0]].rail is not None
         before = self._taken[choices[0]]
         self._taken[choices[0]] += len(speeds)
-        if self._cables:  # most nodes stand as a whole
-            slot = self._layout.nodes[node]
-            by_name, ports = self._by_name, self._ports[slot.node_group]
-            stand = [self._cables.get((slot.name, port)) for port in ports]
-            seats = [by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand]
-            size = per_plane if by_rail else len(choices)
-            planes = self._planes.get((choices[0], size))
-            if planes is None:
-                planes = [frozenset(choices[at : at + size]) for at in range(0, len(choices), size)]
-                self._planes[choices[0], size] = planes
-            if all(map(contains, cycle(planes), seats)):
-                blank, none = repeat(""), repeat(None)
-                nics = zip(repeat(node), count(), seats, speeds, blank, blank, stand, none, strict=False)
-                yield from map(_attachment, nics)
-                return
-        if not self._cables and not by_rail:
-            for nic, speed in enumerate(speeds, before):
-                yield Attachment(node, nic - before, choices[nic % len(choices)], speed)
+        blank, none = repeat(""), repeat(None)
+        if not self._cables:
+            turn, rails = before // len(speeds) % per_plane, len(choices) // per_plane
+            seats = [
+                choices[nic % rails * per_plane + turn if by_rail else (before + nic) % len(choices)]
+                for nic in range(len(speeds))
+            ]
+            nics = zip(repeat(node), count(), seats, speeds, blank, blank, none, none, strict=False)
+            yield from map(_attachment, nics)
+            return
+        slot = self._layout.nodes[node]
+        by_name, ports = self._by_name, self._ports[slot.node_group]
+        stand = [self._cables.get((slot.name, port)) for port in ports]
+        seats = [by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand]
+        size = per_plane if by_rail else len(choices)
+        planes = self._planes.get((choices[0], size))
+        if planes is None:
+            planes = [frozenset(choices[at : at + size]) for at in range(0, len(choices), size)]
+            self._planes[choices[0], size] = planes
+        if all(map(contains, cycle(planes), seats)):  # most nodes stand as a whole
+            yield from map(
+                _attachment, zip(repeat(node), count(), seats, speeds, blank, blank, stand, none, strict=False)
+            )
             return
         used: set[int] = set()
         for nic, speed in enumerate(speeds):
@@ -110,7 +115,7 @@ class SeatChoice:
                 turn = before // len(speeds)
             else:
                 own, turn = choices, before + nic
-            seat, cable = self._choose(self.standing(node, nic) if self._cables else None, own, turn, used)
+            seat, cable = self._choose(self.standing(node, nic), own, turn, used)
             used.add(seat)
             yield Attachment(node, nic, seat, speed, standing=cable)
 

@@ -72,11 +72,10 @@ def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:
 def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
     fabric = skeleton.fabric
     seats = Counter(seat.tier for seat in skeleton.seats)
-    down = Counter(skeleton.seats[attachment.seat].tier for attachment in skeleton.attachments)
-    hosts_gbps: Counter[int] = Counter()
-    for attachment in skeleton.attachments:
-        hosts_gbps[skeleton.seats[attachment.seat].tier] += attachment.speed_gbps
-    up: Counter[int] = Counter()
+    down, hosts_gbps, up = Counter[int](), Counter[int](), Counter[int]()
+    for (seat, gbps), count in Counter((each.seat, each.speed_gbps) for each in skeleton.attachments).items():
+        down[skeleton.seats[seat].tier] += count
+        hosts_gbps[skeleton.seats[seat].tier] += count * gbps
     for bundle in skeleton.bundles:
         for lower in bundle.lowers:
             below = skeleton.seats[lower].tier

@@ -58,16 +58,11 @@ def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
     left_out: set[str] = set()
     numbers = Numbers(node.number for node in standing.nodes.values())
     for position, node_group in enumerate(spec.node_groups):
-        for index, (home, slot) in enumerate(_place(node_group, standing, groups, around, counters, left_out)):
-            name = _node_name(node_group, groups[home], slot)
+        for index, (home, slot, name) in enumerate(_place(node_group, standing, groups, around, counters, left_out)):
             known = standing.nodes.get(name)
             number = numbers.take(known.number if known else None)
             nodes.append(NodeSlot(name, position, index, number, slot, around[home]))
     return Layout(tuple(groups), tuple(around), tuple(nodes), frozenset(left_out))
-
-
-def _node_name(node_group: NodeGroup, group: Group, slot: int) -> str:
-    return f"{node_group.prefix}-{group.name}n{slot}"
 
 
 def _place(
@@ -77,8 +72,8 @@ def _place(
     around: list[tuple[int, ...]],
     counters: dict[tuple[str, str], int],
     left_out: set[str],
-) -> list[tuple[int, int]]:
-    """Append the groups of a node group; returns the group and the slot of each of its nodes.
+) -> list[tuple[int, int, str]]:
+    """Append the groups of a node group; returns the group, the slot and the name of each of its nodes.
 
     Places that the spec leaves out stay empty, and as many more are cut as they are; their names go to ``left_out``.
     """
@@ -88,10 +83,11 @@ def _place(
         own, own_around, own_counters = list(groups), list(around), dict(counters)
         chains = _add_groups(node_group, places, standing, own, own_around, own_counters, left_out)
         found = [
-            (home, slot)
+            (home, slot, name)
             for at, home in enumerate(chains)
+            if home >= 0
             for slot in range(min(size, places - at * size))
-            if home >= 0 and not _is_left_out(node_group, _node_name(node_group, own[home], slot), left_out)
+            if not _is_left_out(node_group, name := f"{node_group.prefix}-{own[home].name}n{slot}", left_out)
         ]
         if len(found) == node_group.count:
             break

@@ -84,7 +84,8 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
     if addressing.hosts.version == 4 or not any(covers(spec, zone, fabric) for zone in spec.zones):
         return  # CW539
     subject.require_plan()
-    if all(_is_one_zones(spec, fabric, set(own)) for own in subject.filter_bound.tenants[fabric.name].values()):
+    tenants = set(map(frozenset, subject.filter_bound.tenants[fabric.name].values()))
+    if all(_is_one_zones(spec, fabric, own) for own in tenants):
         return
     plan, split = subject.plan, []
     for name, nics in boot_nics(plan).items():
@@ -105,7 +106,7 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _is_one_zones(spec: ClusterSpec, fabric: Fabric, behind: set[str]) -> bool:
+def _is_one_zones(spec: ClusterSpec, fabric: Fabric, behind: frozenset[str]) -> bool:
     """Whether each of the node groups behind a switch has a zone that all of them are in, whose the subnet then is."""
     whole = {zone.name for zone in spec.zones if covers(spec, zone, fabric) and behind.issubset(members_of(spec, zone))}
     return all(not (zones := zones_of(spec, group)) or not whole.isdisjoint(zones) for group in behind)
