@@ -12,7 +12,8 @@ from typing import Any
 from clusterwright.spec.schema.patterns import compiled
 
 Accepts = Callable[[Any], bool]
-Schemas = Mapping[str, Any]
+Schemas = Callable[[str], Any]
+"""The schemas by the names of their files."""
 
 
 class UnknownKeywordError(ValueError):
@@ -40,11 +41,11 @@ def is_integer(value: Any) -> bool:
 
 
 def acceptance(schemas: Schemas, file: str) -> Accepts:
-    """Whether a value keeps to ``schemas[file]``, which may refer to the others by their file names.
+    """Whether a value keeps to the schema in ``file``, which may refer to the others by their file names.
 
     Raises UnknownKeywordError for a keyword that is not known here, at once or when a reference first leads to it.
     """
-    return _Maker(schemas).of(schemas[file], file)
+    return _Maker(schemas).of(schemas(file), file)
 
 
 def references(schemas: Schemas) -> Callable[[str, str], Accepts]:
@@ -108,7 +109,7 @@ class _Maker:
 
         def accepts(value: Any) -> bool:
             if place not in self.referred:
-                schema = self.schemas[place[0]]
+                schema = self.schemas(place[0])
                 for part in pointer.split("/")[1:]:
                     schema = schema[part]
                 self.referred[place] = self.of(schema, place[0])

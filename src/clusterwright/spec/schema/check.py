@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -144,7 +144,7 @@ def _published() -> FilePath:
 
 @cache
 def _acceptance(folder: FilePath, name: str) -> Accepts:
-    return acceptance(_all(folder), f"{name}.schema.json")
+    return acceptance(partial(_load, folder), f"{name}.schema.json")
 
 
 @cache
@@ -162,7 +162,7 @@ def _validator(folder: FilePath, name: str) -> Any:
         if validator.is_type(instance, "string") and not compiled(pattern).search(instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
-    leads_to, files = references(_all(folder)), _files_of_parts(folder)
+    leads_to, files = references(partial(_load, folder)), _files_of_parts(folder)
     plain = Draft202012Validator.VALIDATORS["$ref"]
 
     def reference(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
