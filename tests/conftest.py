@@ -26,8 +26,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # What is collected and what fixtures keep stays: looking through all of it again and again for garbage was a tenth of
-# the work. The same holds of Go's collector in Pulumi's commands, of which each ends before it has used much.
+# the work. The same holds of Python programs that tests start, and of Go's collector in Pulumi's commands: each ends
+# before it has used much.
 gc.set_threshold(100_000, 10, 10)
+_found_first = str(CHECKOUT / "tests/started_programs")
+os.environ["PYTHONPATH"] = os.pathsep.join((_found_first, *filter(None, [os.environ.get("PYTHONPATH")])))
 os.environ.setdefault("GOGC", "400")
 
 # Files that take about a minute or more by the clock, the longest first: they start first, so that none of them is
