@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.in_process import command
 
 from clusterwright import chain
 from clusterwright.data_files import folder
@@ -17,17 +17,12 @@ from clusterwright.deploy.pulumi.events import Event, EventKind
 from clusterwright.deploy.pulumi.given import Given
 from clusterwright.rollout.stack_change import MOST_LINES, UnitReports, destroyed, refreshed
 
-COMMAND = str(Path(sys.executable).parent / "clusterwright")
 SPEC = folder("inventory") / "lab-roce.yaml"
-
-
-def run(*arguments: object, told: str = "") -> subprocess.CompletedProcess[str]:
-    command = [COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, input=told)
 
 
 @pytest.mark.usefixtures("pulumi_on_the_path")
 def test_a_refresh_and_a_removal_are_in_the_chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = partial(command, cwd=tmp_path)
     root = tmp_path / "up"
     here = (SPEC, "--root", root, "--pod", "services-rack0")
     assert run("up", *here, "--upper", "--reason", "a test").returncode == 0
