@@ -86,18 +86,20 @@ def _short_cuts(
     """Cuts between units below the same switches: a unit's name, links that meet a partner, adapters that want them."""
     units = _units(fabric, taps, depth)
     unit_of = {member: number for number, unit in enumerate(units) for member in unit.members}
-    domains: dict[tuple[int, ...], list[Counter[tuple[int, int]]]] = {}
+    domains: dict[tuple[int, ...], list[_Links]] = {}
     for bundle in fabric.bundles:
         if fabric.seats[bundle.lowers[0]].tier == depth:
             below = tuple(dict.fromkeys(unit_of[lower] for lower in bundle.lowers if lower in unit_of))
-            links = Counter((unit_of[lower], upper) for lower, upper in joins(fabric, bundle) if lower in unit_of)
-            domains.setdefault(below, []).append(links)
+            pairs = ((unit_of[lower], upper) for lower, upper in joins(fabric, bundle) if lower in unit_of)
+            domains.setdefault(below, []).append(_Links.of(Counter(pairs)))
     for numbers, bundles in domains.items():
+        adapters = sum(units[number].adapters for number in numbers)
+        uplinks = sum(units[number].uplinks for number in numbers)
         for near in _sides(numbers):
-            far = [number for number in numbers if number not in near]
-            wanted = min(sum(units[number].adapters for number in side) for side in (near, far))
-            room = min(sum(units[number].uplinks for number in side) for side in (near, far))
-            met = sum(_met(links, frozenset(near), frozenset(far)) for links in bundles)
+            wanted = sum(units[number].adapters for number in near)
+            room = sum(units[number].uplinks for number in near)
+            wanted, room = min(wanted, adapters - wanted), min(room, uplinks - room)
+            met = sum(links.met(near) for links in bundles)
             if met + _ROUNDING < wanted * share <= room + _ROUNDING:  # with less room it is narrow, whoever spreads how
                 yield units[near[0]].name, met, wanted
 
@@ -110,13 +112,30 @@ def _sides(groups: Sequence[int]) -> Iterator[Sequence[int]]:
         yield groups[::2]
 
 
-def _met(links: Counter[tuple[int, int]], near: frozenset[int], far: frozenset[int]) -> int:
-    """How many links of one side meet one of the other side at a switch above."""
-    sides = (Counter[int](), Counter[int]())
-    for (group, upper), count in links.items():
-        if group in near or group in far:
-            sides[group in far][upper] += count
-    return sum(min(count, sides[1][upper]) for upper, count in sides[0].items())
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """The links of a bundle: how many each unit has to a switch above, and how many all units have to it."""
+
+    of_unit: Mapping[int, Mapping[int, int]]
+    of_all: Mapping[int, int]
+
+    @classmethod
+    def of(cls, links: Mapping[tuple[int, int], int]) -> _Links:
+        """Those of pairs of a unit and a switch above."""
+        of_unit: dict[int, dict[int, int]] = {}
+        of_all = Counter[int]()
+        for (unit, upper), count in links.items():
+            of_unit.setdefault(unit, {})[upper] = count
+            of_all[upper] += count
+        return cls(of_unit, of_all)
+
+    def met(self, near: Sequence[int]) -> int:
+        """How many links of some units meet one of the others at a switch above."""
+        own = Counter[int]()
+        for unit in near:
+            for upper, count in self.of_unit.get(unit, {}).items():
+                own[upper] += count
+        return sum(min(count, self.of_all[upper] - count) for upper, count in own.items())
 
 
 @dataclass(frozen=True, slots=True)
