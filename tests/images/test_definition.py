@@ -120,6 +120,8 @@ def test_kea_hears_relays_and_knows_an_adapter_by_nothing_else() -> None:
     plan = plan_of("lab-roce")
     server = first_server(plan)
     v6 = json.loads(files_of(plan, server)["etc/kea/kea-dhcp6.conf"].content)["Dhcp6"]
+    # RFC 8415, 18.2.1: behind a server of any other preference a client waits for a better one.
+    assert {"name": "preference", "data": "255", "always-send": True} in v6["option-data"]
     own = {c.a.port: ip_address(c.a.address or 0) for c in plan.cables_of[server] if c.fabric == "frontend"}
     assert v6["interfaces-config"]["interfaces"] == [f"{name}/{address}" for name, address in own.items()]
     for subnet in v6["subnet6"]:

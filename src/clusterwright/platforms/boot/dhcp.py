@@ -56,6 +56,8 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
         # A DUID says nothing about the adapter; the relay and the link-local address do.
         common["mac-sources"] = ["client-link-addr-option", "ipv6-link-local", "duid"]
         common["preferred-lifetime"] = LEASE_S
+        # RFC 8415, 18.2.1: without it a client waits for servers that it likes better, firmware four seconds and more.
+        common["option-data"] = [{"name": "preference", "data": "255", "always-send": True}]
     else:
         common["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
         common["match-client-id"] = False
