@@ -78,7 +78,7 @@ EDITS = [
 def filled(value: Any, document: FileInParts) -> Any:
     """A part of the outline with the file's words in its blanks."""
     if isinstance(value, Mapping):
-        return {document.word(key): filled(each, document) for key, each in value.items()}
+        return {document.words[key]: filled(each, document) for key, each in value.items()}
     if isinstance(value, list):
         return [filled(each, document) for each in value]
     return document.said(value)
@@ -173,7 +173,7 @@ def test_a_file_that_has_blanks_itself_is_no_file_of_that_shape(file: str) -> No
     document = document_of(text, LAYOUTS[file])
     key = LAYOUTS[file].key
     assert (document.shape is known.shape) == (not known.words)
-    assert document.words == ()
+    assert not document.words
     assert dict(document.value[key] if key else document.value) == (json.loads(text)[key] if key else json.loads(text))
 
 

@@ -131,43 +131,47 @@ def agent_of(shape: FileShape) -> Agent:
 
 def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
     """The ports in service of a file, and the switch's own addresses by subnet. Raises ValueError."""
+    words, default = document.words, agent.default
     address_of: dict[int, tuple[bytes, Prefix, str, int]] = {}
     own_addresses: list[tuple[Prefix, bytes]] = []
     for vlan, blank, mtu in agent.interfaces:
-        text = document.word(blank)
-        address, _, length = text.partition("/")
-        own_address = packed(address)
-        subnet = network_of(own_address, int(length))
-        own_addresses.append((subnet, own_address))
-        address_of[vlan] = own_address, subnet, text, mtu
+        text = words[blank]
+        own, _, bits = text.partition("/")
+        own_address = packed(own)
+        network = network_of(own_address, int(bits))
+        own_addresses.append((network, own_address))
+        address_of[vlan] = own_address, network, text, mtu
     ports = []
-    for row in agent.ports:
-        # a VLAN with several ports is a subnet that they share: its address is the VLAN's, not the port's
-        shared = address_of.get(row.vlan)
-        is_own = row.vlan != agent.default
-        is_alone = row.is_alone and is_own
-        own = shared if is_alone and shared is not None and shared[1][1] >= 8 * len(shared[0]) - 1 else None
-        start = row.start
+    for name, start, vlan, is_alone, speed_gbps, peer, qos, longest, fec, lanes, filtered, aggregate in agent.ports:
+        address, length, mark, subnet, mtu_bytes = None, 0, start, None, longest
+        if vlan in address_of:
+            own_address, network, text, mtu = address_of[vlan]
+            mtu_bytes = min(mtu, longest)
+            if vlan != default:
+                subnet = network
+                # a VLAN with several ports is a subnet that they share: its address is the VLAN's, not the port's
+                if is_alone and network[1] >= 8 * len(own_address) - 1:
+                    address, length, mark = own_address, network[1], ('"interfaces"', f'"{text}"')
         ports.append(
             Port(
-                row.name,
-                own[0] if own else None,
-                own[1][1] if own else 0,
-                row.speed_gbps,
-                document.word(row.peer).removeprefix("to "),
-                row.qos,
-                min(shared[3], row.longest) if shared else row.longest,
-                row.fec,
-                row.lanes,
-                ('"interfaces"', f'"{own[2]}"') if own else start,
+                name,
+                address,
+                length,
+                speed_gbps,
+                words[peer].removeprefix("to "),
+                qos,
+                mtu_bytes,
+                fec,
+                lanes,
+                mark,
                 start,
                 start,
                 start,
                 start,
-                shared[1] if shared and is_own else None,
-                row.filtered,
+                subnet,
+                filtered,
                 "",
-                row.aggregate,
+                aggregate,
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -175,7 +179,7 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
 
 def subnets_of(subnets: Iterable[_Subnet], document: FileInParts) -> frozenset[Prefix]:
     """Those of which something holds, by their IP version. Raises ValueError."""
-    texts = ((document.word(subnet.text), subnet.versions) for subnet in subnets)
+    texts = ((document.words[subnet.text], subnet.versions) for subnet in subnets)
     return frozenset(prefix_of(text) for text, versions in texts if (6 if ":" in text else 4) in versions)
 
 

@@ -49,7 +49,7 @@ def sessions(document: FileInParts) -> tuple[Session, ...]:
     """The neighbours that speak with the switch. Raises ValueError, KeyError, TypeError or AttributeError."""
     if document.words:
         with suppress(ValueError, KeyError, TypeError, AttributeError):
-            return tuple(_speaking(_neighbours(document.shape), document.said))
+            return tuple(_speaking(_neighbours(document.shape), document.words.__getitem__))
     return tuple(_speaking(_rows(document.value), _as_it_is))  # the first mistake in it is what is told of
 
 
@@ -92,27 +92,26 @@ def _rows(bgp: Json) -> Iterator[_Neighbour]:
 
 def _speaking(rows: Iterable[_Neighbour], said: Callable[[Any], Any]) -> Iterator[Session]:
     """Sessions of rows whose blanks are filled."""
-    for row in rows:
-        peer = said(row.peer)
-        if _version(peer) in row.silent:
+    for peer, local, remote_as, silent, into, out_of, marks, most_routes, hold_time_s, restart_s in rows:
+        neighbour, own, number = said(peer), said(local), said(remote_as)
+        if _version(neighbour) in silent:
             continue
-        address, number = said(row.local), said(row.remote_as)
-        mark, hold_mark, restart_mark = row.marks
-        local = f'"local_addr": "{address}"'  # written right after the AS number
+        group_mark, hold_mark, restart_mark = marks
+        local_line = f'"local_addr": "{own}"'  # written right after the AS number
         yield Session(
-            packed(peer),
-            packed(address),
+            packed(neighbour),
+            packed(own),
             number,
-            row.into,
-            row.out_of,
-            ('"peers"', f'"peer_addr": "{peer}"'),
-            mark,
-            ('"peers"', f'"remote_as_4_byte": {number},\n      {local}'),
-            ('"peers"', local),
-            most_routes=row.most_routes,
-            hold_time_s=row.hold_time_s,
+            into,
+            out_of,
+            ('"peers"', f'"peer_addr": "{neighbour}"'),
+            group_mark,
+            ('"peers"', f'"remote_as_4_byte": {number},\n      {local_line}'),
+            ('"peers"', local_line),
+            most_routes=most_routes,
+            hold_time_s=hold_time_s,
             hold_mark=hold_mark,
-            restart_s=row.restart_s,
+            restart_s=restart_s,
             restart_mark=restart_mark,
         )
 

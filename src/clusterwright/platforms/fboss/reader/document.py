@@ -20,8 +20,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 Json = Mapping[str, Any]
-Taken = tuple[str, list[str]]
-"""The form of a part, with a blank in the place of each word, and the words."""
+Taken = tuple[str, list[Any]]
+"""The form of a part, with a blank in the place of each word, and the words: strings, or numbers."""
 
 _ADDRESS = re.compile(r'"([0-9a-f]+[:.][0-9a-f:.]*/\d+)"')
 _LOOKED_AT = 48  # addresses of a part
@@ -67,27 +67,27 @@ class FileShape:
     outline: Json
 
 
+class Words(dict[str, Any]):
+    """Strings and numbers by the blanks that stand for them. Any other text is itself; one that looks like a blank
+    raises ValueError."""
+
+    def __missing__(self, text: str) -> str:
+        if text[:1] == "\0":
+            raise ValueError(f"{text!r} is no text of a configuration")
+        return text
+
+
 class FileInParts(NamedTuple):
     """What a file says: its ``value``, the same as a ``shape`` with its ``words``, and its parts' ``texts`` by name."""
 
     value: Json
     shape: FileShape
-    words: tuple[str, ...]
+    words: Words
     texts: Mapping[str, str]
 
-    def word(self, text: str) -> str:
-        """A string of the outline as it stands in the file. Raises ValueError for one that looks like a blank."""
-        if text[:1] != "\0":
-            return text
-        if not self.words:
-            raise ValueError(f"{text!r} is no text of a configuration")
-        return self.words[int(text[1:])]
-
     def said(self, value: Any) -> Any:
-        """A value of the outline, a string or a number, as it stands in the file. Raises ValueError as ``word``."""
-        if not isinstance(value, str) or value[:1] != "\0":
-            return value
-        return int(self.word(value[:-1])) if value[-1] == "#" else self.word(value)
+        """A value of the outline as it stands in the file. Raises ValueError for one that looks like a blank."""
+        return self.words[value] if isinstance(value, str) else value
 
 
 def is_blank(value: Any) -> bool:
@@ -111,17 +111,27 @@ class _Parts(Mapping[str, Any]):
         return len(self._texts)
 
 
-class _Frame(NamedTuple):
-    """How files of a shape are cut: what stands ``before`` and ``after`` their parts, which have the ``raw`` names and
-    so many ``words``; ``whole`` is what reads beside them, ``names`` are those of their fields."""
+class _Cut(NamedTuple):
+    """A part whose words are taken out: what stands ``before`` it, its field's ``name``, its ``form``."""
 
     before: str
+    name: str
+    form: str
+    take: Callable[[str], Taken]
+
+
+class _Frame(NamedTuple):
+    """How files of a shape are cut: their ``cuts`` and what stands ``after`` these, which have words for ``blanks``.
+
+    ``texts`` are those of all parts by name, of the cuts without their words; ``whole`` is what reads beside them.
+    """
+
+    cuts: tuple[_Cut, ...]
     after: str
-    raw: tuple[str, ...]
-    words: int
+    blanks: tuple[str, ...]
     shape: FileShape
     whole: Json
-    names: tuple[str, ...]
+    texts: Mapping[str, str]
 
 
 @lru_cache(maxsize=256)
@@ -143,29 +153,39 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
     if start >= len(layout.opening) - 1 and end > 0 and _is_place(text[:start], text[end:], layout.key):
         texts = text[start + 1 : end].split(layout.between)
         forms: list[str] = []
-        words: list[str] = []
-        raw = tuple(part[: part.find('"')] for part in texts)
-        for name, part in zip(raw, texts, strict=True):
-            form, own = layout.words.get(name, _as_it_is)(part)
+        words: list[Any] = []
+        takes = [layout.words.get(part[: part.find('"')]) for part in texts]
+        for take, part in zip(takes, texts, strict=True):
+            form, own = (part, []) if take is None else take(part)
             forms.append(form)
             words += own
         found = _shape(layout.key, text[:start] + text[end:], tuple(forms), len(words))
         if found is not None:
-            frame = _Frame(text[: start + 1], text[end:], raw, len(words), *found)
+            shape, whole, names, blanks = found
+            cuts: list[_Cut] = []
+            before = text[: start + 1]
+            for name, form, take in zip(names, forms, takes, strict=True):
+                if take is None:
+                    before += form
+                else:
+                    cuts.append(_Cut(before, name, form, take))
+                    before = ""
+                before += layout.between
+            after = before.removesuffix(layout.between) + text[end:]
+            frame = _Frame(tuple(cuts), after, blanks, shape, whole, dict(zip(names, forms, strict=True)))
             recent.appendleft(frame)
-            return _in_parts(layout.key, frame, words, texts)
+            return _in_parts(layout.key, frame, words, dict(zip(names, texts, strict=True)))
     return whole_file(text, json.loads(text))
 
 
 def whole_file(text: str, value: Json) -> FileInParts:
     """A file that is read as a whole."""
-    return FileInParts(value, FileShape(text, (), value), (), {})
+    return FileInParts(value, FileShape(text, (), value), Words(), {})
 
 
-def _in_parts(key: str, frame: _Frame, words: list[str], texts: list[str]) -> FileInParts:
-    by_name = dict(zip(frame.names, texts, strict=True))
-    fields = _Parts(by_name)
-    return FileInParts({**frame.whole, key: fields} if key else fields, frame.shape, tuple(words), by_name)
+def _in_parts(key: str, frame: _Frame, words: list[Any], texts: Mapping[str, str]) -> FileInParts:
+    fields, own = _Parts(texts), Words(zip(frame.blanks, words, strict=True))
+    return FileInParts({**frame.whole, key: fields} if key else fields, frame.shape, own, texts)
 
 
 @cache
@@ -180,31 +200,25 @@ def _framed(text: str, layout: WrittenAs, frame: _Frame) -> FileInParts | None:
     Just so it would be cut without knowing the shape: what is alike is alike to the letter, and words, which hold no
     end of a line, make no other place to cut at.
     """
-    at, end = len(frame.before), len(text) - len(frame.after)
-    if end < at or not text.startswith(frame.before) or not text.endswith(frame.after):
+    at, end = 0, len(text) - len(frame.after)
+    if not text.endswith(frame.after):
         return None
-    words: list[str] = []
-    texts: list[str] = []
-    for number, (name, form) in enumerate(zip(frame.raw, frame.shape.forms, strict=True), 1):
-        take = layout.words.get(name)
-        is_last = number == len(frame.raw)
-        if take is None:
-            part = form
-            if not text.startswith(part, at):
-                return None
-        else:
-            part = text[at : end if is_last else max(at, text.find(layout.between, at, end))]
-            if not _hides(take, part, form):
-                taken, own = take(part)
-                if taken != form:
-                    return None
-                words += own
-        at += len(part)
-        if not is_last and not text.startswith(layout.between, at):
+    words: list[Any] = []
+    texts = dict(frame.texts)
+    for before, name, form, take in frame.cuts:
+        if not text.startswith(before, at):
             return None
-        at += 0 if is_last else len(layout.between)
-        texts.append(part)
-    if at != end or len(words) != frame.words:
+        at += len(before)
+        until = text.find(layout.between, at, end)
+        part = text[at : end if until < 0 else until]
+        if not _hides(take, part, form):
+            taken, own = take(part)
+            if taken != form:
+                return None
+            words += own
+        at += len(part)
+        texts[name] = part
+    if at != end or len(words) != len(frame.blanks):
         return None
     return _in_parts(layout.key, frame, words, texts)
 
@@ -222,31 +236,29 @@ def _around_addresses(form: str) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _shape(key: str, around: str, forms: tuple[str, ...], words: int) -> tuple[FileShape, Json, tuple[str, ...]] | None:
-    """The shape of files with these forms, what stands around them, and the names of the parts' fields; None where the
-    forms are not one field each of JSON, or have other blanks than those of the words."""
+def _shape(
+    key: str, around: str, forms: tuple[str, ...], words: int
+) -> tuple[FileShape, Json, tuple[str, ...], tuple[str, ...]] | None:
+    """The shape of files with these forms, what stands around them, the names of the parts' fields, and the blanks;
+    None where the forms are not one field each of JSON, or have other blanks than those of the words."""
     if sum(form.count(_ESCAPED) for form in forms) != words or any(_AS_KEY.search(form) for form in forms):
         return None
     fields: dict[str, Any] = {}
-    number = 0
+    blanks: list[str] = []
     try:
         for form in forms:
             first, *others = _ANY_BLANK.split(form)
             for mark, other in zip(others[::2], others[1::2], strict=True):
-                first += f'"{_ESCAPED}{number}{mark}"{other}'
-                number += 1
+                first += f'"{_ESCAPED}{len(blanks)}{mark}"{other}'
+                blanks.append(f"\0{len(blanks)}{mark}")
             fields |= json.loads(f'{{"{first}}}') if others else fields_of(form)
     except ValueError:
         return None
-    if number != words or not len(fields) == len(forms) == sum(len(fields_of(form)) for form in forms):
+    if len(blanks) != words or not len(fields) == len(forms) == sum(len(fields_of(form)) for form in forms):
         return None
     whole = json.loads(around)
     outline = {**whole, key: fields} if key else fields
-    return FileShape(around, forms, outline), whole, (*fields,)
-
-
-def _as_it_is(part: str) -> Taken:
-    return part, []
+    return FileShape(around, forms, outline), whole, (*fields,), tuple(blanks)
 
 
 def addresses_out(part: str) -> Taken:
@@ -298,7 +310,7 @@ def neighbours_out(part: str) -> Taken:
     if "\\" in part:
         return part, []
     pieces = _OWN.split(f'"{part}')
-    words = [word.strip('"') for word in pieces[2::3]]
+    words = [word.strip('"') if word[0] == '"' else int(word) for word in pieces[2::3]]
     pieces[2::3] = [_BLANK if word[0] == '"' else _NUMBER for word in pieces[2::3]]
     return "".join(pieces)[1:], words
 

@@ -106,7 +106,7 @@ def _unplanned(text: str, document: FileInParts, said: _Said, device: str, decla
             at = text.find(f'"intfID": {row.number},')
             yield at, f"{row.name} is in the virtual router {row.router}, and all planned ones are in 0"
         for blank in row.addresses:
-            address = document.word(blank)
+            address = document.words[blank]
             if what := declared.misplaced(device, f"fboss{row.vlan}", address):
                 yield text.find(f'"{address}"'), what
 
@@ -114,7 +114,7 @@ def _unplanned(text: str, document: FileInParts, said: _Said, device: str, decla
 def relays(text: str) -> Iterator[Server]:
     """Servers that hosts' requests go to."""
     document = document_of(text, LAYOUTS[AGENT])
-    for server in map(document.word, _said(document.shape).servers):
+    for server in map(document.words.__getitem__, _said(document.shape).servers):
         yield Server(text.find(f'"{server}"'), LEASES, server)
 
 
