@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.authentication import authentication_of, shared_secrets
@@ -37,9 +38,24 @@ _NETWORK = re.compile(r"^      network (\S+)", re.M)
 _ENTRY = re.compile(r"^   (?:seq (\d+) )?(permit|deny) (\S+)(.*)$", re.M)
 
 
+_OF_ONE = frozenset({"peer group", "remote-as"})  # what a neighbour says of itself alone
 _OWN = re.compile(r"^   ip(?:v6)? address ([0-9a-f.:]+/\d+)$", re.M)
 _ADVERTISES = re.compile(r"^   ipv6 nd managed-config-flag$", re.M)
 _RELAYS = re.compile(r"^   (?:ip helper-address|ipv6 dhcp relay destination) ", re.M)
+
+
+class _Said(NamedTuple):
+    """What holds for a neighbour, as Session has it; ``group_mark`` is empty where it is in no group."""
+
+    into: str
+    out_of: str
+    has_bfd: bool
+    most_routes: int
+    authentication: str
+    auth_mark: Mark
+    hold_time_s: int
+    hold_mark: Mark
+    group_mark: Mark
 
 
 def read_eos(device: str, text: str) -> Router | None:
@@ -193,6 +209,7 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
             own[what] = value
     active = set(re.findall(r"^      neighbor (\S+) activate$", families, re.M))
     restart_s, restart_mark = _restart(body)
+    shared_by: dict[str, _Said] = {}  # of the groups whose neighbours say nothing themselves
     for who, own in groups.items():
         if ":" not in who and "." not in who:
             continue
@@ -201,32 +218,56 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
         is_shut = "shutdown" in own or "shutdown" in shared
         if is_shut or not active & {who, group} or (group and group not in declared):
             continue
+        peer, remote_as = packed(who), int(own.get("remote-as") or shared.get("remote-as") or 0)
+        if not own.keys() <= _OF_ONE:
+            said = _said(who, own, group, shared, profiles)
+        elif group in shared_by:
+            said = shared_by[group]
+        else:
+            said = shared_by[group] = _said(who, own, group, shared, profiles)
+        into, out_of, has_bfd, most_routes, authentication, auth_mark, hold_time_s, hold_mark, group_mark = said
         place = (f"   neighbor {who} ",)
         mark = (f"   neighbor {who} remote-as ",) if "remote-as" in own else place
         yield Session(
-            packed(who),
+            peer,
             None,
-            int(own.get("remote-as") or shared.get("remote-as") or 0),
-            own.get("in") or shared.get("in", ""),
-            own.get("out") or shared.get("out", ""),
+            remote_as,
+            into,
+            out_of,
             mark,
-            _place(group) if group else place,
+            group_mark or place,
             mark,
             place,
-            "bfd" in own or "bfd" in shared,
-            _most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
-            authentication_of(own.get("password") or shared.get("password", ""), profiles),
-            _place(who if "password" in own else group, "password "),
-            int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
-            _place(who if "timers" in own else group, "timers "),
+            has_bfd,
+            most_routes,
+            authentication,
+            auth_mark,
+            hold_time_s,
+            hold_mark,
             restart_s,
             restart_mark,
         )
 
 
-@lru_cache(maxsize=1024)
+def _said(
+    who: str, own: Mapping[str, str], group: str, shared: Mapping[str, str], profiles: Mapping[str, str]
+) -> _Said:
+    """What holds for a neighbour by its own lines and those of its group."""
+    return _Said(
+        own.get("in") or shared.get("in", ""),
+        own.get("out") or shared.get("out", ""),
+        "bfd" in own or "bfd" in shared,
+        _most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
+        authentication_of(own.get("password") or shared.get("password", ""), profiles),
+        _place(who if "password" in own else group, "password "),
+        int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
+        _place(who if "timers" in own else group, "timers "),
+        _place(group) if group else (),
+    )
+
+
 def _place(who: str, word: str = "") -> Mark:
-    """Where something is said of a neighbour or a group: of the latter, the same of many neighbours."""
+    """Where something is said of a neighbour or a group."""
     return (f"   neighbor {who} {word}",)
 
 

@@ -84,11 +84,13 @@ def read_ports(
     ports, own_addresses = [], []
     interfaces = [i for i in interfaces if not i.header.startswith(_VLAN) or i.header.removeprefix(_VLAN) in vlans]
     bodies = [(each.header, each.body) for each in interfaces]
-    subnet_of, mtu_of = dict(_vlan_subnets(bodies)), dict(_vlan_mtus(bodies))
+    own_vlans = [each for each in bodies if each[0].startswith(_VLAN)]
+    subnet_of, mtu_of = dict(_vlan_subnets(own_vlans)), dict(_vlan_mtus(own_vlans))
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
+    settings_of: dict[str, _Settings] = {}
     qos_of = {f"   service-profile {name}": _port_qos(body, watchdog, name) for name, body in profiles.items()}
     for each in interfaces:
-        header, body, form, own = each.header, each.body, each.form, each.own
+        _, _, header, body, form, own = each
         joined = JOINS.search(body) if "channel-group" in form else None
         if joined is not None:
             body = _in_channel(body, channels.get(f"{CHANNEL}{joined[1]}", ""))
@@ -102,7 +104,7 @@ def read_ports(
             else:
                 text, _, bits = line.rsplit(" ", 1)[1].partition("/")
                 address, length, address_line = packed(text), int(bits), line
-        settings = _settings(form, watchdog)
+        settings = settings_of.get(form) or settings_of.setdefault(form, _settings(form, watchdog))
         if settings.is_foreign:
             continue
         subnet = None if address is None else network_of(address, length)
@@ -193,9 +195,9 @@ def _settings(form: str, watchdog: SwitchWatchdog | None) -> _Settings:
 
 
 def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
-    """The subnet of each VLAN with an address in service."""
+    """The subnet of each VLAN with an address in service, by the interfaces of VLANs."""
     for header, body in bodies:
-        if header.startswith(_VLAN) and "   shutdown\n" not in body:
+        if "   shutdown\n" not in body:
             found = _ADDRESS.search(body)
             if found is not None:
                 yield header[14:], network_of(packed(found[1]), int(found[2]))
@@ -204,9 +206,8 @@ def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
 def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
     """The MTU in bytes of each VLAN's interface."""
     for header, body in bodies:
-        if header.startswith(_VLAN):
-            found = _MTU.search(body)
-            yield header[14:], int(found[1]) if found else _DEFAULT_MTU
+        found = _MTU.search(body)
+        yield header[14:], int(found[1]) if found else _DEFAULT_MTU
 
 
 @lru_cache(maxsize=4096)

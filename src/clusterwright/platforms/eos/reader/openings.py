@@ -120,10 +120,17 @@ def _with_own_words(text: str) -> Iterator[tuple[int, int]]:
     if has_strays(text):
         yield 0, len(text) + 2
         return
-    for each in sections_of(text):
-        if each.body and not (each.form and _is_harmless(each.form)):
-            start = each.start + 1 + len(each.header)
-            yield start, start + 2 + len(each.body)  # with the end of the last line, where the text has none
+    start = end = 0
+    for _, at, header, body, form, _ in sections_of(text):
+        if form and body and _is_harmless(form):
+            if end:
+                yield start, end
+            end = 0
+        elif body:
+            start = start if end else at + 1 + len(header)
+            end = at + 3 + len(header) + len(body)  # with the end of the last line, where the text has none
+    if end:
+        yield start, end
 
 
 def _found(pattern: re.Pattern[str], lined: str, places: Iterable[tuple[int, int]]) -> Iterator[re.Match[str]]:

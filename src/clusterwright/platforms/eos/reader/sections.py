@@ -74,6 +74,7 @@ def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
     return tuple(found), strays
 
 
+@lru_cache(maxsize=1 << 10)
 def form_of(body: str) -> tuple[str, tuple[str, ...]]:
     """The form of an interface, and lines of its own: none where one of them has words that are looked for anywhere."""
     parts = _OWN.split(f"\n{body}")
