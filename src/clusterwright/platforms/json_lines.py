@@ -20,8 +20,7 @@ from clusterwright.platforms.places import PLACE
 
 NUMBER = f"{PLACE}#"
 """A string of a form's value in whose stead a whole number is to stand."""
-_PLACES = re.compile(r'"\\u0000#"|(?<!\\)\\u0000|%')
-_FORMATS = {'"\\u0000#"': "%d", "\\u0000": "%s", "%": "%%"}
+_PLACES = re.compile(r'("\\u0000#"|(?<!\\)\\u0000)')
 
 
 @lru_cache(maxsize=16)
@@ -31,6 +30,7 @@ def _encoder(separator: str) -> Any:
     return make_encoder(None, JSONEncoder().default, _quote, None, ": ", separator, False, False, True)
 
 
+_Pieces = tuple[list[str], tuple[int, ...]]
 _parts = _encoder(", ")
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
@@ -40,7 +40,7 @@ class Form:
     """A ``value`` with places, whose text is made once for each depth and margin it stands at."""
 
     value: Any
-    _texts: dict[tuple[int, str], str] = field(default_factory=dict, init=False, repr=False)
+    _pieces: dict[tuple[int, str], _Pieces] = field(default_factory=dict, init=False, repr=False)
 
     def fill(self, *values: str | int) -> Filled:
         """The value with texts and numbers in its places. Its text raises TypeError where they are not as many."""
@@ -49,12 +49,13 @@ class Form:
             values = tuple(each if isinstance(each, int) else _quote(each)[1:-1] for each in values)
         return Filled(self, values)
 
-    def text(self, depth: int, margin: str) -> str:
-        """The value's text with its places as those of a format."""
-        known = self._texts.get((depth, margin))
+    def pieces(self, depth: int, margin: str) -> _Pieces:
+        """The value's text around its places, and which of these are of numbers."""
+        known = self._pieces.get((depth, margin))
         if known is None:
-            whole = _lines(self.value, depth, margin)
-            known = self._texts[depth, margin] = _PLACES.sub(lambda found: _FORMATS[found[0]], whole)
+            pieces = _PLACES.split(_lines(self.value, depth, margin))
+            numbers = tuple(at for at, place in enumerate(pieces[1::2]) if place[0] == '"')
+            known = self._pieces[depth, margin] = pieces[::2], numbers
         return known
 
 
@@ -67,7 +68,13 @@ class Filled:
 
     def text(self, depth: int, margin: str) -> str:
         """Its JSON."""
-        return self.form.text(depth, margin) % self.values
+        pieces, numbers = self.form.pieces(depth, margin)
+        if len(pieces) != len(self.values) + 1 or any(not isinstance(self.values[at], int) for at in numbers):
+            raise TypeError("a form has other places than these values")
+        written = [""] * (2 * len(pieces) - 1)
+        written[::2] = pieces
+        written[1::2] = map(str, self.values)
+        return "".join(written)  # a format would look through all of it for its places again
 
 
 Document = Mapping[str, Any] | Filled
