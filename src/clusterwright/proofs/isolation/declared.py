@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import EMPTY, Ranges, values
+from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
 from clusterwright.spec.ethernet import SessionAuthentication
 
 INTERNET = "internet"
@@ -172,10 +172,10 @@ class DeclaredIsolation:
     @cached_property
     def _plumbed(self) -> Mapping[int, Ranges]:
         """The addresses of ``plumbing`` by IP version."""
-        found = {4: EMPTY, 6: EMPTY}
-        for version, own in self.plumbing:
-            found[version] |= own
-        return found
+        return {
+            version: ranges(bounds for other, own in self.plumbing if other == version for bounds in own.bounds)
+            for version in (4, 6)
+        }
 
     @cached_property
     def _beyond(self) -> frozenset[tuple[str, int, int]]:
@@ -239,7 +239,7 @@ class DeclaredIsolation:
         what is no address.
         """
         version, number, length = _begins(text)
-        planned = self._management.get((switch, port))
+        planned = self.managed_ends.get((switch, port))
         if planned is not None and planned[0] == version and (number, length or planned[2]) != planned[1:]:
             return f"{port} has the address {text}, and the plan gives it {address(*planned[:2])}/{planned[2]}"
         if (switch, version, number) in self._border_ends:
@@ -278,10 +278,10 @@ class DeclaredIsolation:
     @cached_property
     def _managed(self) -> frozenset[str]:
         """The switches with a management port that the plan gives an address."""
-        return frozenset(switch for switch, _ in self._management)
+        return frozenset(switch for switch, _ in self.managed_ends)
 
     @cached_property
-    def _management(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:
+    def managed_ends(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:
         """By management port of a switch the version, address and length of prefix that the plan gives it."""
         sizes = {end: edge.subnet.size() for edge in self.edges for end in edge.ports.values()}
         return {

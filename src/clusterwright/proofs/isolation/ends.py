@@ -30,7 +30,7 @@ _End = tuple[str, str]
 
 @dataclass(frozen=True)
 class NotedEnds:
-    """What is declared, which notes the interfaces of switches about whose address it is asked, and their routes."""
+    """What is declared, which notes the management ports about whose address it is asked, and switches' routes."""
 
     declared: DeclaredIsolation
     addresses: set[_End] = field(default_factory=set)
@@ -50,8 +50,9 @@ class NotedEnds:
         return self.declared.unmet(switch, neighbour)
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
-        """As in DeclaredIsolation; that the interface has an address is noted."""
-        self.addresses.add((switch, port))
+        """As in DeclaredIsolation; that a planned management port has an address is noted."""
+        if (end := (switch, port)) in self.declared.managed_ends:
+            self.addresses.add(end)
         return self.declared.misplaced(switch, port, text)
 
     def route(self, device: str, destination: str, hop: str) -> None:
