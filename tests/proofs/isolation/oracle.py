@@ -199,27 +199,36 @@ def _sonic_rule(fields: Mapping[str, str], packet: Packet, *, v6: bool) -> bool:
 
 def fboss(text: str, port: str, packet: Packet) -> bool:
     """True when a port lets a packet in."""
-    switch = _json(text)["sw"]
-    number = next(row["logicalID"] for row in switch["ports"] if row["name"] == port)
-    vlan = next(row["vlanID"] for row in switch["vlanPorts"] if row["logicalPort"] == number)
-    for table in sorted(switch["aclTableGroup"]["aclTables"], key=lambda each: -each["priority"]):
-        for kind in (0, 1):
-            for entry in table["aclEntries"]:
-                if entry["actionType"] == kind and _fboss_entry(entry, packet, number, vlan):
-                    return kind == 1
+    for entry in _fboss_entries(text, port):
+        if _fboss_entry(entry, packet):
+            return bool(entry["actionType"] == 1)
     return True
 
 
-def _fboss_entry(entry: Mapping[str, Any], packet: Packet, port: int, vlan: int) -> bool:
+@lru_cache(maxsize=256)
+def _fboss_entries(text: str, port: str) -> tuple[Mapping[str, Any], ...]:
+    """The entries that may decide about what comes in at a port, first those that decide first."""
+    switch = _json(text)["sw"]
+    number = next(row["logicalID"] for row in switch["ports"] if row["name"] == port)
+    vlan = next(row["vlanID"] for row in switch["vlanPorts"] if row["logicalPort"] == number)
+    return tuple(
+        entry
+        for table in sorted(switch["aclTableGroup"]["aclTables"], key=lambda each: -each["priority"])
+        for kind in (0, 1)
+        for entry in table["aclEntries"]
+        if entry["actionType"] == kind and entry.get("srcPort", number) == number and entry.get("vlanID", vlan) == vlan
+    )
+
+
+def _fboss_entry(entry: Mapping[str, Any], packet: Packet) -> bool:
     return (
-        entry.get("srcPort", port) == port
-        and entry.get("vlanID", vlan) == vlan
-        and all(_inside(packet[side], entry[key]) for side, key in (("src", "srcIp"), ("dst", "dstIp")) if key in entry)
-        and entry.get("proto", packet["proto"]) == packet["proto"]
+        entry.get("proto", packet["proto"]) == packet["proto"]
         and entry.get("l4SrcPort", packet["sport"]) == packet["sport"]
         and entry.get("l4DstPort", packet["dport"]) == packet["dport"]
         and entry.get("tcpFlagsBitMap", packet["flags"] & 0x3F) == packet["flags"] & 0x3F
         and entry.get("icmpType", packet["type"]) == packet["type"]
+        and ("srcIp" not in entry or _inside(packet["src"], entry["srcIp"]))
+        and ("dstIp" not in entry or _inside(packet["dst"], entry["dstIp"]))
         and not ("icmpType" in entry and (entry["proto"] == 58) != (":" in packet["src"]))
     )
 
