@@ -86,12 +86,12 @@ def _short_cuts(
     """Cuts between units below the same switches: a unit's name, links that meet a partner, adapters that want them."""
     units = _units(fabric, taps, depth)
     unit_of = {member: number for number, unit in enumerate(units) for member in unit.members}
-    domains: dict[tuple[int, ...], list[_Links]] = {}
+    domains: dict[tuple[int, ...], list[_BundleLinks]] = {}
     for bundle in fabric.bundles:
         if fabric.seats[bundle.lowers[0]].tier == depth:
             below = tuple(dict.fromkeys(unit_of[lower] for lower in bundle.lowers if lower in unit_of))
             pairs = ((unit_of[lower], upper) for lower, upper in joins(fabric, bundle) if lower in unit_of)
-            domains.setdefault(below, []).append(_Links.of(Counter(pairs)))
+            domains.setdefault(below, []).append(_BundleLinks.of(Counter(pairs)))
     for numbers, bundles in domains.items():
         adapters = sum(units[number].adapters for number in numbers)
         uplinks = sum(units[number].uplinks for number in numbers)
@@ -113,14 +113,14 @@ def _sides(groups: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Links:
+class _BundleLinks:
     """The links of a bundle: how many each unit has to a switch above, and how many all units have to it."""
 
     of_unit: Mapping[int, Mapping[int, int]]
     of_all: Mapping[int, int]
 
     @classmethod
-    def of(cls, links: Mapping[tuple[int, int], int]) -> _Links:
+    def of(cls, links: Mapping[tuple[int, int], int]) -> _BundleLinks:
         """Those of pairs of a unit and a switch above."""
         of_unit: dict[int, dict[int, int]] = {}
         of_all = Counter[int]()

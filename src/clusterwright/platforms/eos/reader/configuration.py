@@ -44,7 +44,7 @@ _ADVERTISES = re.compile(r"^   ipv6 nd managed-config-flag$", re.M)
 _RELAYS = re.compile(r"^   (?:ip helper-address|ipv6 dhcp relay destination) ", re.M)
 
 
-class _Said(NamedTuple):
+class _NeighbourSaid(NamedTuple):
     """What holds for a neighbour, as Session has it; ``group_mark`` is empty where it is in no group."""
 
     into: str
@@ -209,7 +209,7 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
             own[what] = value
     active = set(re.findall(r"^      neighbor (\S+) activate$", families, re.M))
     restart_s, restart_mark = _restart(body)
-    shared_by: dict[str, _Said] = {}  # of the groups whose neighbours say nothing themselves
+    shared_by: dict[str, _NeighbourSaid] = {}  # of the groups whose neighbours say nothing themselves
     for who, own in groups.items():
         if ":" not in who and "." not in who:
             continue
@@ -251,9 +251,9 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
 
 def _said(
     who: str, own: Mapping[str, str], group: str, shared: Mapping[str, str], profiles: Mapping[str, str]
-) -> _Said:
+) -> _NeighbourSaid:
     """What holds for a neighbour by its own lines and those of its group."""
-    return _Said(
+    return _NeighbourSaid(
         own.get("in") or shared.get("in", ""),
         own.get("out") or shared.get("out", ""),
         "bfd" in own or "bfd" in shared,

@@ -111,7 +111,7 @@ class _Parts(Mapping[str, Any]):
         return len(self._texts)
 
 
-class _Cut(NamedTuple):
+class _PartCut(NamedTuple):
     """A part whose words are taken out: what stands ``before`` it, its field's ``name``, its ``form``."""
 
     before: str
@@ -126,7 +126,7 @@ class _Frame(NamedTuple):
     ``texts`` are those of all parts by name, of the cuts without their words; ``whole`` is what reads beside them.
     """
 
-    cuts: tuple[_Cut, ...]
+    cuts: tuple[_PartCut, ...]
     after: str
     blanks: tuple[str, ...]
     shape: FileShape
@@ -162,13 +162,13 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
         found = _shape(layout.key, text[:start] + text[end:], tuple(forms), len(words))
         if found is not None:
             shape, whole, names, blanks = found
-            cuts: list[_Cut] = []
+            cuts: list[_PartCut] = []
             before = text[: start + 1]
             for name, form, take in zip(names, forms, takes, strict=True):
                 if take is None:
                     before += form
                 else:
-                    cuts.append(_Cut(before, name, form, take))
+                    cuts.append(_PartCut(before, name, form, take))
                     before = ""
                 before += layout.between
             after = before.removesuffix(layout.between) + text[end:]
