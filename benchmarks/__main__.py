@@ -9,10 +9,11 @@ sections' names are what `--list` prints. `--write FILE` writes them into FILE t
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.reference import loop
+from benchmarks.reference import figures
 
 SECTIONS = {
     "stages": "Each stage at 1, 4, 16 and 43 pods of the RoCE cluster (384 nodes each)",
@@ -48,9 +49,9 @@ def main(arguments: list[str]) -> int:
     text = file.read_text() if file else ""
     usual = [name for name in SECTIONS if name not in BY_NAME]
     for name in names or [name for name in usual if not file or _BEGIN.format(name) in text]:
-        is_smallest = SMALLEST in arguments
-        report = import_module(f"benchmarks.{name}").report(is_smallest=is_smallest)
-        report += f"\n\n{loop(is_smallest=is_smallest)}\n"
+        # by itself: what it starts would be said to need the memory that all before it took
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            report = process.submit(figures, name, is_smallest=SMALLEST in arguments).result()
         print(f"## {SECTIONS[name]}\n\n{report}", flush=True)
         if file and _BEGIN.format(name) in text:
             before, begin, rest = text.partition(_BEGIN.format(name))

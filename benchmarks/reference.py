@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 
 _MILLIONS, _RUNS = 20, 3
+
+
+def figures(section: str, *, is_smallest: bool) -> str:
+    """What a section has to say, and what the machine does beside it."""
+    report = import_module(f"benchmarks.{section}").report(is_smallest=is_smallest)
+    return f"{report}\n\n{loop(is_smallest=is_smallest)}\n"
 
 
 def loop(*, is_smallest: bool) -> str:
