@@ -14,6 +14,7 @@ from clusterwright.deploy.target import Holding, Status, Unreachable, tree_diges
 TREE = (Artifact("n0", "etc/motd", b"hello\n", "test"),)
 HELD = {artifact.path: artifact.sha256 for artifact in TREE}
 DONE = {"event": "playbook_on_stats"}
+UNSENT = "Data could not be sent to remote host '10.0.0.1'. Make sure this host can be reached"
 
 
 def event(kind: str, **result: Any) -> dict[str, Any]:
@@ -41,6 +42,8 @@ def heard(*events: dict[str, Any]) -> Transcript:
         ([event("failed", msg="MODULE FAILURE", module_stderr="Killed"), DONE], Status.UNKNOWN),
         ([event("unreachable", msg="ssh: connect to host: No route to host"), DONE], Status.UNREACHABLE),
         ([event("unreachable", msg="Shared connection to n0 closed."), DONE], Status.UNKNOWN),
+        ([event("unreachable", msg=f"{UNSENT} over SSH: [Errno 32] Broken pipe"), DONE], Status.UNREACHABLE),
+        ([event("unreachable", msg=f"{UNSENT} over ssh: client_loop: send disconnect"), DONE], Status.UNKNOWN),
         ([DONE], Status.UNKNOWN),
         ([], Status.UNKNOWN),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -147,7 +148,8 @@ def test_hosts_out_of_reach_are_named_while_the_others_succeed(tmp_path: Path) -
             "nowhere": Status.UNREACHABLE,
         }
         assert "timed out" in outcomes["cut"].message or "No route to host" in outcomes["cut"].message
-        assert "Host key verification failed" in outcomes["impostor"].message
+        # Where ssh ends while Ansible still writes to it, Ansible tells that instead of what ssh said.
+        assert re.search("Host key verification failed|could not be sent .* Broken pipe", outcomes["impostor"].message)
         assert fleet.run("impostor", "hostname") == "unnamed\n"
         held = target.read(["cut", "well"])
         assert isinstance(held["cut"], Unreachable)

@@ -98,10 +98,11 @@ class _Handler(BaseHTTPRequestHandler):
                 each["tags"] = [{"id": tag} for tag in each["tags"]]
         if method == "POST":
             made = [store.add(endpoint, **each) for each in body]
-            self.answer(201, made)
-            if endpoint in store.forgets_tags:
+            told = [dict(each) for each in made]
+            if endpoint in store.forgets_tags:  # before the answer: a client may write again as soon as it has it
                 for each in made:
                     each["tags"] = []
+            self.answer(201, told)
             return
         for each in body:
             store.lists[endpoint][each["id"]].update(each)

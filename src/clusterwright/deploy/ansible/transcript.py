@@ -29,6 +29,9 @@ _NEVER_CONNECTED = (
     "operation timed out",
     "permission denied",
     "remote host identification has changed",
+    # Ansible's own words (ansible-core 2.19) where ssh ended before the whole program was written to it, and was not
+    # seen to end within a millisecond: what ssh said is lost then. Half a program never runs.
+    "can be reached over ssh: [errno 32] broken pipe",
 )
 
 _CUT_OFF = "out of reach since its new packet filter, which it takes back by itself: "
