@@ -12,7 +12,7 @@ from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import sessions_of
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.build import build_plan
-from clusterwright.plan.meeting import AttachedEnd, Wiring
+from clusterwright.plan.meeting import AttachedEnd, wiring_of_ends
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -390,9 +390,9 @@ def test_an_exception_that_leaves_two_pieces_is_told_though_nodes_have_a_port_in
 def test_devices_on_top_are_beside_each_other_though_none_is_attached_below() -> None:
     above = {"leaf": frozenset({"spine-0", "spine-1"})}
     ends = tuple(AttachedEnd(f"switch-{at}", "eth0", f"spine-{at}") for at in (0, 1))
-    assert Wiring(above, ends).parted is None
-    assert Wiring(above, ends).beside == ends
-    assert Wiring({}, ends).parted == ends
+    assert wiring_of_ends(above, ends).parted is None
+    assert wiring_of_ends(above, ends).beside == ends
+    assert wiring_of_ends({}, ends).parted == ends
 
 
 ANOTHER_OPERATOR = """site:

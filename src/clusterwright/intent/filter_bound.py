@@ -6,7 +6,7 @@ whole subnets that lie side by side, one for each address that shares its subnet
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -62,13 +62,15 @@ class FilterBound:
         return {each.fabric.name: self._tenants(each) for each in self.skeleton.fabrics}
 
     def _tenants(self, fabric: FabricSkeleton) -> Mapping[int, Counter[str]]:
-        names = [self.spec.node_groups[node.node_group].name for node in self.skeleton.layout.nodes]
-        names.append("")  # of a switch, whose number is -1
-        found: dict[int, Counter[str]] = {}
-        addressed = (item for item in fabric.attachments if item.bond is None or item.has_address)
-        own = Counter((item.seat, names[item.node]) for item in addressed)
-        for (seat, name), count in own.items():
-            found.setdefault(seat, Counter())[name] = count
+        names = [group.name for group in self.spec.node_groups]
+        nodes = self.skeleton.layout.nodes
+        found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        alike = Counter((each.addressed, nodes[each.node].node_group) for each in fabric.nodes)
+        for (seats, group), count in alike.items():
+            for seat in seats:
+                found[seat][names[group]] += count
+        for port in fabric.management:
+            found[port.seat][""] += 1
         return found
 
     def entries(self, fabric: Fabric, own: Mapping[str, int], system: System, room: FilterTables) -> int:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
-from itertools import count, cycle, repeat
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import cycle
 from operator import contains
 
 from clusterwright.plan.layout import Layout
-from clusterwright.plan.seats import Attachment, Seat
+from clusterwright.plan.seats import Attachment, NodeSeats, Seat
 from clusterwright.spec.allocated.facts import Cables, StandingCable
 from clusterwright.spec.fabric import Attach, Fabric
 from clusterwright.spec.model import ClusterSpec, NodeGroup
-
-_attachment = partial(tuple.__new__, Attachment)  # its own constructor takes twice as long, of tens of thousands
 
 
 class SeatChoice:
@@ -29,6 +27,7 @@ class SeatChoice:
         self._spec, self._layout, self._fabric, self._seats, self._cables = spec, layout, fabric, seats, cables
         self._taken: dict[int, int] = defaultdict(int)  # NICs in turn, by the first of the switches around
         self._planes: dict[tuple[int, int], list[frozenset[int]]] = {}  # of the switches around, by the first of them
+        self._in_turn: dict[tuple[int, int, int], tuple[int, ...]] = {}
         self._ports = [nic_ports(group, _attach_of(fabric, group)) for group in spec.node_groups]
 
     @cached_property
@@ -77,57 +76,59 @@ class SeatChoice:
         seat = self._by_name.get(cable.upper) if cable else None
         return (seat, cable) if cable is not None and seat is not None else None
 
-    def of_node(self, node: int, speeds: Sequence[int], choices: Sequence[int]) -> Iterator[Attachment]:
+    def of_node(self, node: int, speeds: Sequence[int], choices: Sequence[int]) -> NodeSeats:
         """The NICs of a node on the switches ``choices`` around it; on those of their rail where planes are rails."""
-        per_plane = self._fabric.tiers[self._seats[choices[0]].tier].count
-        by_rail = self._seats[choices[0]].rail is not None
-        before = self._taken[choices[0]]
-        self._taken[choices[0]] += len(speeds)
-        blank, none = repeat(""), repeat(None)
+        first = self._seats[choices[0]]
+        size = len(choices) if first.rail is None else self._fabric.tiers[first.tier].count
+        in_turn = self._seats_in_turn(choices, len(speeds), size)
         if not self._cables:
-            turn, rails = before // len(speeds) % per_plane, len(choices) // per_plane
-            seats = [
-                choices[nic % rails * per_plane + turn if by_rail else (before + nic) % len(choices)]
-                for nic in range(len(speeds))
-            ]
-            nics = zip(repeat(node), count(), seats, speeds, blank, blank, none, none, strict=False)
-            yield from map(_attachment, nics)
-            return
+            return NodeSeats(node, in_turn, speeds[0])
         slot = self._layout.nodes[node]
         by_name, ports = self._by_name, self._ports[slot.node_group]
-        stand = [self._cables.get((slot.name, port)) for port in ports]
-        seats = [by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand]
-        size = per_plane if by_rail else len(choices)
+        stand = tuple([self._cables.get((slot.name, port)) for port in ports])
+        seats = tuple([by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand])
         planes = self._planes.get((choices[0], size))
         if planes is None:
             planes = [frozenset(choices[at : at + size]) for at in range(0, len(choices), size)]
             self._planes[choices[0], size] = planes
         if all(map(contains, cycle(planes), seats)):  # most nodes stand as a whole
-            yield from map(
-                _attachment, zip(repeat(node), count(), seats, speeds, blank, blank, stand, none, strict=False)
-            )
-            return
+            return NodeSeats(node, seats, speeds[0], standing=stand)
         used: set[int] = set()
-        for nic, speed in enumerate(speeds):
-            if by_rail:
-                plane = nic % (len(choices) // per_plane)
-                own = choices[plane * per_plane : (plane + 1) * per_plane]
-                turn = before // len(speeds)
-            else:
-                own, turn = choices, before + nic
-            seat, cable = self._choose(self.standing(node, nic), own, turn, used)
-            used.add(seat)
-            yield Attachment(node, nic, seat, speed, standing=cable)
+        chosen: list[tuple[int, StandingCable | None]] = []
+        for nic, at in enumerate(in_turn):
+            plane = nic % (len(choices) // size)
+            own = choices[plane * size : (plane + 1) * size]
+            chosen.append(self._choose(self.standing(node, nic), own, at, used))
+            used.add(chosen[-1][0])
+        seats, stand = zip(*chosen, strict=True)
+        return NodeSeats(node, seats, speeds[0], standing=stand)
+
+    def _seats_in_turn(self, choices: Sequence[int], nics: int, size: int) -> tuple[int, ...]:
+        """The seats of a node's NICs where nothing stands, NIC by NIC, or where planes of ``size`` switches are rails,
+        node by node; many nodes have the same.
+        """
+        by_rail = self._seats[choices[0]].rail is not None
+        before = self._taken[choices[0]]
+        self._taken[choices[0]] += nics
+        turn = (before // nics if by_rail else before) % size
+        key = (choices[0], nics, turn)
+        if key not in self._in_turn:
+            planes = len(choices) // size
+            self._in_turn[key] = tuple(
+                choices[nic % planes * size + (turn if by_rail else (turn + nic) % size)] for nic in range(nics)
+            )
+        return self._in_turn[key]
 
     def of_switch(self, switch: str, port: str, speed_gbps: int, choices: Sequence[int]) -> Attachment:
         """The management port of another fabric's switch."""
         turn = self._taken[choices[0]]
         self._taken[choices[0]] += 1
-        seat, cable = self._choose(self._stands(switch, port, (port,)), choices, turn, set())
+        known = self._stands(switch, port, (port,))
+        seat, cable = self._choose(known, choices, choices[turn % len(choices)], set())
         return Attachment(-1, 0, seat, speed_gbps, switch, port, cable)
 
     def _choose(
-        self, known: tuple[int, StandingCable] | None, choices: Sequence[int], turn: int, used: set[int]
+        self, known: tuple[int, StandingCable] | None, choices: Sequence[int], in_turn: int, used: set[int]
     ) -> tuple[int, StandingCable | None]:
         if known is not None and known[0] in choices:
             return known
@@ -136,7 +137,7 @@ class SeatChoice:
             seat = min(choices, key=lambda at: (at in used, load.get(at, 0), at))
             load[seat] = load.get(seat, 0) + 1
             return seat, None
-        return choices[turn % len(choices)], None
+        return in_turn, None
 
 
 def nic_ports(group: NodeGroup, attach: Attach | None) -> tuple[str, ...]:

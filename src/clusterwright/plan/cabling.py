@@ -129,7 +129,7 @@ def _attach(
     filling = {attach.nodes for attach in fabric.attach if attach.to is not None}
     subnets: list[Subnet] = []
     cables: list[Cable] = []
-    for item in skeleton.attachments:
+    for item in skeleton.attachments():
         switch = names[item.seat]
         seat = skeleton.seats[item.seat]
         tier = fabric.tiers[seat.tier]

@@ -73,7 +73,7 @@ def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
     fabric = skeleton.fabric
     seats = Counter(seat.tier for seat in skeleton.seats)
     down, hosts_gbps, up = Counter[int](), Counter[int](), Counter[int]()
-    for (seat, gbps), count in Counter((each.seat, each.speed_gbps) for each in skeleton.attachments).items():
+    for (seat, gbps), count in skeleton.attached_at.items():
         down[skeleton.seats[seat].tier] += count
         hosts_gbps[skeleton.seats[seat].tier] += count * gbps
     for bundle in skeleton.bundles:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from clusterwright.plan.attaching import SeatChoice
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.ports import capacity
-from clusterwright.plan.seats import Attachment, Seat, nic_speeds
+from clusterwright.plan.seats import NodeSeats, Seat, nic_speeds
+from clusterwright.spec.allocated.facts import StandingCable
 from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import ClusterSpec
 
@@ -38,10 +39,10 @@ def fill_free_ports(
     fabric: Fabric,
     seats: Sequence[Seat],
     nodes: Sequence[tuple[int, Attach]],
-    found: list[Attachment],
+    found: list[NodeSeats],
     choice: SeatChoice,
 ) -> list[Crowded]:
-    """Append an attachment for each NIC of ``nodes`` (by index, with what says which tier), one switch after another.
+    """Append a seat for each NIC of ``nodes`` (by index, with what says which tier), one switch after another.
 
     A NIC stays at the switch of the tier where its cable stands. Any other goes to the switch with the most free ports,
     the first of them when several are equal, and never to a switch that another NIC of its node has while there is one
@@ -71,11 +72,12 @@ def fill_free_ports(
         wanted[key] = wanted.get(key, 0) + len(speeds)
         there.setdefault(key, sum(max(0, ports) for ports in left.values()))
         used: set[int] = set()
-        for nic, speed in enumerate(speeds):
+        chosen: list[tuple[int, StandingCable | None]] = []
+        for nic in range(len(speeds)):
             at, cable = standing.get((number, nic), (-1, None))
             if at in left:
                 used.add(at)
-                found.append(Attachment(number, nic, at, speed, standing=cable))
+                chosen.append((at, cable))
                 continue
             seat = max(left, key=lambda at: (left[at] > 0, at not in used, left[at], -at), default=None)
             if seat is None or left[seat] <= 0:
@@ -83,12 +85,15 @@ def fill_free_ports(
                 break
             left[seat] -= 1
             used.add(seat)
-            found.append(Attachment(number, nic, seat, speed))
+            chosen.append((seat, None))
+        if chosen:
+            taken, cables = zip(*chosen, strict=True)
+            found.append(NodeSeats(number, taken, speeds[0], standing=cables))
     return [Crowded(*key, wanted[key], there[key], len(free[key[1]])) for key in short]
 
 
 def _free(
-    fabric: Fabric, seats: Sequence[Seat], role: str, speed_gbps: int, found: Sequence[Attachment]
+    fabric: Fabric, seats: Sequence[Seat], role: str, speed_gbps: int, found: Sequence[NodeSeats]
 ) -> dict[int, int]:
     """Ports that each switch of a tier has left at a speed, by seat."""
     tier = fabric.tier(role)
@@ -97,9 +102,9 @@ def _free(
     depth = fabric.tiers.index(tier)
     capacity_below = _capacity_below(tier, speed_gbps)
     left = {number: capacity_below for number, seat in enumerate(seats) if seat.tier == depth}
-    for attachment in found:
-        if attachment.seat in left:
-            left[attachment.seat] -= 1
+    for seat in (seat for node in found for seat in node.seats):
+        if seat in left:
+            left[seat] -= 1
     return left
 
 

@@ -6,15 +6,17 @@ at all, in whatever direction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import chain
+from operator import or_
 from typing import NamedTuple
 
 from clusterwright.plan.attaching import nic_ports
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable
-from clusterwright.plan.skeleton import FabricSkeleton, joins
+from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.spec.model import ClusterSpec
 
 
@@ -29,58 +31,64 @@ class AttachedEnd(NamedTuple):
         return f"{self.device} {self.port} (at {self.switch})"
 
 
+class DevicePorts(NamedTuple):
+    """The ports by which a device is attached to a fabric, and the switch at each."""
+
+    ports: Sequence[str]
+    switches: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Wiring:
-    """A fabric as joints alone: the switches right above each switch, and the ends that are attached."""
+    """A fabric as joints alone: the switches right above each switch, and by their names the devices attached."""
 
     above: Mapping[str, frozenset[str]]
-    ends: tuple[AttachedEnd, ...]
+    devices: Mapping[str, DevicePorts]
 
-    @cached_property
-    def devices(self) -> Mapping[str, Sequence[AttachedEnd]]:
-        """The ends of every device."""
-        found: dict[str, list[AttachedEnd]] = {}
-        for end in self.ends:
-            if end.device in found:
-                found[end.device].append(end)
-            else:
-                found[end.device] = [end]
-        return found
+    def ends_of(self, device: str) -> Iterator[AttachedEnd]:
+        """The ends of a device."""
+        return (AttachedEnd(device, *end) for end in zip(*self.devices[device], strict=True))
+
+    @property
+    def ends(self) -> Iterator[AttachedEnd]:
+        """Every end, device by device: tens of thousands."""
+        return chain.from_iterable(map(self.ends_of, self.devices))
 
     @cached_property
     def kind_of(self) -> Mapping[str, int]:
         """Devices that are attached to the same switches have one number, by which ``kinds`` has the first of them."""
         known: dict[tuple[str, ...], int] = {}
-        return {
-            device: known.setdefault(tuple([end.switch for end in ends]), len(known))
-            for device, ends in self.devices.items()
-        }
+        return {device: known.setdefault(own.switches, len(known)) for device, own in self.devices.items()}
 
     @cached_property
-    def kinds(self) -> tuple[Sequence[AttachedEnd], ...]:
-        """The ends of the first device of each kind: a few of very many."""
+    def kinds(self) -> tuple[str, ...]:
+        """The first device of each kind: a few of very many."""
         first: dict[int, str] = {}
         for device, kind in self.kind_of.items():
             first.setdefault(kind, device)
-        return tuple(self.devices[device] for device in first.values())
+        return tuple(first.values())
 
     @cached_property
     def ends_at(self) -> Mapping[str, AttachedEnd]:
         """The first of these ends at each switch, in their order."""
         found: dict[str, AttachedEnd] = {}
-        for ends in self.kinds:
-            for end in ends:
-                found.setdefault(end.switch, end)
+        for device in self.kinds:
+            for port, switch in zip(*self.devices[device], strict=True):
+                if switch not in found:
+                    found[switch] = AttachedEnd(device, port, switch)
         return found
 
     @cached_property
     def piece_of(self) -> Mapping[str, int]:
         """The piece of every switch: pieces that have ends are numbered in the order of their first end, others -1."""
-        joined: dict[str, set[str]] = {switch: set() for switch in (*self.above, *self.ends_at)}
+        joined: dict[str, list[str]] = {switch: [] for switch in (*self.above, *self.ends_at)}
+        below: dict[frozenset[str], list[str]] = {}
         for lower, uppers in self.above.items():
-            joined[lower] |= uppers
-            for upper in uppers:
-                joined.setdefault(upper, set()).add(lower)
+            below.setdefault(uppers, []).append(lower)
+        for uppers, lowers in below.items():
+            for switch in (*lowers, *uppers) if uppers else ():  # by way of the first: that joins the same ones
+                joined.setdefault(switch, []).append(lowers[0])
+                joined[lowers[0]].append(switch)
         found: dict[str, int] = {}
         pieces = 0
         for first in self.ends_at:
@@ -141,15 +149,15 @@ class Wiring:
         Devices at different switches of the uppermost tier are ``beside`` each other and not meant.
         """
         has_tiers = any(self.above.values())
-        pair = self._search([end for end in ends if self.above.get(end.switch) or not has_tiers] for ends in self.kinds)
+        pair = self._search(lambda switch: bool(self.above.get(switch)) or not has_tiers)
         if pair is None and self.piece_count > 1:
-            pair = self._search(self.kinds)
+            pair = self._search()
         return pair
 
     @cached_property
     def beside(self) -> tuple[AttachedEnd, AttachedEnd] | None:
         """Two devices at uppermost switches that others below join: a way would go down and climb again."""
-        return self._search(self.kinds) if self.parted is None and self.piece_count == 1 else None
+        return self._search() if self.parted is None and self.piece_count == 1 else None
 
     @cached_property
     def joined(self) -> Mapping[str, int]:
@@ -167,14 +175,19 @@ class Wiring:
                 pieces.setdefault(joined[switch], {}).setdefault(self.tops[switch], end)
         return next((pair for kinds in pieces.values() if (pair := _apart(kinds)) is not None), None)
 
-    def _search(self, devices: Iterable[Sequence[AttachedEnd]]) -> tuple[AttachedEnd, AttachedEnd] | None:
+    def above_all(self, switches: Iterable[str]) -> int:
+        """Bits of what lies above any of some switches, as in ``tops``."""
+        return reduce(or_, map(self.tops.__getitem__, set(switches)), 0)
+
+    def _search(self, counts: Callable[[str], bool] | None = None) -> tuple[AttachedEnd, AttachedEnd] | None:
+        """Two devices that do not meet by their ends at switches that count; None counts all."""
         kinds: dict[int, AttachedEnd] = {}
-        for ends in devices:
-            own = 0
-            for switch in {end.switch for end in ends}:
-                own |= self.tops[switch]
-            if ends:
-                kinds.setdefault(own, ends[0])
+        for device in self.kinds:
+            switches = self.devices[device].switches
+            own = switches if counts is None else tuple(filter(counts, switches))
+            if own and (bits := self.above_all(own)) not in kinds:
+                port = self.devices[device].ports[switches.index(own[0])]
+                kinds[bits] = AttachedEnd(device, port, own[0])
         return _apart(kinds)
 
 
@@ -198,6 +211,19 @@ def _common(kinds: Iterable[int]) -> int:
     return found
 
 
+def wiring_of_ends(above: Mapping[str, Iterable[str]], ends: Iterable[tuple[str, str, str]]) -> Wiring:
+    """The wiring of switches with others above them, and of ends: device, port and switch of each, in any order."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for device, port, switch in ends:
+        if device not in found:
+            found[device] = ([], [])
+        ports, switches = found[device]
+        ports.append(port)
+        switches.append(switch)
+    devices = {device: DevicePorts(ports, tuple(switches)) for device, (ports, switches) in found.items()}
+    return Wiring({switch: frozenset(uppers) for switch, uppers in above.items()}, devices)
+
+
 def wiring_of_cables(cables: Iterable[Cable]) -> Wiring:
     """The wiring that the cables of one fabric make."""
     above: dict[str, set[str]] = {}
@@ -206,26 +232,32 @@ def wiring_of_cables(cables: Iterable[Cable]) -> Wiring:
         if cable.a.side == "up":
             above.setdefault(cable.a.device, set()).add(cable.b.device)
         else:
-            ends.append(AttachedEnd(cable.a.device, cable.a.port, cable.b.device))
-    return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
+            ends.append((cable.a.device, cable.a.port, cable.b.device))
+    return wiring_of_ends(above, ends)
 
 
 def wiring_of_skeleton(spec: ClusterSpec, layout: Layout, skeleton: FabricSkeleton) -> Wiring:
     """The wiring of a skeleton with all that it plans in service."""
     names = [seat.name for seat in skeleton.seats]
-    above: dict[str, set[str]] = {}
-    for bundle in skeleton.bundles:
-        for lower, upper in joins(skeleton, bundle):
-            above.setdefault(names[lower], set()).add(names[upper])
+    known: dict[frozenset[int], frozenset[str]] = {}  # of switches below the same ones
+    above: dict[str, frozenset[str]] = {}
+    for lower, uppers in skeleton.uppers_of.items():
+        if (own := frozenset(uppers)) not in known:
+            known[own] = frozenset([names[upper] for upper in own])
+        above[names[lower]] = known[own]
     ports = _ports(spec, skeleton)
-    ends = []
-    for item in skeleton.attachments:
-        if item.node < 0:
-            ends.append(AttachedEnd(item.switch, item.port, names[item.seat]))
-        else:
-            node = layout.nodes[item.node]
-            ends.append(AttachedEnd(node.name, ports[node.node_group][item.nic], names[item.seat]))
-    return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
+    alike: dict[tuple[int, tuple[int, ...]], DevicePorts] = {}
+    devices: dict[str, DevicePorts] = {}
+    for attached in skeleton.nodes:
+        node = layout.nodes[attached.node]
+        kind = (node.node_group, attached.seats)
+        if kind not in alike:
+            switches = tuple([names[seat] for seat in attached.seats])
+            alike[kind] = DevicePorts(ports[node.node_group][: len(switches)], switches)
+        devices[node.name] = alike[kind]
+    for port in skeleton.management:
+        devices[port.switch] = DevicePorts((port.port,), (names[port.seat],))
+    return Wiring(above, devices)
 
 
 def _ports(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[tuple[str, ...]]:

@@ -30,6 +30,24 @@ class Seat:
     standing: StandingSwitch | None = None
 
 
+class NodeSeats(NamedTuple):
+    """The NICs of a node, by index, on a fabric: the seat of each in NIC order, one tuple for nodes that are attached
+    alike in turn. ``bond`` is the link that all of them are parts of; ``standing`` has the cable of each where that
+    stands at its seat, and is empty where none does.
+    """
+
+    node: int
+    seats: tuple[int, ...]
+    speed_gbps: int
+    bond: Bond | None = None
+    standing: tuple[StandingCable | None, ...] = ()
+
+    @property
+    def addressed(self) -> tuple[int, ...]:
+        """The seats of NICs with addresses of their own: of a bond the first alone, whose address is that of all."""
+        return self.seats if self.bond is None else self.seats[:1]
+
+
 class Attachment(NamedTuple):
     """A NIC on a switch: node and NIC by index. For a switch's own management port ``node`` is -1, and ``switch`` and
     ``port`` name it. ``standing`` is its cable where that stands at this switch, ``bond`` the link that it is a part of

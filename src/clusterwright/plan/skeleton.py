@@ -14,9 +14,11 @@ all of that (``spreading``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 
 from clusterwright.plan.allocation.seat_numbers import Numbering
 from clusterwright.plan.allocation.spreading import spread_over, standing_links
@@ -24,7 +26,7 @@ from clusterwright.plan.allocation.standing import NOTHING_RESTS, Resting, Stand
 from clusterwright.plan.attaching import SeatChoice
 from clusterwright.plan.free_ports import Crowded, fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
-from clusterwright.plan.seats import Attachment, Bundle, Seat, SeatLink, nic_speeds
+from clusterwright.plan.seats import Attachment, Bundle, NodeSeats, Seat, SeatLink, nic_speeds
 from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
@@ -33,7 +35,8 @@ from clusterwright.spec.model import CLUSTER, ClusterSpec
 class FabricSkeleton:
     """One fabric's switches, attachments and joins.
 
-    ``planes`` is the number of planes of each tier. ``standing`` are the uplinks of lower switches, by their seat, in
+    ``planes`` is the number of planes of each tier. ``nodes`` are attached by their NICs, switches of other fabrics by
+    their ``management`` ports. ``standing`` are the uplinks of lower switches, by their seat, in
     bundles of which something stands; ``resting`` what was given up of late. ``loose`` are the seats
     whose uplinks find nothing above them, ``unattached`` the node groups and switches that find no switch around
     them, ``crowded`` those that were sent to a tier and find no free port there.
@@ -42,7 +45,8 @@ class FabricSkeleton:
     fabric: Fabric
     planes: tuple[int, ...]
     seats: tuple[Seat, ...]
-    attachments: tuple[Attachment, ...]
+    nodes: tuple[NodeSeats, ...]
+    management: tuple[Attachment, ...]
     bundles: tuple[Bundle, ...]
     loose: tuple[int, ...]
     unattached: tuple[str, ...]
@@ -55,6 +59,30 @@ class FabricSkeleton:
         tiers = self.fabric.tiers
         pairs = {(self.seats[lower].tier, bundle.tier) for bundle in self.bundles for lower in bundle.lowers}
         return tuple((tiers[lower], tiers[upper]) for lower, upper in sorted(pairs))
+
+    def attachments(self) -> Iterator[Attachment]:
+        """Every NIC and management port that is attached, in cabling order: tens of thousands."""
+        for node, seats, speed, bond, cables in self.nodes:
+            for nic, (seat, cable) in enumerate(zip(seats, cables or repeat(None), strict=False)):
+                yield Attachment(node, nic, seat, speed, standing=cable, bond=bond)
+        yield from self.management
+
+    @cached_property
+    def attached_at(self) -> Mapping[tuple[int, int], int]:
+        """How many NICs and management ports are attached to a seat at a speed in Gb/s, by both."""
+        found = Counter((port.seat, port.speed_gbps) for port in self.management)
+        for speed in sorted({node.speed_gbps for node in self.nodes}):
+            counts = count_seats(node.seats for node in self.nodes if node.speed_gbps == speed)
+            found.update({(seat, speed): count for seat, count in counts.items()})
+        return found
+
+    @cached_property
+    def attached(self) -> Counter[int]:
+        """The same at any speed, by seat alone."""
+        found: Counter[int] = Counter()
+        for (seat, _), count in self.attached_at.items():
+            found[seat] += count
+        return found
 
     @cached_property
     def uppers_of(self) -> Mapping[int, Sequence[int]]:
@@ -77,8 +105,11 @@ class FabricSkeleton:
     def links_down(self) -> Sequence[Sequence[int]]:
         """For each seat the speeds in Gb/s of its downlinks: attachments first, then links from switches below."""
         speeds: list[list[int]] = [[] for _ in self.seats]
-        for attachment in self.attachments:
-            speeds[attachment.seat].append(attachment.speed_gbps)
+        for node in self.nodes:
+            for seat in node.seats:
+                speeds[seat].append(node.speed_gbps)
+        for port in self.management:
+            speeds[port.seat].append(port.speed_gbps)
         for lower, uppers in self.uppers_of.items():
             up = self.fabric.tiers[self.seats[lower].tier].up
             for upper in uppers:
@@ -88,7 +119,7 @@ class FabricSkeleton:
     def standing_down(self) -> list[list[str]]:
         """For each seat the ports in which its downlinks stand, in the same order; "" for new ones."""
         ports: list[list[str]] = [[] for _ in self.seats]
-        for attachment in self.attachments:
+        for attachment in self.attachments():
             ports[attachment.seat].append(attachment.standing.upper_port if attachment.standing else "")
         for bundle in self.bundles:
             for lower in bundle.lowers:
@@ -108,6 +139,15 @@ class Skeleton:
     layout: Layout
     fabrics: tuple[FabricSkeleton, ...]
     standing: Standing
+
+
+def count_seats(seats: Iterable[tuple[int, ...]]) -> Counter[int]:
+    """How often each seat is among the seats of nodes, most of which are attached as another one is."""
+    found: Counter[int] = Counter()
+    for own, count in Counter(seats).items():
+        for seat in own:
+            found[seat] += count
+    return found
 
 
 def joins(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, int]]:
@@ -178,18 +218,20 @@ def _fabric(
         instances = [-1] if tier.per == CLUSTER else [at for at in layout.instances(tier.per) if at in served]
         numbering = Numbering(standing, fabric.name, tier)
         seats_in.append(_add_seats(layout, tier, depth, instances, planes, seats, numbering))
-    attachments, unattached, crowded = _attach(spec, layout, standing, fabric, seats, seats_in, others)
+    nodes, management, unattached, crowded = _attach(spec, layout, standing, fabric, seats, seats_in, others)
     bundles, loose = _join(layout, fabric, seats, seats_in, gpu_ports(spec, fabric))
     cables = standing.cables.get(fabric.name, {})
     links = standing_links(fabric, seats, bundles, cables)
     uplinks = [link for own in links.values() for link in own]
-    stands = [attachment.standing for attachment in attachments] + [link.standing for link in uplinks]
+    stands = [cable for node in nodes for cable in node.standing] + [port.standing for port in management]
+    stands += [link.standing for link in uplinks]
     replugged = [link.standing for link in uplinks if link.is_replugged]
     return FabricSkeleton(
         fabric,
         tuple(planes_of),
         tuple(seats),
-        tuple(attachments),
+        tuple(nodes),
+        tuple(management),
         tuple(bundles),
         tuple(loose),
         tuple(unattached),
@@ -260,8 +302,9 @@ def _attach(
     seats: Sequence[Seat],
     seats_in: Sequence[dict[int, list[int]]],
     others: Sequence[FabricSkeleton],
-) -> tuple[list[Attachment], list[str], list[Crowded]]:
-    found: list[Attachment] = []
+) -> tuple[list[NodeSeats], list[Attachment], list[str], list[Crowded]]:
+    found: list[NodeSeats] = []
+    management: list[Attachment] = []
     missing: list[str] = []
     wanted = {attach.nodes: attach for attach in fabric.attach}
     everything = None in wanted
@@ -283,14 +326,14 @@ def _attach(
         if home is None:
             missing.append(group.name)
             continue
-        found += choice.of_node(number, speeds, home[1])
+        found.append(choice.of_node(number, speeds, home[1]))
     crowded = fill_free_ports(spec, layout, fabric, seats, late, found, choice)
     if everything:
-        _attach_switches(layout, others, seats_in, choice, found, missing)
+        _attach_switches(layout, others, seats_in, choice, management, missing)
     bonds = [None if attach is None else attach.bond for _, attach in groups]
     if any(bonds):
         found = [item._replace(bond=bonds[layout.nodes[item.node].node_group]) for item in found]
-    return found, sorted(set(missing)), crowded
+    return found, management, sorted(set(missing)), crowded
 
 
 def _attach_switches(

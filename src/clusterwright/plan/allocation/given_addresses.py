@@ -41,7 +41,7 @@ class GivenAddresses:
     def _own(self) -> Mapping[int, list[int]]:
         """Addresses of hosts that stand, by seat."""
         found: dict[int, list[int]] = {}
-        for item in self._skeleton.attachments:
+        for item in self._skeleton.attachments():
             if item.standing is not None and item.standing.address is not None:
                 found.setdefault(item.seat, []).append(item.standing.address)
         return found

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
-from clusterwright.plan.meeting import AttachedEnd, Wiring
+from clusterwright.plan.meeting import Wiring, wiring_of_ends
 from clusterwright.platforms.linux.reader.network import NETWORKS
 from clusterwright.platforms.router import apply_policy
 from clusterwright.proofs.check import Counterexample, Fact, example
@@ -69,7 +69,7 @@ def _is_one(part: RoutedFabric, other: RoutedFabric) -> bool:
 
 def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset[str]) -> Wiring:
     above: dict[str, set[str]] = {}
-    ends: list[AttachedEnd] = []
+    ends: list[tuple[str, str, str]] = []
     for part in parts:
         idle = {at for at, router in enumerate(part.routers) if router.device in stopped or part.silent[at]}
         trunks: list[set[str]] = [set() for _ in part.routers]
@@ -89,8 +89,8 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset
                 device, _, name = port.peer.partition(" ")
                 known = device not in filed or (device, name) in nics
                 if name and known and device not in stopped:
-                    ends.append(AttachedEnd(device, name, router.device))
-    return Wiring({switch: frozenset(found) for switch, found in above.items()}, tuple(ends))
+                    ends.append((device, name, router.device))
+    return wiring_of_ends(above, ends)
 
 
 def _planes(tree: RenderedTree, name: str) -> str:

@@ -69,10 +69,10 @@ def _members(
     reach: dict[str, dict[str, int]] = {}
     place: dict[tuple[str, str], str] = {}
     for name, wiring in known.items():
-        for end in wiring.ends:
-            own = reach.setdefault(end.device, {})
-            own[name] = own.get(name, 0) | wiring.tops[end.switch]
-            place.setdefault((end.device, name), end.switch)
+        above = [wiring.above_all(wiring.devices[device].switches) for device in wiring.kinds]
+        for device, kind in wiring.kind_of.items():
+            reach.setdefault(device, {})[name] = above[kind]
+            place[device, name] = wiring.devices[device].switches[0]
     found: dict[str, dict[_Reach, tuple[str, str]]] = {zone.name: {} for zone in declared.zones}
     alike: set[object] = set()
     for device, own in reach.items():

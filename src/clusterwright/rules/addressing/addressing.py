@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from clusterwright.finding import Severity
 from clusterwright.plan.addressing import check_pools, fabric_addresses, resting_in
 from clusterwright.plan.model import network_bounds
-from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.plan.skeleton import FabricSkeleton, count_seats
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric, FabricAddressing
 from clusterwright.spec.isolation import Network
@@ -101,7 +100,8 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
         addressing = skeleton.fabric.addressing
         if addressing is None:
             continue
-        hosts = Counter(attachment.seat for attachment in skeleton.attachments if attachment.has_address)
+        hosts = count_seats(node.addressed for node in skeleton.nodes)
+        hosts.update(port.seat for port in skeleton.management)
         rests = resting_in(fabric_addresses(addressing), skeleton.resting.addresses)
         own = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
         need = (own[0] + rests[0], own[1] + rests[1], own[2] + rests[2], own[3] + rests[3])
@@ -172,7 +172,7 @@ def lid_space(subject: Subject) -> Iterator[Problem]:
         if skeleton.fabric.technology != "infiniband":
             continue
         chips = sum(_chips(skeleton, seat.tier) for seat in skeleton.seats)
-        need = len(skeleton.attachments) + chips
+        need = skeleton.attached.total() + chips
         if need > UNICAST_LIDS:
             yield Problem(
                 (*skeleton.fabric.path, "attach"),

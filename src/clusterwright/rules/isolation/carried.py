@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.intent.zone_networks import is_rdma, meeting_fabrics
@@ -128,18 +129,25 @@ def _known(subject: Subject) -> Iterator[tuple[str, Wiring]]:
     return ((skeleton.fabric.name, wiring) for skeleton, wiring in subject.wirings if skeleton.fabric.addressing)
 
 
-def _kinds(subject: Subject, wirings: Mapping[str, Wiring]) -> list[tuple[str, Mapping[str, Sequence[AttachedEnd]]]]:
-    """The first device of each node group that is attached to the same switches: its group, and its ends by fabric."""
+def _kinds(subject: Subject, wirings: Mapping[str, Wiring]) -> list[tuple[str, str, Mapping[str, int]]]:
+    """The first device of each node group that is attached to the same switches: its group, and by fabric the bits of
+    what lies above it.
+    """
     group_of = {node.name: subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes}
-    own: dict[str, list[tuple[str, int]]] = {}
-    for name, wiring in wirings.items():
-        for device, kind in wiring.kind_of.items():
-            own.setdefault(device, []).append((name, kind))
+    kinds = [wiring.kind_of for wiring in wirings.values()]
     first: dict[object, str] = {}
-    for device, kinds in own.items():
-        first.setdefault((group_of.get(device, ""), *kinds), device)
+    for device in dict.fromkeys(chain.from_iterable(kinds)):
+        first.setdefault((group_of.get(device, ""), *[kind.get(device) for kind in kinds]), device)
     return [
-        (group_of.get(device, ""), {name: wirings[name].devices[device] for name, _ in own[device]})
+        (
+            device,
+            group_of.get(device, ""),
+            {
+                name: wiring.above_all(wiring.devices[device].switches)
+                for name, wiring in wirings.items()
+                if device in wiring.devices
+            },
+        )
         for device in first.values()
     ]
 
@@ -147,23 +155,15 @@ def _kinds(subject: Subject, wirings: Mapping[str, Wiring]) -> list[tuple[str, M
 def _members(
     subject: Subject,
     wirings: Mapping[str, Wiring],
-    kinds: Iterable[tuple[str, Mapping[str, Sequence[AttachedEnd]]]],
+    kinds: Iterable[tuple[str, str, Mapping[str, int]]],
     zone: Zone,
 ) -> Mapping[_Reach, AttachedEnd]:
     """The different ways in which the devices of a zone reach others, each with one of them."""
     groups = set(members_of(subject.spec, zone))
     fabrics = [fabric.name for fabric in lives_on(subject.spec, zone)]
     found: dict[_Reach, AttachedEnd] = {}
-    for group, by_fabric in kinds:
-        own = [name for name in fabrics if name in by_fabric] if not groups or group in groups else []
-        if own:
-            reach = ((name, _above(wirings[name], by_fabric[name])) for name in own)
-            found.setdefault(tuple(sorted(reach)), by_fabric[own[0]][0])
+    for device, group, above in kinds:
+        own = [name for name in fabrics if name in above] if not groups or group in groups else []
+        if own and (reach := tuple(sorted((name, above[name]) for name in own))) not in found:
+            found[reach] = next(wirings[own[0]].ends_of(device))
     return found
-
-
-def _above(wiring: Wiring, ends: Iterable[AttachedEnd]) -> int:
-    bits = 0
-    for switch in {end.switch for end in ends}:
-        bits |= wiring.tops[switch]
-    return bits

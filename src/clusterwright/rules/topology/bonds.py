@@ -17,11 +17,11 @@ def bond_over_switches(subject: Subject) -> Iterator[Problem]:
     """Bonds of NICs at several switches, and of a single NIC; once for each attachment."""
     groups = subject.spec.node_groups
     for skeleton in subject.skeleton.fabrics:
-        seats: dict[str, dict[int, list[int]]] = {}
-        for item in skeleton.attachments:
+        seats: dict[str, dict[int, tuple[int, ...]]] = {}
+        for item in skeleton.nodes:
             if item.bond is not None:
                 name = groups[subject.skeleton.layout.nodes[item.node].node_group].name
-                seats.setdefault(name, {}).setdefault(item.node, []).append(item.seat)
+                seats.setdefault(name, {})[item.node] = item.seats
         for attach in skeleton.fabric.attach:
             for node, ends in seats.get(attach.nodes or "", {}).items():
                 if len(set(ends)) > 1 or len(ends) == 1:

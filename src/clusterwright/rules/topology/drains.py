@@ -87,8 +87,7 @@ def _reason(
 
 
 def _attached(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
-    nodes = (skeleton.layout.nodes[item.node].name for item in fabric.attachments if item.seat == number)
-    return list(dict.fromkeys(nodes))
+    return [skeleton.layout.nodes[each.node].name for each in fabric.nodes if number in each.seats]
 
 
 def _below(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
@@ -147,10 +146,10 @@ def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
         if fabric.fabric.technology != "infiniband":
             continue
         groups: dict[int, str] = {}
-        for item in fabric.attachments:
-            group = subject.spec.node_groups[layout.nodes[item.node].node_group] if item.node >= 0 else None
-            if group is not None and group.model.gpus:
-                groups.setdefault(fabric.seats[item.seat].tier, group.name)
+        for node in fabric.nodes:
+            group = subject.spec.node_groups[layout.nodes[node.node].node_group]
+            for seat in node.seats if group.model.gpus else ():
+                groups.setdefault(fabric.seats[seat].tier, group.name)
         if len(groups) > 1:
             low, high = (fabric.fabric.tiers[depth].role for depth in (min(groups), max(groups)))
             name = groups[max(groups)]

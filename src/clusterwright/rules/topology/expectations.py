@@ -69,8 +69,8 @@ def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
 def _narrowest(skeleton: FabricSkeleton) -> dict[int, tuple[str, float]]:
     """By tier the switch with the most NIC bandwidth for each Gb/s of its uplinks, and that ratio."""
     gbps: Counter[int] = Counter()
-    for attachment in skeleton.attachments:
-        gbps[attachment.seat] += attachment.speed_gbps
+    for (number, speed), count in skeleton.attached_at.items():
+        gbps[number] += count * speed
     found: dict[int, tuple[str, float]] = {}
     for number, below in gbps.items():
         seat = skeleton.seats[number]

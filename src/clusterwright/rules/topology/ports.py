@@ -228,9 +228,8 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
     for fabric, ports in subject.allocations:
         if fabric.fabric.technology == "infiniband" or not fabric.bundles or not _may_differ(fabric):
             continue
-        down, up = [iter(each.down) for each in ports], [iter(each.up) for each in ports]
-        for item in fabric.attachments:
-            next(down[item.seat])
+        down = [iter(each.down[fabric.attached[at] :]) for at, each in enumerate(ports)]
+        up = [iter(each.up) for each in ports]
         told: set[int] = set()
         lanes = _Lanes({})
         for bundle in fabric.bundles:

@@ -52,7 +52,7 @@ def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
             known[together] = reduce(lambda found, at: found | roots[at], climbing, 0), common
         roots[number], common = known[together]
         needed[number] = common | 1 << number
-    leaves = sorted({attachment.seat for attachment in fabric.attachments} & live)
+    leaves = sorted(fabric.attached.keys() & live)
     return UpwardPaths(fabric, above, roots, needed, tuple(leaves))
 
 

@@ -89,7 +89,7 @@ def _may_be_too_long(subject: Subject, skeleton: FabricSkeleton) -> bool:
     copper: list[tuple[Side, int]] = []
     tiers = skeleton.fabric.tiers
     if any(tier.down.medium == "dac" for tier in tiers):
-        attached = {(skeleton.seats[each.seat].tier, each.speed_gbps) for each in skeleton.attachments}
+        attached = {(skeleton.seats[at].tier, speed) for at, speed in skeleton.attached_at}
         copper += [(tiers[at].down, speed) for at, speed in attached if tiers[at].down.medium == "dac"]
     copper += [(tier.up.side, tier.up.speed_gbps) for tier in tiers if tier.up and tier.up.side.medium == "dac"]
     if copper:

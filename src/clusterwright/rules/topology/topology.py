@@ -96,7 +96,7 @@ def dark_switches(subject: Subject) -> Iterator[Problem]:
 
 
 def _dark(skeleton: FabricSkeleton) -> Counter[int]:
-    lit = {attachment.seat for attachment in skeleton.attachments}
+    lit = set(skeleton.attached)
     for bundle in skeleton.bundles:
         up = 0
         for lower in bundle.lowers:

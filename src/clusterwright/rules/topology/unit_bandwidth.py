@@ -48,7 +48,7 @@ def slower_uplinks(subject: Subject) -> Iterator[Problem]:
     alike, by CW219, CW224 and by proofs, whose text names no speed.
     """
     for fabric in subject.skeleton.fabrics:
-        speeds = [item.speed_gbps for item in fabric.attachments if item.node >= 0]
+        speeds = {node.speed_gbps for node in fabric.nodes}
         for tier in fabric.fabric.tiers if fabric.fabric.technology == "infiniband" and speeds else ():
             if tier.up is not None and tier.up.speed_gbps < max(speeds):
                 message = (
@@ -156,9 +156,7 @@ def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
     """Node and switch of each adapter, but for hosts that take free ports, such as the fabric's managers."""
     filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
     groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
-    return [
-        (item.node, item.seat) for item in fabric.attachments if item.node >= 0 and groups[item.node] not in filling
-    ]
+    return [(each.node, seat) for each in fabric.nodes if groups[each.node] not in filling for seat in each.seats]
 
 
 def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]]) -> list[_Unit]:
@@ -252,7 +250,7 @@ def _spreads(fabric: FabricSkeleton, allocations: Sequence[Allocation]) -> Mappi
         if tier.model.chips is not None:
             places = chip_ports(tier.model, split=True) | chip_ports(tier.model, split=False)
             inside[tier.model.name] = {port: chip for port, (chip, _) in places.items()}
-    given = Counter(attachment.seat for attachment in fabric.attachments)
+    given = Counter(fabric.attached)
     found: dict[int, Counter[tuple[int, int]]] = {}
     for bundle in fabric.bundles:
         chips = inside.get(fabric.fabric.tiers[bundle.tier].model.name)
