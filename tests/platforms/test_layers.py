@@ -59,6 +59,18 @@ def test_a_node_has_what_is_its_own_and_its_image_the_rest(name: str) -> None:
     assert {file.path for file in own} >= {"etc/hostname", "etc/hosts", "etc/clusterwright/health-node.json"}
 
 
+@pytest.mark.parametrize("name", ["ib-24k", "roce-24k", "rsc"])
+def test_no_node_has_as_its_own_what_all_of_its_image_have(name: str) -> None:
+    plan = plan_of(name)
+    image = next(image for image in group_images(plan) if image.owner == "image/compute")
+    members = image.members[:: len(image.members) // 20]
+    texts: dict[str, list[bytes]] = {}
+    for member in members:
+        for file in own_files(plan, plan.by_name[member]):
+            texts.setdefault(file.path, []).append(file.content)
+    assert not [path for path, own in texts.items() if len(own) == len(members) and len(set(own)) == 1]
+
+
 @pytest.mark.parametrize(("name", "system", "most"), [("lab-roce", "fboss", 5), ("lab-sonic", "sonic", 1)])
 def test_a_switch_has_what_is_its_own_and_its_system_the_rest(name: str, system: str, most: int) -> None:
     plan = plan_of(name)

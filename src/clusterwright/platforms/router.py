@@ -309,8 +309,10 @@ def network_of(address: bytes, length: int) -> Prefix:
 
 def covers(outer: Prefix, inner: Prefix) -> bool:
     """True when every address of ``inner`` lies in ``outer``."""
-    same_family = len(outer[0]) == len(inner[0])
-    return same_family and inner[1] >= outer[1] and network_of(inner[0], outer[1])[0] == outer[0]
+    if len(outer[0]) != len(inner[0]) or inner[1] < outer[1]:
+        return False
+    shift = 8 * len(outer[0]) - outer[1]
+    return int.from_bytes(inner[0], "big") >> shift << shift == int.from_bytes(outer[0], "big")
 
 
 def list_permits(rules: PrefixRules, prefix: Prefix) -> bool:

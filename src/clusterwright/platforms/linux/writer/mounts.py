@@ -89,10 +89,13 @@ def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
 
 @per_plan
 def _servers_of(plan: Plan, kind: NodeKind) -> tuple[tuple[Mount, tuple[str | None, ...]], ...]:
-    """Every mount of nodes of a kind with the servers that they ask in turn; None alone for one that names its own."""
+    """Every mount of nodes of a kind with the servers that they ask in turn; None alone for one that names its own, or
+    whose system has no address.
+    """
     fabrics = tuple(dict.fromkeys(nic.fabric for nic in kind.nics if nic.version))
     return tuple(
-        (mount, _servers(plan, mount.system, fabrics) or (None,)) for mount in mounts_of(plan, kind.node_group)
+        (mount, (_servers(plan, mount.system, fabrics) if _is_bare(mount) else ()) or (None,))
+        for mount in mounts_of(plan, kind.node_group)
     )
 
 
@@ -166,9 +169,13 @@ def options_of(mount: Mount) -> str:
     return ",".join([*mount.options, *(option for option in wanted if option not in mount.options)])
 
 
+def _is_bare(mount: Mount) -> bool:
+    """Whether it is an NFS export without its server."""
+    return mount.type.startswith("nfs") and mount.export.startswith("/")
+
+
 def _what(mount: Mount, server: str | None) -> str:
-    bare = mount.type.startswith("nfs") and mount.export.startswith("/") and server is not None
-    return f"{server}:{mount.export}" if bare else mount.export
+    return mount.export if server is None else f"{server}:{mount.export}"
 
 
 @per_plan
