@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from tests import in_memory
 from tests.generated.features import features
 from tests.generated.growth import grown
 from tests.generated.judge import Failed, judge
@@ -25,9 +25,6 @@ from tests.generated.specs import RARE, Case, specs
 
 from clusterwright.finding import Severity
 from clusterwright.rules.engine import lint_path
-
-# A preview of a spec leaves thousands of files for a moment: on a disk, making them was an eighth of a campaign's work.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 class Tally:
@@ -58,7 +55,8 @@ class Tally:
         )
         @given(specs(rare))
         def run(case: Case) -> None:
-            with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            # A preview leaves thousands of files for a moment: making them on a disk was an eighth of the work.
+            with tempfile.TemporaryDirectory(dir=in_memory.folder()) as folder:
                 self.take(case, Path(folder))
 
         if count:
