@@ -150,22 +150,18 @@ def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
     """Of Linux hosts: what starts programs and makes networks on nodes, and who gets in to switches."""
     switches = {device for reader in READERS for device in tree.devices_with(reader.file)}
-    shared: dict[RenderedFile, tuple[Unread, ...]] = {}
-    of_hosts = frozenset(path for path in tree.paths if path.startswith(HOST_FOLDERS))
-    of_logins = frozenset(path for path in tree.paths if path.startswith(LOGIN_FOLDERS))
-    for (device, path), file in tree.files.items():
-        if path in of_hosts:
-            read = host_unread
-        elif path in of_logins and device in switches:
-            read = logins_unread
-        else:
-            continue
-        if file.device == device:
-            yield device, path, read(path, file.read())
-        else:  # an image's, which is read once for all that take it
-            if file not in shared:
-                shared[file] = read(path, file.read())
-            yield device, path, shared[file]
+    of_logins = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS) and not path.startswith(HOST_FOLDERS)]
+    logins = [tree.files.get((device, path)) for path in of_logins for device in switches]
+    left: dict[RenderedFile, tuple[Unread, ...]] = {}
+    for file in dict.fromkeys(tree.files.values()):  # an image's is read once for all that take it
+        if file.path.startswith(HOST_FOLDERS):
+            left[file] = host_unread(file.path, file.read())
+    for file in dict.fromkeys(filter(None, logins)):
+        left[file] = logins_unread(file.path, file.read())
+    told = {file for file, unread in left.items() if unread}
+    for (device, path), file in tree.files.items() if told else ():
+        if file in told and (path.startswith(HOST_FOLDERS) or device in switches):
+            yield device, path, left[file]
 
 
 def _told(places: Iterable[UnreadPlace]) -> list[str]:
