@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import pytest
 from tests.platforms.plans import plan_of
@@ -50,14 +50,23 @@ def tree(name: str, edits: Mapping[Place, Edit] | None = None, *, declaration: b
     for artifact in artifacts_of(name):
         edit = left.pop((artifact.device, artifact.path), None)
         if edit is None:
-            made.append(artifact)
             continue
         before = artifact.content.decode()
         after = edit(before)
         assert after != before, f"the edit of {artifact.device}:/{artifact.path} changes nothing"
         made.append(Artifact(artifact.device, artifact.path, after.encode(), artifact.kind))
     assert not left, f"there is no {left}"
-    return tree_of(name, made, declaration_of(plan_of(name)) if declaration else None)
+    as_rendered = whole(name)
+    if declaration and not made:
+        return as_rendered
+    files = {**as_rendered.files, **tree_of(name, made).files}
+    return replace(as_rendered, files=files, declaration=as_rendered.declaration if declaration else None)
+
+
+@lru_cache(maxsize=1)
+def whole(name: str) -> RenderedTree:
+    """The tree of a spec as it is rendered; who judges it by many checks reads it once."""
+    return tree_of(name, artifacts_of(name), declaration_of(plan_of(name)))
 
 
 def verdict(check: str, subject: RenderedTree) -> Verdict:

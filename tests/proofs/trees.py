@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 
 from tests.platforms.plans import plan_of
 
@@ -51,13 +52,22 @@ def tree(
     for artifact in artifacts_of(name):
         edit = (edits or {}).get(artifact.path)
         if edit is None or (only and artifact.device != only):
-            made.append(artifact)
             continue
         before = artifact.content.decode()
         after = edit(before)
         assert after != before, f"the edit of {artifact.path} changes nothing"
         made.append(Artifact(artifact.device, artifact.path, after.encode(), artifact.kind))
-    return tree_of(name, made, declaration_of(plan_of(name)) if declaration else None)
+    as_rendered = whole(name)
+    if declaration and not made:
+        return as_rendered
+    files = {**as_rendered.files, **tree_of(name, made).files}
+    return replace(as_rendered, files=files, declaration=as_rendered.declaration if declaration else None)
+
+
+@lru_cache(maxsize=1)
+def whole(name: str) -> RenderedTree:
+    """The tree of a spec as it is rendered; who judges it by many checks reads it once."""
+    return tree_of(name, artifacts_of(name), declaration_of(plan_of(name)))
 
 
 def verdict(check: str, subject: RenderedTree) -> Verdict:
