@@ -46,7 +46,7 @@ def test_bind_loads_every_zone_and_names_lead_back(name: str, tmp_path: Path) ->
             (back if kind == "PTR" else forward).add(value if kind == "PTR" else owner)
     assert back
     assert back <= forward
-    devices = {each.name for each in inventory.device_list if each.name in inventory.reachable_addresses()}
+    devices = inventory.reachable_addresses().keys() & {each.name for each in inventory.device_list}
     assert {f"{device}.{inventory.plan.spec.site.domain}." for device in devices} <= forward
 
 
