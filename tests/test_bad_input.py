@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
 from tests.spec_mutations import HUGE, TRICKS, spoiled
 
 from clusterwright import data_files
@@ -24,7 +25,6 @@ from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
 INVENTORY = data_files.folder("inventory")
-COMMAND = Path(sys.executable).with_name("clusterwright")
 # How many spoilt specs of each: the small ones have every section of the large ones, and take a fortieth as long.
 MUTATIONS = {"lab-roce": 100, "lab-ib": 100, "rsc-phase1": 30, "rsc": 8, "roce-24k": 8, "ib-24k": 8}
 LIMIT_S = 20.0  # many times what a spec takes: what this ends is a search that grows with the damage
@@ -142,10 +142,10 @@ def test_huge_counts_are_refused_before_anything_is_expanded(tmp_path: Path) -> 
             assert verdicts[str(file)] != "0", file.name
 
 
-def limited(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    """Runs a command that may not take more memory than lint needs."""
+def limited(*program: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program that may not take more memory than lint needs."""
     return subprocess.run(
-        command,
+        program,
         capture_output=True,
         text=True,
         check=False,
@@ -244,14 +244,12 @@ def test_the_command_refuses_a_bad_spec_and_leaves_the_output_alone(kind: str, t
     bad = tmp_path / "broken.yaml"
     bad.write_text(BROKEN[kind](good.read_text()))
     out = tmp_path / "out"
-    first = subprocess.run(
-        [COMMAND, "render", good, "--out", out, "--only", "mgmt*"], capture_output=True, text=True, check=False
-    )
+    first = command("render", good, "--out", out, "--only", "mgmt*", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in out.rglob("*") if file.is_file()}
     fresh = tmp_path / "fresh"
-    for command in (("lint", bad), ("render", bad, "--out", out), ("render", bad, "--out", fresh)):
-        done = subprocess.run([COMMAND, *command], capture_output=True, text=True, check=False)
+    for arguments in (("lint", bad), ("render", bad, "--out", out), ("render", bad, "--out", fresh)):
+        done = command(*arguments, cwd=tmp_path)
         assert done.returncode == 1, done.stderr
         assert "Traceback" not in done.stderr
         assert "broken.yaml:" in done.stdout + done.stderr

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli import in_process
 from tests.platforms.plans import plan_of
 
 from clusterwright import data_files
@@ -209,7 +210,9 @@ def test_bytes_depend_on_neither_hash_seed_nor_locale(tmp_path: Path) -> None:
 
 
 def test_only_takes_the_devices_that_match(tmp_path: Path) -> None:
-    run = command("render", SPEC, "--out", tmp_path / "out", "--only", "ctsw-p00-*", "--only", "mgmt-00")
+    run = in_process.command(
+        "render", SPEC, "--out", tmp_path / "out", "--only", "ctsw-p00-*", "--only", "mgmt-00", cwd=tmp_path
+    )
     assert run.returncode == 0, run.stderr
     assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == [
         "ctsw-p00-00",
@@ -221,14 +224,16 @@ def test_only_takes_the_devices_that_match(tmp_path: Path) -> None:
 
 
 def test_a_glob_without_a_match_writes_nothing(tmp_path: Path) -> None:
-    run = command("render", SPEC, "--out", tmp_path / "out", "--only", "leaf-*")
+    run = in_process.command("render", SPEC, "--out", tmp_path / "out", "--only", "leaf-*", cwd=tmp_path)
     assert run.returncode == 2
     assert "no device of lab-roce matches leaf-*" in run.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_glob_without_a_match_is_told_beside_one_with_matches(tmp_path: Path) -> None:
-    run = command("render", SPEC, "--out", tmp_path / "out", "--only", "mgmt-*", "--only", "leaf-*")
+    run = in_process.command(
+        "render", SPEC, "--out", tmp_path / "out", "--only", "mgmt-*", "--only", "leaf-*", cwd=tmp_path
+    )
     assert run.returncode == 2
     assert "no device of lab-roce matches leaf-*; names" in run.stderr
     assert list(tmp_path.iterdir()) == []
@@ -237,7 +242,7 @@ def test_a_glob_without_a_match_is_told_beside_one_with_matches(tmp_path: Path) 
 def test_a_spec_with_errors_writes_nothing(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(SPEC.read_text().replace("count: 8", "count: -8"))
-    run = command("render", bad, "--out", tmp_path / "out")
+    run = in_process.command("render", bad, "--out", tmp_path / "out", cwd=tmp_path)
     assert run.returncode == 1
     assert "bad.yaml:" in run.stderr
     assert "Traceback" not in run.stderr

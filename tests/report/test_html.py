@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.in_process import command
 from tests.golden_files import assert_golden
 from tests.report.handmade import handmade_plan
 from tests.report.specs import SPECS, plan_of, spec_path
@@ -121,12 +121,8 @@ def test_the_command_replaces_its_files_and_leaves_others(tmp_path: Path) -> Non
     out.mkdir()
     (out / "index.html").write_text("old")
     (out / "notes.txt").write_text("mine")
-    done = subprocess.run(
-        ["clusterwright", "report", str(spec_path("lab-roce")), "--out", str(out)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = command("report", spec_path("lab-roce"), "--out", out, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(out / "index.html")
     assert "<!doctype html>" in (out / "index.html").read_text()
     written = {path.name for path in out.iterdir()}
@@ -146,12 +142,7 @@ def test_exceptions_and_findings_are_told() -> None:
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "report"
     place.write_text("mine")
-    done = subprocess.run(
-        ["clusterwright", "report", str(spec_path("lab-roce")), "--out", str(place)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = command("report", spec_path("lab-roce"), "--out", place, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot be written" in done.stderr
     assert place.read_text() == "mine"
@@ -163,9 +154,7 @@ def test_a_figure_that_is_not_met_is_shown_instead_of_refused(tmp_path: Path) ->
     wrong = re.sub(r"(figure: gpus, value: )\d+", r"\g<1>999", text, count=1)
     assert wrong != text
     spec.write_text(wrong)
-    subprocess.run(
-        ["clusterwright", "report", str(spec), "--out", str(tmp_path / "out")], capture_output=True, check=True
-    )
+    assert command("report", spec, "--out", tmp_path / "out", cwd=tmp_path).returncode == 0
     html = (tmp_path / "out" / "index.html").read_text()
     assert '<td class="bad">not met</td>' in html
     assert "CW203" in html

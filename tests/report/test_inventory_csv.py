@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.cli.in_process import command
 from tests.golden_files import assert_golden
 from tests.report.handmade import handmade_plan
 from tests.report.specs import plan_of, spec_path
@@ -46,11 +46,11 @@ def test_cells_that_a_spreadsheet_would_run_are_made_text() -> None:
 
 
 def test_the_command_writes_a_file_a_list_and_asks_for_a_folder(tmp_path: Path) -> None:
-    command = ["clusterwright", "inventory", str(spec_path("lab-roce")), "--format", "csv"]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    arguments = ("inventory", spec_path("lab-roce"), "--format", "csv")
+    refused = command(*arguments, cwd=tmp_path)
     assert refused.returncode == 2
     assert "--out DIR" in refused.stderr
-    subprocess.run([*command, "--out", str(tmp_path / "sheets")], capture_output=True, check=True)
+    assert command(*arguments, "--out", tmp_path / "sheets", cwd=tmp_path).returncode == 0
     written = {path.name for path in (tmp_path / "sheets").iterdir()}
     assert written == set(csv_lines(Inventory(plan_of("lab-roce"))))
     assert {"devices.csv", "interfaces.csv", "cables.csv", "addresses.csv", "materials.csv"} <= written

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from tests.cli.in_process import command
 from tests.golden_files import assert_golden
 from tests.report.handmade import handmade_plan
 from tests.report.specs import INVENTORY, SPECS, plan_of, spec_path
@@ -108,15 +109,11 @@ def test_24576_gpus_are_written_a_few_at_a_time() -> None:
     assert max(map(len, pieces)) < sum(map(len, pieces)) / 1000
 
 
-def run(*arguments: str) -> Any:
-    return subprocess.run(["clusterwright", *arguments], capture_output=True, text=True, check=False)
-
-
 def test_stdout_is_data_and_errors_go_to_stderr(tmp_path: Path) -> None:
-    good = run("inventory", str(spec_path("lab-roce")))
+    good = command("inventory", spec_path("lab-roce"), cwd=tmp_path)
     assert good.returncode == 0
     assert json.loads(good.stdout)["cluster"] == "lab-roce"
-    bad = run("inventory", str(tmp_path / "missing.yaml"))
+    bad = command("inventory", "missing.yaml", cwd=tmp_path)
     assert (bad.returncode, bad.stdout) == (2, "")
     assert "missing.yaml" in bad.stderr
     assert "Traceback" not in bad.stderr
@@ -126,7 +123,7 @@ def test_a_spec_with_errors_is_refused_and_nothing_is_written(tmp_path: Path) ->
     broken = tmp_path / "broken.yaml"
     broken.write_text(spec_path("lab-roce").read_text().replace("name: lab-roce", "nmae: lab-roce", 1))
     out = tmp_path / "inventory.json"
-    result = run("inventory", str(broken), "--out", str(out))
+    result = command("inventory", broken, "--out", out, cwd=tmp_path)
     assert result.returncode == 2
     assert "nmae" in result.stderr
     assert not out.exists()
@@ -135,7 +132,7 @@ def test_a_spec_with_errors_is_refused_and_nothing_is_written(tmp_path: Path) ->
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     folder = tmp_path / "inventory.json"
     folder.mkdir()
-    result = run("inventory", str(spec_path("lab-roce")), "--out", str(folder))
+    result = command("inventory", spec_path("lab-roce"), "--out", folder, cwd=tmp_path)
     assert result.returncode == 2
     assert "cannot be written" in result.stderr
     assert list(tmp_path.iterdir()) == [folder]

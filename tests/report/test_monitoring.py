@@ -12,6 +12,7 @@ from anta.catalog import AntaCatalog
 from anta.inventory import AntaInventory
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
+from tests.cli.in_process import command
 from tests.report.specs import plan_of, spec_path
 
 from clusterwright.report.monitoring.files import monitoring_files
@@ -143,7 +144,7 @@ def test_only_what_the_site_has_is_written(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_them_into_a_folder(tmp_path: Path) -> None:
-    command = ["clusterwright", "inventory", str(spec_path("lab-roce")), "--format", "monitoring"]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
-    subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, check=True)
+    arguments = ("inventory", spec_path("lab-roce"), "--format", "monitoring")
+    assert command(*arguments, cwd=tmp_path).returncode == 2
+    assert command(*arguments, "--out", tmp_path, cwd=tmp_path).returncode == 0
     assert {path.name for path in tmp_path.iterdir()} == set(monitoring_files(Inventory(plan_of("lab-roce"))))

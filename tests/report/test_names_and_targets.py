@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.in_process import command
 from tests.report.specs import plan_of, spec_path
 
 from clusterwright.report.lists.dns import zone_files
@@ -26,7 +27,7 @@ def test_bind_loads_every_zone_and_names_lead_back(name: str, tmp_path: Path) ->
     for file, lines in zone_files(inventory, 7).items():
         (tmp_path / file).write_text("".join(lines))
         zone = file.removesuffix(".zone")
-        command = [
+        checked = [
             "named-checkzone",
             "-k",
             "fail",
@@ -40,7 +41,7 @@ def test_bind_loads_every_zone_and_names_lead_back(name: str, tmp_path: Path) ->
             zone,
             str(tmp_path / file),
         ]
-        loaded = subprocess.run(command, capture_output=True, text=True, check=False)
+        loaded = subprocess.run(checked, capture_output=True, text=True, check=False)
         assert loaded.returncode == 0, loaded.stdout[-500:] + loaded.stderr[-500:]
         for owner, kind, value in re.findall(r"^(\S+)\s+\d+\s+IN (A|AAAA|PTR)\s+(\S+)", loaded.stdout, re.M):
             (back if kind == "PTR" else forward).add(value if kind == "PTR" else owner)
@@ -65,7 +66,7 @@ def test_prometheus_reads_the_targets(tmp_path: Path) -> None:
 
 
 def test_zones_are_written_into_a_folder(tmp_path: Path) -> None:
-    command = ["clusterwright", "inventory", str(spec_path("lab-roce")), "--format", "dns"]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
-    subprocess.run([*command, "--serial", "12", "--out", str(tmp_path)], capture_output=True, check=True)
+    arguments = ("inventory", spec_path("lab-roce"), "--format", "dns")
+    assert command(*arguments, cwd=tmp_path).returncode == 2
+    assert command(*arguments, "--serial", "12", "--out", tmp_path, cwd=tmp_path).returncode == 0
     assert all(" 12 7200 " in path.read_text() for path in tmp_path.iterdir())

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import command
 from tests.simulate.networks import inventory
 
 
-def run(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, hash_seed: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["clusterwright", *arguments],
         capture_output=True,
@@ -34,8 +35,8 @@ def test_json_is_the_same_every_time() -> None:
     assert document["question"]["transport"] == {"hash": "ecmp", "qps": 2, "source_port": "queue-pair"}
 
 
-def test_text_names_what_it_simulated() -> None:
-    done = run("simulate", str(inventory("lab-roce")), "--collective", "all-to-all", "--ranks", "64")
+def test_text_names_what_it_simulated(tmp_path: Path) -> None:
+    done = command("simulate", inventory("lab-roce"), "--collective", "all-to-all", "--ranks", "64", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "all-to-all (pairwise) of 64 ranks, linear, on backend of lab-roce" in done.stdout
     assert "4 queue pairs a connection" in done.stdout  # the NCCL profile's
@@ -54,8 +55,8 @@ def test_text_names_what_it_simulated() -> None:
         ("nowhere", ["--ranks", "16"], "nowhere.yaml"),
     ],
 )
-def test_what_cannot_be_simulated_is_refused(spec: str, arguments: list[str], message: str) -> None:
-    done = run("simulate", str(inventory("lab-roce").with_name(f"{spec}.yaml")), *arguments)
+def test_what_cannot_be_simulated_is_refused(spec: str, arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = command("simulate", inventory("lab-roce").with_name(f"{spec}.yaml"), *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
