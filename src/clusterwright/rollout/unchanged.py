@@ -7,10 +7,11 @@ that went into it is the same (``deploy.remembered``). What devices were given l
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from pathlib import Path
 
 from clusterwright.deploy.pulumi.automation import Engine
-from clusterwright.deploy.pulumi.cache import TargetLayer, recall
+from clusterwright.deploy.pulumi.cache import TargetLayer, installation_digest, recall
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.deploy.targets import Chosen
@@ -19,8 +20,9 @@ from clusterwright.deploy.targets import Chosen
 def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifest, ...] | None:
     """What each of ``layers`` of ``spec`` is to have on ``target``; None where one of them has to be rendered."""
     found = []
+    installation = cache(installation_digest)
     for layer in layers:
-        manifest = recall(TargetLayer(spec, layer, target))
+        manifest = recall(TargetLayer(spec, layer, target), installation=installation)
         if manifest is None:
             return None
         found.append(manifest)

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
+from io import FileIO
+from operator import attrgetter
 from pathlib import Path
 
 from clusterwright import data_files, durable
@@ -45,15 +48,29 @@ class TargetLayer:
         return self.target.root / "manifests" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
 
 
-def recall(question: TargetLayer, read: ReadFiles | None = None) -> Manifest | None:
+def installation_digest() -> str:
+    """SHA-256 of the package, what travels with it, Python, and the versions of the libraries that it asks for."""
+    whole = hashlib.sha256(sys.version.encode())
+    for folder in filter(Path.is_dir, (_PACKAGE, *map(_data_folder, _FOLDERS))):
+        for place, content in _files_below(str(folder), folder.name):
+            whole.update(f"{place}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    for name, version in sorted(_libraries()):
+        whole.update(f"{name}=={version}\n".encode())
+    return whole.hexdigest()
+
+
+def recall(
+    question: TargetLayer, read: ReadFiles | None = None, installation: Callable[[], str] = installation_digest
+) -> Manifest | None:
     """The manifest that a stack was rendered to; None where it has to be rendered.
 
-    ``read`` is what the spec was read from in this process: then that counts, whatever its files hold by now.
+    ``read`` is what the spec was read from in this process: then that counts, whatever its files hold by now. Who asks
+    for many stacks gives an ``installation`` that looks at its files once for all of them.
     """
     try:
         said = json.loads(question.note.read_bytes())
         content = said["note"]
-        if said["sha256"] != _digest_of(content) or content["ingredients"] != _ingredients(question):
+        if said["sha256"] != _digest_of(content) or content["ingredients"] != _ingredients(question, installation):
             return None
         files: Mapping[str, str] = content["files"]
         now = _as_noted(read) if read is not None else {name: _present_digest(Path(name)) for name in files}
@@ -67,8 +84,13 @@ def recall(question: TargetLayer, read: ReadFiles | None = None) -> Manifest | N
     return manifest if manifest.layer == question.layer and not store.lacks(_objects(store, manifest)) else None
 
 
-def remember(question: TargetLayer, read: ReadFiles, manifest: Manifest) -> None:
-    """Notes what a stack was rendered to from the files that were ``read``.
+def remember(
+    question: TargetLayer,
+    read: ReadFiles,
+    manifest: Manifest,
+    installation: Callable[[], str] = installation_digest,
+) -> None:
+    """Notes what a stack was rendered to from the files that were ``read``; ``installation`` as of ``recall``.
 
     Nothing is noted where a file changed meanwhile. Raises ClusterwrightError when the disk does not take it.
     """
@@ -76,7 +98,7 @@ def remember(question: TargetLayer, read: ReadFiles, manifest: Manifest) -> None
     if not files:
         return
     content = {
-        "ingredients": _ingredients(question),
+        "ingredients": _ingredients(question, installation),
         "files": files,
         "secrets": {str(path): digest for path, digest in question.target.secret_version_files().items()},
         "manifest": manifest.digest,
@@ -85,16 +107,16 @@ def remember(question: TargetLayer, read: ReadFiles, manifest: Manifest) -> None
     durable.replace(question.note, json.dumps({"note": content, "sha256": _digest_of(content)}).encode())
 
 
-def installation_digest() -> str:
-    """SHA-256 of the package, what travels with it, Python, and the versions of the libraries that it asks for."""
-    whole = hashlib.sha256(sys.version.encode())
-    for folder in (_PACKAGE, *map(_data_folder, _FOLDERS)):
-        for file in sorted(folder.rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                whole.update(f"{file.relative_to(folder.parent)}\0{_file_digest(file)}\n".encode())
-    for name, version in sorted(_libraries()):
-        whole.update(f"{name}=={version}\n".encode())
-    return whole.hexdigest()
+def _files_below(folder: str, place: str) -> Iterator[tuple[str, bytes]]:
+    """What every file holds in a folder that lies at ``place``, in one order: a thousand, so without much ado."""
+    for entry in sorted(os.scandir(folder), key=attrgetter("name")):
+        here = f"{place}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name != "__pycache__":
+                yield from _files_below(entry.path, here)
+        elif entry.is_file():
+            with FileIO(entry.path) as stream:
+                yield here, stream.readall()
 
 
 def _as_noted(read: ReadFiles) -> dict[str, str]:
@@ -109,7 +131,7 @@ def _as_noted(read: ReadFiles) -> dict[str, str]:
     return {str(path): digest for path, digests in outer for digest in digests}
 
 
-def _ingredients(question: TargetLayer) -> dict[str, object]:
+def _ingredients(question: TargetLayer, installation: Callable[[], str]) -> dict[str, object]:
     access, secrets = question.target.access, question.target.secrets
     return {
         "form": _FORM,
@@ -118,7 +140,7 @@ def _ingredients(question: TargetLayer) -> dict[str, object]:
         "target": question.target.name,
         "access": _file_digest(access) if access else "",
         "secrets": str(secrets.resolve()) if secrets and secrets.resolve() != question.spec.resolve() else "",
-        "installation": installation_digest(),
+        "installation": installation(),
     }
 
 

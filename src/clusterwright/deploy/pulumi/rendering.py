@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 
-from clusterwright.deploy.pulumi.cache import ReadFiles, TargetLayer, recall, remember
+from clusterwright.deploy.pulumi.cache import ReadFiles, TargetLayer, installation_digest, recall, remember
 from clusterwright.deploy.pulumi.manifest import Manifest, manifest_of
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.pulumi.upper_layer import downlinks_of
@@ -42,10 +42,11 @@ def make_manifests(
     if source is None:
         return _rendered(plan, target, stacks)
     asked = {stack.name: TargetLayer(source.spec, stack.layer, target) for stack in stacks}
-    known = {name: recall(question, source.read) for name, question in asked.items()}
+    before, after = cache(installation_digest), cache(installation_digest)  # each once for all stacks
+    known = {name: recall(question, source.read, before) for name, question in asked.items()}
     made = _rendered(plan, target, [stack for stack in stacks if known[stack.name] is None])
     for name, manifest in made.items():
-        remember(asked[name], source.read, manifest)
+        remember(asked[name], source.read, manifest, after)
     found = {name: manifest for name, manifest in known.items() if manifest is not None} | made
     return {stack.name: found[stack.name] for stack in stacks}
 
