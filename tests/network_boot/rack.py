@@ -116,7 +116,7 @@ def racks(
                 subprocess.run(["sysctl", "-q", "-p", "-"], input=_SETTINGS, text=True, check=True)
             run_ip(
                 f"link add {BRIDGE} mtu {MTU} type bridge mcast_snooping 0\nlink set {BRIDGE} up\n"
-                f"addr add {switch.gateway} dev {BRIDGE}\n",
+                f"addr add {switch.gateway} dev {BRIDGE} nodad\n",
                 switch.namespace,
             )
         _join(nodes, servers, beyond)
@@ -155,7 +155,7 @@ def _join(nodes: RackSwitch, servers: RackSwitch, beyond: Sequence[str]) -> None
     run_ip(f"link add spine mtu {MTU} type veth {far}\n", nodes.namespace)
     link = _LINKS[nodes.version]
     for own, other, at in ((nodes, servers, 1), (servers, nodes, 2)):
-        run_ip(f"link set spine up\naddr add {link.format(at)} dev spine\n", own.namespace)
+        run_ip(f"link set spine up\naddr add {link.format(at)} dev spine nodad\n", own.namespace)
         hop = link.format(3 - at).partition("/")[0]
         # a relay asks from the gateway's address
         source = own.gateway.partition("/")[0]
