@@ -5,7 +5,6 @@ Tables and fields are those of SONiC's YANG models; BGP is that of its managemen
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,6 +27,7 @@ from clusterwright.platforms.router import (
     prefix_of,
 )
 from clusterwright.platforms.sonic.reader.classes import headroom_pools, port_qos, qos_map
+from clusterwright.platforms.sonic.reader.document import tables_of
 from clusterwright.platforms.sonic.reader.lists import bound_tables, channels_of
 
 PATH = "etc/sonic/config_db.json"
@@ -46,7 +46,7 @@ Json = Mapping[str, Any]
 def read_sonic(device: str, text: str) -> Router:
     """The router that the file makes. Raises VerifyError for text that is no such file."""
     try:
-        tables = json.loads(text)
+        tables = tables_of(text)
         process = tables.get("BGP_GLOBALS", {}).get(_VRF, {})
         lists, communities = _prefix_sets(tables), _community_sets(tables)
         sessions = tuple(_sessions(tables)) if _runs_bgp(tables) else ()

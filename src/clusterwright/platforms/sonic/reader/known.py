@@ -8,11 +8,11 @@ init_cfg.json.j2.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.platforms.sonic.reader.configuration import PATH
+from clusterwright.platforms.sonic.reader.document import tables_of
 from clusterwright.platforms.unread import BETWEEN, Unread
 
 _FIELDS = """
@@ -131,7 +131,7 @@ KNOWN = _known()
 
 def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
     """What nobody takes in, by table, row and field; tables of ``elsewhere`` are told by another fact."""
-    document: Mapping[str, Mapping[str, Any]] = json.loads(text)
+    document: Mapping[str, Mapping[str, Any]] = tables_of(text)
     for table in sorted(document.keys() - elsewhere):
         start = text.find(f'"{table}"')
         if table not in KNOWN:

@@ -18,6 +18,7 @@ from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.platforms.reader import IN, OUT
+from clusterwright.platforms.sonic.reader.document import tables_of
 
 CONTROL_PLANE = "CTRLPLANE"
 _NOT_LATER = values(0, 1)
@@ -52,7 +53,7 @@ class SonicLists:
     def __init__(self, text: str) -> None:
         self._text = text
         try:
-            document = json.loads(text)
+            document = tables_of(text)
             self._tables = json.dumps([document.get(name) for name in ("ACL_TABLE_TYPE", "ACL_TABLE", "ACL_RULE")])
             self.tables = document.get("ACL_TABLE", {})
             self._channels = channels_of(document)

@@ -5,12 +5,12 @@ Names are those of sonic-buildimage's yang models.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.platforms.reader import GNMI, LEASES, LOGINS, LOGS, NAMES, SNMP, TIME, Fault, Login, Planned, Server
 from clusterwright.platforms.sonic.reader import known
+from clusterwright.platforms.sonic.reader.document import tables_of
 from clusterwright.platforms.unread import Unread
 from clusterwright.spec.hardware.platforms import platforms
 
@@ -49,7 +49,7 @@ Json = Mapping[str, Any]
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
     """Everything in a config_db.json that opens a way beside its tables, with its place in the text."""
-    document: Mapping[str, Json] = json.loads(text)
+    document: Mapping[str, Json] = tables_of(text)
     for name, reason in _OPEN.items():
         if document.get(name):
             yield text.find(f'"{name}"'), f"{name} {reason}"
@@ -126,7 +126,7 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
 
 def servers(text: str) -> Iterator[Server]:
     """Servers of logins, time, logs and names, and those that hosts' requests go to."""
-    document: Mapping[str, Json] = json.loads(text)
+    document: Mapping[str, Json] = tables_of(text)
     has_vrf = document.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled") == "true"
     vrf = "mgmt" if has_vrf else "default"
     asked = document.get("AAA", {}).get("authentication", {}).get("login", "").split(",")
@@ -148,7 +148,7 @@ def servers(text: str) -> Iterator[Server]:
 
 def snmp_users(path: str, text: str) -> Iterator[Login]:
     """Users of SNMP; accounts are those of the Linux."""
-    document: Mapping[str, Json] = json.loads(text)
+    document: Mapping[str, Json] = tables_of(text)
     for name, own in document.get("SNMP_USER", {}).items():
         is_admin = own.get("SNMP_USER_PERMISSION", "").lower() != "ro"
         yield Login(text.find(f'"{name}"', text.find('"SNMP_USER"')), name, is_snmp=True, is_admin=is_admin)
@@ -156,7 +156,7 @@ def snmp_users(path: str, text: str) -> Iterator[Login]:
 
 def silent(text: str) -> Iterator[Fault]:
     """Features that a config_db.json does not switch on."""
-    features = json.loads(text).get("FEATURE", {})
+    features = tables_of(text).get("FEATURE", {})
     for name, service in (("snmp", SNMP), ("gnmi", GNMI)):
         if features.get(name, {}).get("state") not in {"enabled", "always_enabled"}:
             yield text.find(f'"{name}"', text.find('"FEATURE"')), service

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.platforms.reader import Fault, RouteJudge
+from clusterwright.platforms.sonic.reader.document import tables_of
 
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes, but those to nowhere; a gateway makes a default route, unless one to nowhere comes before it."""
-    document: Mapping[str, Any] = json.loads(text)
+    document: Mapping[str, Any] = tables_of(text)
     routes = document.get("STATIC_ROUTE", {})
     discards = {key for key, fields in routes.items() if fields.get("blackhole") == "true"}
     for key, fields in routes.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 from clusterwright.packets.boxes import DPORT, FAMILY, V4, V6, WHOLE
 from clusterwright.packets.filters import Rule
 from clusterwright.packets.ranges import values
 from clusterwright.platforms.reader import SwitchService
+from clusterwright.platforms.sonic.reader.document import tables_of
 from clusterwright.platforms.sonic.reader.lists import CONTROL_PLANE, SonicLists
 
 _FAMILIES = {4: V4, 6: V6}
@@ -17,7 +17,7 @@ _FAMILIES = {4: V4, 6: V6}
 def services(text: str) -> Iterator[SwitchService]:
     """The control plane's tables; without any rule in any of them nothing is dropped."""
     lists = SonicLists(text)
-    document: Mapping[str, object] = json.loads(text)
+    document: Mapping[str, object] = tables_of(text)
     tables: dict[str, str] = {}
     for name, table in lists.tables.items():
         if table.get("type") == CONTROL_PLANE:
