@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 _SHARED_MEMORY = "/dev/shm"
-_LEAST = 12 << 30  # bytes: all tests' files at a time, and as much again for the programs that they start
+_LEAST = 8 << 30  # bytes: files that lie there at a time take one, and programs beside them six
 
 
 def folder() -> str | None:

@@ -38,8 +38,11 @@ class Timers:
     def compare(self) -> list[RunningChange]:
         """Timers that run and should not, or the other way round."""
         changes = []
+        # One line for each; of a systemd that does not answer there is none, and starting them says why.
+        told = run_program(["systemctl", "is-active", *self.asked]).stdout.split() if self.asked else []
+        states = dict(zip(self.asked, told))
         for name, wanted in self.asked.items():
-            running = run_program(["systemctl", "is-active", "--quiet", name]).returncode == 0
+            running = states.get(name) in ("active", "reloading")
             if running != (wanted == "active"):
                 changes.append(RunningChange("timer:" + name, "active" if running else "inactive", wanted))
         return changes
