@@ -130,9 +130,15 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
 
 def _wait(file: Path, text: str, process: subprocess.Popen[bytes], seconds: float) -> None:
     end = time.monotonic() + seconds
+    read, tail = 0, b""
     while time.monotonic() < end:
-        if file.exists() and text in file.read_text(errors="replace"):
-            return
+        if file.exists():
+            with file.open("rb") as stream:  # what was added since: a log has hundreds of thousands of lines
+                stream.seek(read)
+                added = stream.read()
+            if text.encode() in tail + added:
+                return
+            read, tail = read + len(added), (tail + added)[-len(text) :]
         assert process.poll() is None, f"{process.args!r} ended: {file.read_text() if file.exists() else ''}"[-2000:]
         time.sleep(0.1)
     raise AssertionError(f"no {text!r} in {file} after {seconds} s")
