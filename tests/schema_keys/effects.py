@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import count, groupby, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -160,10 +160,7 @@ class Seen:
 
     @cached_property
     def secrets(self) -> Any:
-        with TemporaryDirectory() as folder:
-            return tuple(
-                self._secret(Path(folder) / "secrets.yaml", item) for item in self.document.data.get("secrets", ())
-            )
+        return tuple(_secret(json.dumps(item)) for item in self.document.data.get("secrets", ()))
 
     def _placement(self, job: Job) -> str:
         room = room_for(self.built, job)
@@ -189,8 +186,13 @@ class Seen:
             every = (SlurmBoots(nobody, boots, frozenset(), {}, "", cast("BootNote", None)), *every)
         return Gates(every, {})
 
-    def _secret(self, file: Path, item: Any) -> Any:
-        file.write_text(json.dumps({"secrets": [item]}))
+
+@cache
+def _secret(item: str) -> Any:
+    """What a secret's entry, as JSON, gives; most changes leave all of them alone."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "secrets.yaml"
+        file.write_text(f'{{"secrets": [{item}]}}')
         source = SecretFile(file, Path("keys"))
         return answer(partial(source.fetch, None)).replace(str(file.parent), ""), answer(source.versions)
 
