@@ -160,7 +160,7 @@ class Cluster:
         job = self.controller.ask(*submit, *files, "/var/tmp/job.sh").strip()
         written = self.site.operator.run(NODES[0], f"cd /var/tmp; cat job-{job}; echo errors:; cat job-{job}.errors")
         lines, _, errors = written.partition("errors:\n")
-        assert not re.sub(r"^slurmstepd: error: Prolog hung on node \S+\n", "", errors, flags=re.M), errors
+        assert not re.sub(r"^slurmstepd(?:-\S+)?: error: Prolog hung on node \S+\n", "", errors, flags=re.M), errors
         return sorted(lines.splitlines())
 
     def said(self, node: str) -> dict[str, str]:
