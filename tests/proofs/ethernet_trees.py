@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 
 import pytest
 from tests.platforms.plans import plan_of
+from tests.proofs.trees import edited
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
@@ -56,11 +57,7 @@ def tree(name: str, edits: Mapping[Place, Edit] | None = None, *, declaration: b
         assert after != before, f"the edit of {artifact.device}:/{artifact.path} changes nothing"
         made.append(Artifact(artifact.device, artifact.path, after.encode(), artifact.kind))
     assert not left, f"there is no {left}"
-    as_rendered = whole(name)
-    if declaration and not made:
-        return as_rendered
-    files = {**as_rendered.files, **tree_of(name, made).files}
-    return replace(as_rendered, files=files, declaration=as_rendered.declaration if declaration else None)
+    return edited(whole(name), made, declaration=declaration)
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -57,17 +57,21 @@ def tree(
         after = edit(before)
         assert after != before, f"the edit of {artifact.path} changes nothing"
         made.append(Artifact(artifact.device, artifact.path, after.encode(), artifact.kind))
-    as_rendered = whole(name)
-    if declaration and not made:
-        return as_rendered
-    files = {**as_rendered.files, **tree_of(name, made).files}
-    return replace(as_rendered, files=files, declaration=as_rendered.declaration if declaration else None)
+    return edited(whole(name), made, declaration=declaration)
 
 
 @lru_cache(maxsize=1)
 def whole(name: str) -> RenderedTree:
     """The tree of a spec as it is rendered; who judges it by many checks reads it once."""
     return tree_of(name, artifacts_of(name), declaration_of(plan_of(name)))
+
+
+def edited(as_rendered: RenderedTree, made: Sequence[Artifact], *, declaration: bool) -> RenderedTree:
+    """A tree with files in the place of its own: itself, where there are none and its declaration is wanted."""
+    if declaration and not made:
+        return as_rendered
+    files = {**as_rendered.files, **tree_of(as_rendered.cluster, made).files}
+    return replace(as_rendered, files=files, declaration=as_rendered.declaration if declaration else None)
 
 
 def verdict(check: str, subject: RenderedTree) -> Verdict:
