@@ -71,7 +71,7 @@ class FilterBound:
                 found[seat][names[group]] += count
         for port in fabric.management:
             found[port.seat][""] += 1
-        return found
+        return dict(found)
 
     def entries(self, fabric: Fabric, own: Mapping[str, int], system: System, room: FilterTables) -> int:
         """Entries of a switch that has so many addresses of each node group behind it."""
