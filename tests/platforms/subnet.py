@@ -22,8 +22,11 @@ from clusterwright.platforms.opensm.writer import configuration as opensm
 LARGE_PAGES = "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1"
 UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 PACKAGES = {
-    **{"ibsim": "ibsim-utils", "opensm": "opensm", "smpquery": "infiniband-diags"},
-    **{"unshare": "util-linux", "taskset": "util-linux"},
+    "ibsim": "ibsim-utils",
+    "opensm": "opensm",
+    "smpquery": "infiniband-diags",
+    "unshare": "util-linux",
+    "taskset": "util-linux",
 }
 
 
@@ -105,7 +108,8 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
         _wait(folder / "ibsim.out", "MaxMcastCap", simulator, seconds)
         script = (
             f"mount --bind {folder}/etc/opensm /etc/opensm && mount --bind {folder}/log /var/log && "
-            # its threads wait for each other more than they work: one processor takes a fifth less; -d2: every log line at once
+            # Its threads wait for each other more than they work: on one processor they take a fifth less of it.
+            # -d2: every log line at once
             f"exec taskset --cpu-list {max(os.sched_getaffinity(0))} opensm -F /etc/opensm/opensm.conf -d2"
         )
         with (folder / "opensm.out").open("w") as out:

@@ -28,14 +28,13 @@ def other_values(leaf: Leaf, value: Any, elsewhere: Iterable[Any]) -> Iterator[A
 
 def changed(document: Document, place: Place, value: Any, *, leaves_out: bool = False) -> Document:
     """``document`` with ``value`` at ``place``, or without that key where it ``leaves_out``; positions stay."""
-    data = copy.deepcopy(document.data)
-    here = data
+    data = here = copy.copy(document.data)
     for step in place[:-1]:
-        here = here[step]
+        here[step] = here = copy.copy(here[step])  # what lies beside the way is shared: nobody changes a document
     if leaves_out:
         del here[place[-1]]
     else:
-        here[place[-1]] = copy.deepcopy(value)
+        here[place[-1]] = value
     return replace(document, data=data)
 
 

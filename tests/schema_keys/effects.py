@@ -38,7 +38,7 @@ from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.gates.sessions import Sessions
 from clusterwright.rollout.gates.subnet import SubnetScan
 from clusterwright.rollout.waves import Wave, plan_waves
-from clusterwright.rules.engine import LintResult, lint_document
+from clusterwright.rules.engine import LintResult, judge_document
 from clusterwright.spec.load import load_spec_document
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.rollout.gates.boots import BootNote
     from clusterwright.rollout.gates.health import Gate
+    from clusterwright.rules.rule import Subject
     from clusterwright.spec.model import ClusterSpec
     from clusterwright.spec.text.document import Document
     from clusterwright.spec.workload import Job
@@ -86,8 +87,12 @@ class Seen:
         self.document = document
 
     @cached_property
+    def _judged(self) -> tuple[LintResult, Subject | None]:
+        return judge_document(self.document, DAY)
+
+    @property
     def lint(self) -> LintResult:
-        return lint_document(self.document, DAY)
+        return self._judged[0]
 
     @cached_property
     def findings(self) -> Any:
@@ -102,11 +107,13 @@ class Seen:
 
     @cached_property
     def spec(self) -> ClusterSpec:
-        return load_spec_document(self.document)
+        subject = self._judged[1]
+        return load_spec_document(self.document) if subject is None else subject.spec
 
     @cached_property
     def built(self) -> Plan:
-        return build_plan(self.spec)
+        subject = self._judged[1]
+        return build_plan(self.spec) if subject is None else subject.plan
 
     @cached_property
     def plan(self) -> Any:

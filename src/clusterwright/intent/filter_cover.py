@@ -104,7 +104,8 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
     return tuple(found)
 
 
-def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
+@lru_cache(maxsize=256)  # specs that differ elsewhere have the same filters
+def _needed_of_few(rules: tuple[tuple[Box, ...], ...]) -> tuple[bool, ...]:
     """As ``needed``, each box compared with those before it one by one."""
     before: list[Box] = []
     found: list[bool] = []

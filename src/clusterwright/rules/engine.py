@@ -103,7 +103,7 @@ def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -
         document = read_spec_document(path)
     except SpecError as error:
         return nothing_judged(error.findings, (str(path),)), None
-    return _judge_spec(document, day, policy)
+    return judge_document(document, day, policy)
 
 
 def lint_paths(paths: Iterable[FilePath | str], day: date | None = None, policy: Policy | None = None) -> LintResult:
@@ -162,10 +162,13 @@ def _leaves_no_plan(finding: Finding) -> bool:
 
 def lint_document(document: Document, day: date | None = None, policy: Policy = AS_WRITTEN) -> LintResult:
     """Lints a cluster spec that has been read, as things stand on ``day``; None judges no date."""
-    return _judge_spec(document, day, policy)[0]
+    return judge_document(document, day, policy)[0]
 
 
-def _judge_spec(document: Document, day: date | None, policy: Policy) -> tuple[LintResult, Subject | None]:
+def judge_document(
+    document: Document, day: date | None = None, policy: Policy = AS_WRITTEN
+) -> tuple[LintResult, Subject | None]:
+    """As ``lint_document``, and what it looked at where nothing of the spec is in doubt: its spec, and its plan."""
     schema = check(document, "cluster")
     rest = remainder(document, "cluster", schema)
     if rest is None:
