@@ -74,7 +74,7 @@ def _names(wheel: Path, members: tuple[str, ...], pattern: bytes) -> list[str]:
         for name in archive.namelist():
             if name.rpartition("/")[2] in members:
                 content = archive.read(name)
-                found.update(match.decode() for match in re.findall(rb"(?<=\0)(?:" + pattern + rb")(?=\0)", content))
+                found.update(match.decode() for match in re.findall(rb"\0(" + pattern + rb")(?=\0)", content))
     return sorted(found - NOT_VARIABLES)
 
 
