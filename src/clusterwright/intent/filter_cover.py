@@ -104,8 +104,7 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=256)  # specs that differ elsewhere have the same filters
-def _needed_of_few(rules: tuple[tuple[Box, ...], ...]) -> tuple[bool, ...]:
+def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
     """As ``needed``, each box compared with those before it one by one."""
     before: list[Box] = []
     found: list[bool] = []
