@@ -109,8 +109,8 @@ def test_a_node_that_dies_in_the_middle_has_its_share_done_by_another(tmp_path: 
         mesh.start("exec-b")
         mesh.wait_for({CONTROLLER, "exec-a", "exec-b"})
         # Routes are there a little before the node takes work; meanwhile the other one does it. An
-        # order of that moment was seen to be lost, once in hundreds: it is silent for as long as a
-        # silence may last, which is less here than the minute that is waited.
+        # order of that moment once went unanswered for as long as a silence may last, which is less
+        # here than the minute that is waited.
         notices: list[str] = []
 
         def at_home_again() -> bool:
