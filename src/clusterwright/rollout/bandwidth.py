@@ -8,8 +8,9 @@ the loss would. A rack keeps the mean of the switches that its devices' NICs han
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,44 +22,57 @@ Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class FabricWays:
-    """The ways of one fabric. ``low``, ``high`` and ``gbps`` are its cables between switches by the switches' index.
+class SharedLinks:
+    """Links of some ends below, each with the index of its far end above and its Gb/s.
 
-    ``tiers`` are those cables' indexes by the tier of their upper end, top first. ``rack``, ``switch`` and ``weight``
-    say what Gb/s of NICs of which rack hang on which switch.
+    ``whole`` is the Gb/s of each end's links together, 0 for ends without any; ``heads`` are the far ends, each once.
     """
+
+    end: Integers
+    above: Integers
+    gbps: Reals
+    whole: Reals
+    heads: Integers
+
+    @classmethod
+    def of(cls, end: Sequence[int], above: Sequence[int], gbps: Sequence[float], ends: int) -> SharedLinks:
+        """The links between pairs of ``end`` (0 to ``ends`` - 1) and ``above``."""
+        low, high, weights = np.array(end, int), np.array(above, int), np.array(gbps, float)
+        return cls(low, high, weights, np.bincount(low, weights, ends).astype(np.float64), np.unique(high))
+
+    def kept(self, share: Reals, otherwise: Reals) -> Reals:
+        """What each end keeps when the ends above keep ``share``; ``otherwise`` where it has no links."""
+        if (share[self.heads] == 1).all():  # most changes take nothing away above some tier
+            return np.where(self.whole > 0, 1.0, otherwise)
+        left = np.bincount(self.end, self.gbps * share[self.above], len(self.whole))
+        return np.divide(left, self.whole, out=otherwise.copy(), where=self.whole > 0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FabricWays:
+    """The ways of one fabric over its switches by index: ``tiers`` from switch to switch, by the tier of their upper
+    end and top first, and ``hosts`` from each rack to the switches that its devices' NICs hang on."""
 
     name: str
     switches: Mapping[str, int]
-    low: Integers
-    high: Integers
-    gbps: Reals
-    tiers: tuple[Integers, ...]
-    rack: Integers
-    switch: Integers
-    weight: Reals
+    tiers: tuple[SharedLinks, ...]
+    hosts: SharedLinks
 
-    def shares(self, down: Collection[str], racks: int) -> Reals:
-        """What each of ``racks`` racks keeps of its way up, 0 to 1, when ``down`` are; 1 for racks not attached."""
+    def shares(self, down: Collection[str]) -> Reals:
+        """What each rack keeps of its way up, 0 to 1, when ``down`` are; 1 for racks not attached."""
         is_up = np.ones(len(self.switches))
         is_up[[self.switches[name] for name in down if name in self.switches]] = 0
-        share = is_up.copy()
-        for cables in self.tiers:
-            low, weight = self.low[cables], self.gbps[cables]
-            whole = np.bincount(low, weight, len(share))
-            left = np.bincount(low, weight * share[self.high[cables]], len(share))
-            has = whole > 0
-            share[has] = is_up[has] * left[has] / whole[has]
-        whole = np.bincount(self.rack, self.weight, racks)
-        left = np.bincount(self.rack, self.weight * share[self.switch], racks)
-        return np.where(whole > 0, left / np.maximum(whole, 1e-9), 1.0)
+        share = is_up
+        for links in self.tiers:
+            share = is_up * links.kept(share, share)
+        return self.hosts.kept(share, np.ones(len(self.hosts.whole)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RackWays:
-    """All fabrics' ways, over the same racks."""
+    """All fabrics' ways, over the same racks: their names, each with its index."""
 
-    racks: tuple[str, ...]
+    racks: Mapping[str, int]
     fabrics: tuple[FabricWays, ...]
 
     def worst(self, down: Collection[str], aside: Collection[str] = ()) -> tuple[float, str, str]:
@@ -67,15 +81,15 @@ class RackWays:
         (1.0, "", "") when nothing is lost.
         """
         worst = (1.0, "", "")
-        skipped = [at for at, rack in enumerate(self.racks) if rack in aside]
+        skipped = [self.racks[rack] for rack in aside if rack in self.racks]
         for fabric in self.fabrics:
             if fabric.switches.keys().isdisjoint(down):
                 continue
-            shares = fabric.shares(down, len(self.racks))
+            shares = fabric.shares(down)
             shares[skipped] = 1.0
             at = int(shares.argmin()) if len(shares) else -1
             if at >= 0 and shares[at] < worst[0]:
-                worst = (float(shares[at]), self.racks[at], fabric.name)
+                worst = (float(shares[at]), next(islice(self.racks, at, None)), fabric.name)
         return worst
 
     def losers(self, down: Collection[str]) -> Mapping[str, float]:
@@ -83,13 +97,14 @@ class RackWays:
         least = np.ones(len(self.racks))
         for fabric in self.fabrics:
             if not fabric.switches.keys().isdisjoint(down):
-                least = np.minimum(least, fabric.shares(down, len(self.racks)))
-        return {self.racks[at]: float(least[at]) for at in np.flatnonzero(least < 1 - 1e-9)}
+                least = np.minimum(least, fabric.shares(down))
+        return {rack: share for rack, share in zip(self.racks, least.tolist(), strict=True) if share < 1 - 1e-9}
 
 
 def ways_of(plan: Plan) -> RackWays:
     """The ways from every rack with nodes to the top of every fabric, over the cables that are in service."""
-    racks = tuple(dict.fromkeys(device.rack for device in plan.devices if device.kind == "node" and device.rack))
+    names = dict.fromkeys(device.rack for device in plan.devices if device.kind == "node" and device.rack)
+    racks = {rack: at for at, rack in enumerate(names)}
     cables: dict[str, list[Cable]] = defaultdict(list)
     for cable in plan.cables:
         if cable.in_service:
@@ -97,23 +112,26 @@ def ways_of(plan: Plan) -> RackWays:
     return RackWays(racks, tuple(_fabric_ways(plan, name, found, racks) for name, found in cables.items()))
 
 
-def _fabric_ways(plan: Plan, fabric: str, cables: list[Cable], racks: tuple[str, ...]) -> FabricWays:
-    place = {rack: at for at, rack in enumerate(racks)}
+def _fabric_ways(plan: Plan, fabric: str, cables: list[Cable], racks: Mapping[str, int]) -> FabricWays:
     between = [cable for cable in cables if plan.by_name[cable.a.device].kind == "switch"]
     nodes = [cable for cable in cables if plan.by_name[cable.a.device].kind == "node"]
-    attached = [cable for cable in nodes if plan.by_name[cable.a.device].rack in place]
+    attached = [cable for cable in nodes if plan.by_name[cable.a.device].rack in racks]
     names = dict.fromkeys(name for cable in between for name in (cable.a.device, cable.b.device))
     names |= dict.fromkeys(cable.b.device for cable in attached)
     switches = {name: at for at, name in enumerate(names)}
-    tier = np.array([cable.tier for cable in between], int)
+    by_tier: dict[int, list[Cable]] = defaultdict(list)
+    for cable in between:
+        by_tier[cable.tier].append(cable)
+
+    def links(of: list[Cable], ends: list[int], count: int) -> SharedLinks:
+        return SharedLinks.of(ends, [switches[each.b.device] for each in of], [each.speed_gbps for each in of], count)
+
     return FabricWays(
         fabric,
         switches,
-        np.array([switches[cable.a.device] for cable in between], int),
-        np.array([switches[cable.b.device] for cable in between], int),
-        np.array([cable.speed_gbps for cable in between], float),
-        tuple(np.flatnonzero(tier == level) for level in sorted(set(tier.tolist()), reverse=True)),
-        np.array([place[plan.by_name[cable.a.device].rack] for cable in attached], int),
-        np.array([switches[cable.b.device] for cable in attached], int),
-        np.array([cable.speed_gbps for cable in attached], float),
+        tuple(
+            links(of, [switches[cable.a.device] for cable in of], len(switches))
+            for _, of in sorted(by_tier.items(), reverse=True)
+        ),
+        links(attached, [racks[plan.by_name[cable.a.device].rack] for cable in attached], len(racks)),
     )

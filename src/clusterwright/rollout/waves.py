@@ -98,7 +98,16 @@ class _OpenWave:
     units: tuple[Unit, ...]
     down: frozenset[str]
     racks: frozenset[str]
-    services: Mapping[str, int]
+    services: Counter[str]
+
+    def joined(self, other: _OpenWave) -> _OpenWave:
+        """One wave of both."""
+        return _OpenWave(
+            (*self.units, *other.units),
+            self.down | other.down,
+            self.racks | other.racks,
+            self.services + other.services,
+        )
 
 
 class _Packing:
@@ -128,15 +137,15 @@ class _Packing:
         full: list[_OpenWave] = []  # with a unit that breaks a promise on its own, which nothing joins
         found: list[_OpenWave] = []
         for unit in units:
-            alone = self._wave((unit,))
+            alone = self._alone(unit)
             if self._broken(alone):
                 full.append(alone)
                 continue
             for at, opened in enumerate(found):
-                joined = self._wave((*opened.units, unit))
-                if len(joined.racks) <= self._policy.racks_at_once and (
-                    joined.down == opened.down or not self._broken(joined)
-                ):
+                if len(opened.racks | alone.racks) > self._policy.racks_at_once:
+                    continue
+                joined = opened.joined(alone)
+                if joined.down == opened.down or not self._broken(joined):
                     found[at] = joined
                     break
             else:
@@ -144,19 +153,14 @@ class _Packing:
         place = {unit.name: at for at, unit in enumerate(units)}
         return sorted([*found, *full], key=lambda wave: place[wave.units[0].name])
 
-    def _wave(self, units: tuple[Unit, ...]) -> _OpenWave:
-        """Those of ``units`` whose change is more than live are away for a while."""
-        away = [
-            (unit, name)
-            for unit in units
-            for name in unit.devices
-            if self._changes.get(name, Effect.LIVE) > Effect.LIVE
-        ]
-        members = [self._plan.by_name[name] for _, name in away]
+    def _alone(self, unit: Unit) -> _OpenWave:
+        """A wave of one unit: those of its devices whose change is more than live are away for a while."""
+        away = [name for name in unit.devices if self._changes.get(name, Effect.LIVE) > Effect.LIVE]
+        members = (self._plan.by_name[name] for name in away)
         return _OpenWave(
-            units,
-            frozenset(name for _, name in away),
-            frozenset(unit.name for unit, _ in away if unit.kind == "rack"),
+            (unit,),
+            frozenset(away),
+            frozenset({unit.name} if away and unit.kind == "rack" else ()),
             # Machines of services and storage stand in for each other; those that run jobs do not.
             Counter(device.node_group for device in members if device.kind == "node" and device.role != COMPUTE),
         )
