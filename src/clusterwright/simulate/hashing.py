@@ -124,14 +124,12 @@ def field_hashes(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> Fi
     """Hash every NIC's address and every port and byte value once for each layer."""
     address = network.nics.address
     width = address.shape[1]
-    every_port = as_bytes(np.arange(1 << 16), 2)
     every_byte = as_bytes(np.arange(256), 1)
-    ports = np.concatenate([every_port, np.broadcast_to(as_bytes(np.array([ROCE_PORT]), 2), (1 << 16, 2))], axis=1)
     pairs = [[_added(layer, every_byte, 2 - at, pair=True) for at in range(_UDF_BYTES)] for layer in layers]
     return FieldHashes(
         source=np.stack([_added(layer, address, width + 4) for layer in layers]),
         target=np.stack([_added(layer, address, 4) for layer in layers]),
-        port=np.stack([_added(layer, ports, 0) for layer in layers]),
+        port=np.stack([_ports_added(layer.crc, queue_pairs=layer.queue_pairs) for layer in layers]),
         queue_pair=np.array(pairs) if any(layer.queue_pairs for layer in layers) else np.empty((0, 0, 0), np.uint16),
     )
 
@@ -154,6 +152,14 @@ def pinned_chooser(network: FabricGraph) -> Chooser:
 def pinned_keys(network: FabricGraph, target: Ints) -> Hashes:
     """The slice of each flow's destination as its key."""
     return network.nics.slice[target].astype(np.uint16)[None, :]
+
+
+@cache
+def _ports_added(kind: Crc, *, queue_pairs: bool) -> Hashes:
+    """What every source port adds, with the destination port behind it: the same in every network."""
+    every_port = as_bytes(np.arange(1 << 16), 2)
+    ports = np.concatenate([every_port, np.broadcast_to(as_bytes(np.array([ROCE_PORT]), 2), (1 << 16, 2))], axis=1)
+    return _added(SimulatedHashing(kind, 0, queue_pairs), ports, 0)
 
 
 def _added(layer: SimulatedHashing, field: Bytes, behind: int, *, pair: bool = False) -> Hashes:

@@ -52,11 +52,12 @@ def build_routes(network: FabricGraph, destinations: Ints) -> EqualCostGroups:
             has_way_down & (down[far] + 1 == down[switch]),
             ~has_way_down & (best[switch] < _NO_WAY) & (best[far] + 1 == best[switch]),
         )
-        patterns, inverse = np.unique(np.packbits(usable, axis=0), axis=1, return_inverse=True)
-        chosen = np.unpackbits(patterns, axis=0, count=len(links)).astype(bool)
-        group[switch] = len(starts) + inverse
-        for pattern in chosen.T:
-            found = links[pattern]
+        packed = np.ascontiguousarray(np.packbits(usable, axis=0).T)
+        patterns = packed.view(f"V{packed.shape[1]}").ravel().tolist()
+        number = {pattern: len(starts) + at for at, pattern in enumerate(dict.fromkeys(patterns))}
+        group[switch] = [number[pattern] for pattern in patterns]
+        for pattern in number:
+            found = links[np.unpackbits(np.frombuffer(pattern, np.uint8), count=len(links)).astype(bool)]
             starts.append(filled)
             sizes.append(len(found))
             members.append(found)
