@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.report.handmade import handmade_plan
-from tests.report.specs import plan_of
+from tests.report.specs import plan_of, report_of
 
 from clusterwright.report.figures import figures
 from clusterwright.report.html import report_files
@@ -73,7 +73,7 @@ def test_this_test_sees_errors_and_requests(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["lab-ib", "roce-24k"])
 def test_the_report_opens_without_errors_and_asks_for_nothing(name: str, tmp_path: Path) -> None:
     plan = plan_of(name)
-    for file, text in report_files(plan, ()).items():
+    for file, text in report_of(name).items():
         (tmp_path / file).write_text(text, newline="")
     seen = visit(tmp_path / "index.html", tmp_path)
     assert seen.console == ()
@@ -139,7 +139,7 @@ def test_no_text_of_a_picture_leaves_its_box_or_overlaps_another(name: str, tmp_
         }
         document.querySelector("output").textContent = found.join("; ");
     """
-    page.write_text(probed(report_files(plan_of(name), ())["index.html"], script))
+    page.write_text(probed(report_of(name)["index.html"], script))
     assert measured(visit(page, tmp_path)) == ""
 
 
@@ -148,7 +148,7 @@ def test_a_phone_does_not_scroll_sideways(tmp_path: Path) -> None:
     inner = tmp_path / "inner.html"
     inner.write_text(
         probed(
-            report_files(plan_of("roce-24k"), ())["index.html"],
+            report_of("roce-24k")["index.html"],
             "const page = document.documentElement; parent.postMessage(page.scrollWidth - page.clientWidth, '*');",
         )
     )

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.in_process import command
 from tests.golden_files import assert_golden
 from tests.report.handmade import handmade_plan
-from tests.report.specs import SPECS, plan_of, spec_path
+from tests.report.specs import SPECS, plan_of, report_of, spec_path
 
 from clusterwright.finding import Finding, Position, Severity
 from clusterwright.report.figures import figures
@@ -60,7 +60,7 @@ def structure(html: str) -> Structure:
 @pytest.mark.parametrize("name", SPECS)
 def test_every_reference_spec_has_a_page_that_opens_fast(name: str) -> None:
     plan = plan_of(name)
-    html = report_files(plan, ())["index.html"]
+    html = report_of(name)["index.html"]
     assert len(html.encode()) < MOST_BYTES
     found = structure(html)
     assert len(found.ids) == len(set(found.ids))
@@ -81,7 +81,7 @@ def test_everything_a_spec_says_is_escaped() -> None:
 
 
 def test_a_long_value_breaks_instead_of_pushing_the_columns_behind_it_off_the_page() -> None:
-    page = report_files(plan_of("lab-roce"), ())["index.html"]
+    page = report_of("lab-roce")["index.html"]
     assert re.search(r'<td class="code long">=mlx5_0,mlx5_1,[^<]*</td>', page)
     assert re.search(r"td\.long \{[^}]*overflow-wrap: anywhere", page)
 

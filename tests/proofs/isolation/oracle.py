@@ -87,17 +87,22 @@ def _eos_list(text: str, port: str, word: str) -> list[list[str]] | None:
 _SET = re.compile(r"set (\w+) \{\n.*?elements = \{(.*?)\}", re.S)
 
 
+@lru_cache(maxsize=100_000)
+def _found(pattern: str, line: str) -> re.Match[str] | None:
+    return re.search(pattern, line)
+
+
 def _nft_line(line: str, sets: Mapping[str, Sequence[str]], packet: Packet) -> bool:
     for key in ("iif", "oif"):
-        if found := re.search(rf'\b{key}(?:name)? (?:"([^"]+)"|{{ ([^}}]+) }})', line):
+        if found := _found(rf'\b{key}(?:name)? (?:"([^"]+)"|{{ ([^}}]+) }})', line):
             names = [found[1]] if found[1] else re.findall(r'"([^"]+)"', found[2])
             if packet[key] not in names:
                 return False
     for side in ("src", "dst"):
-        found = re.search(rf"\bip6? {side[0]}addr @(\w+)", line)
+        found = _found(rf"\bip6? {side[0]}addr @(\w+)", line)
         if found and not any(_inside(packet[side], prefix) for prefix in sets[found[1]]):
             return False
-    if (found := re.search(r"\bct state ([\w,]+)", line)) and packet["ct"] not in found[1].split(","):
+    if (found := _found(r"\bct state ([\w,]+)", line)) and packet["ct"] not in found[1].split(","):
         return False
     return _nft_protocol(line, packet) and _nft_origin(line, packet)
 
@@ -105,12 +110,12 @@ def _nft_line(line: str, sets: Mapping[str, Sequence[str]], packet: Packet) -> b
 def _nft_protocol(line: str, packet: Packet) -> bool:
     v6 = ":" in packet["src"]
     numbers = {"tcp": 6, "udp": 17}
-    found = re.search(r"\b(tcp|udp) dport \{ ([^}]+) \}", line)
+    found = _found(r"\b(tcp|udp) dport \{ ([^}]+) \}", line)
     if found and (packet["proto"] != numbers[found[1]] or not _ports(found[2], packet["dport"])):
         return False
-    if (found := re.search(r"\bmeta l4proto (\w+)", line)) and packet["proto"] != numbers.get(found[1]):
+    if (found := _found(r"\bmeta l4proto (\w+)", line)) and packet["proto"] != numbers.get(found[1]):
         return False
-    if found := re.search(r"\b(icmp|icmpv6) type (?:\{ ([^}]+) \}|([\w-]+))", line):
+    if found := _found(r"\b(icmp|icmpv6) type (?:\{ ([^}]+) \}|([\w-]+))", line):
         types: set[int] = set()
         for name in (found[2] or found[3]).split(", "):
             if name in _NAMED:
