@@ -3,7 +3,7 @@
 Whatever reads, writes, removes or brings back a file of the directory target asks here for its place first.
 """
 
-# A cluster has 400,000 files, and making a Path of each costs more than the call that it is for.
+# A cluster has 82,000 files, and making a Path of each costs more than the call that it is for.
 # ruff: noqa: PTH114
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A change is made in steps: ``stage``, ``open``, ``carry_out``, ``close``. What o
 before the next one begins; the caller sees to that, for many devices at once.
 """
 
-# A cluster has 400,000 files, and making a Path of each costs more than the call that it is for.
+# A cluster has 82,000 files, and making a Path of each costs more than the call that it is for.
 # ruff: noqa: PTH103, PTH104, PTH105, PTH108, PTH120
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Store:
             return
         path = self._place(digest)
         try:
-            is_there = os.stat(path).st_size == len(content)  # noqa: PTH116 - a cluster has 75,000 of them
+            is_there = os.stat(path).st_size == len(content)  # noqa: PTH116 - a cluster has 82,000 files
         except FileNotFoundError:
             is_there = False
         if not is_there:
