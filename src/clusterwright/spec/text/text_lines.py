@@ -18,7 +18,23 @@ _WORDS = {"\n": "a line end", "\r": "a line end", "\t": "a tab"}
 
 def broken_lines(document: Document) -> Iterator[tuple[str, Finding]]:
     """A finding for every text and every key with a line end, a tab or another control character, by its path."""
-    yield from _in(document, document.data, ())
+    if _CONTROL.search("".join(_texts(document.data))):
+        yield from _in(document, document.data, ())
+
+
+def _texts(data: Any) -> list[str]:
+    """Every text and every key: most documents have none that is broken, and are not walked with their paths."""
+    found: list[str] = []
+    left = [data]
+    for value in left:  # which grows by what is in the values
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            found += value
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return found
 
 
 def _in(document: Document, value: Any, path: Path) -> Iterator[tuple[str, Finding]]:

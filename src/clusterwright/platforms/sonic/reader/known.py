@@ -133,19 +133,17 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
     """What nobody takes in, by table, row and field; tables of ``elsewhere`` are told by another fact."""
     document: Mapping[str, Mapping[str, Any]] = tables_of(text)
     for table in sorted(document.keys() - elsewhere):
-        start = text.find(f'"{table}"')
         if table not in KNOWN:
-            yield _at(text, start, (table,))
+            yield _at(text, table)
             continue
         for row, fields in document[table].items():
-            place = text.find(f'"{row}"', start)
             if table.startswith(_OF_A_VRF) and row.partition("|")[0] != _VRF:
-                yield _at(text, place, (table, row))
+                yield _at(text, table, row)
             if table == "FEATURE" and _is_other(row, fields):
-                yield _at(text, place, (table, row))
+                yield _at(text, table, row)
             for field, value in fields.items() if isinstance(fields, dict) else ():
                 if not KNOWN[table] & {_ANY, field, f"{field}={value}"}:
-                    yield _at(text, text.find(f'"{field}"', place), (table, row, field))
+                    yield _at(text, table, row, field)
 
 
 def _is_other(feature: str, fields: Mapping[str, Any]) -> bool:
@@ -154,5 +152,9 @@ def _is_other(feature: str, fields: Mapping[str, Any]) -> bool:
     return feature not in _FEATURES | _FORWARDING if is_on else feature in _FORWARDING
 
 
-def _at(text: str, start: int, keys: tuple[str, ...]) -> Unread:
-    return Unread(PATH, text.count("\n", 0, max(start, 0)) + 1, BETWEEN.join(keys))
+def _at(text: str, *keys: str) -> Unread:
+    """What stands at ``keys``, each below the one before it: at the line of the last that is found there."""
+    place = 0
+    for key in keys:
+        place = max(place, text.find(f'"{key}"', place))
+    return Unread(PATH, text.count("\n", 0, place) + 1, BETWEEN.join(keys))

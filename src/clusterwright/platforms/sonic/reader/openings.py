@@ -6,6 +6,7 @@ Names are those of sonic-buildimage's yang models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from clusterwright.platforms.reader import GNMI, LEASES, LOGINS, LOGS, NAMES, SNMP, TIME, Fault, Login, Planned, Server
@@ -71,20 +72,33 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
 def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
     """Ports with lanes of another: what is plugged in there is then not what the plan and the file say."""
     sku = document.get("DEVICE_METADATA", {}).get("localhost", {}).get("hwsku", "")
-    machine = platforms().get((SYSTEM, sku))
-    published: dict[str, set[str]] = {}
-    for (name, _), described in machine.ports.items() if machine is not None else ():
-        published.setdefault(name, set()).add(",".join(map(str, described.lanes)))
+    published = _published_lanes(sku)
     owner: dict[str, str] = {}
     for port, fields in document.get("PORT", {}).items():
         lanes = fields.get("lanes", "")
-        place = text.find(f'"{port}"', text.find('"PORT"'))
-        if machine is not None and lanes not in published.get(port, ()):
-            yield place, f"{port} has the lanes {lanes}, which are not its own on a {sku}: its cable is elsewhere"
+        if published is not None and lanes not in published.get(port, ()):
+            what = f"{port} has the lanes {lanes}, which are not its own on a {sku}: its cable is elsewhere"
+            yield _port_at(text, port), what
         for lane in lanes.split(","):
             if owner.setdefault(lane, port) != port:
-                yield place, f"{port} and {owner[lane]} have the same lane {lane}"
+                yield _port_at(text, port), f"{port} and {owner[lane]} have the same lane {lane}"
                 break
+
+
+def _port_at(text: str, port: str) -> int:
+    return text.find(f'"{port}"', text.find('"PORT"'))
+
+
+@lru_cache(maxsize=64)
+def _published_lanes(sku: str) -> Mapping[str, frozenset[str]] | None:
+    """The lanes that each port of a machine may have, as a file lists them; None for a machine that nobody knows."""
+    machine = platforms().get((SYSTEM, sku))
+    if machine is None:
+        return None
+    found: dict[str, set[str]] = {}
+    for (name, _), described in machine.ports.items():
+        found.setdefault(name, set()).add(",".join(map(str, described.lanes)))
+    return {name: frozenset(lanes) for name, lanes in found.items()}
 
 
 def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
