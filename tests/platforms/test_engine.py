@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -254,6 +255,29 @@ def test_equal_files_share_an_inode_and_different_modes_do_not(tmp_path: Path) -
     write_tree([*same, Artifact("three", "etc/a", b"equal", "test", mode=0o600)], tmp_path / "out", "lab")
     inodes = {device: (tmp_path / "out" / device / "etc/a").stat().st_ino for device in ("one", "two", "three")}
     assert inodes["one"] == inodes["two"] != inodes["three"]
+
+
+def test_a_file_that_stays_as_it_is_keeps_its_inode_and_any_other_is_written(tmp_path: Path) -> None:
+    kept, edited, grown, opened, moved, piped = paths = [f"etc/{each}" for each in "abcdef"]
+    tree = [Artifact("one", path, path.encode(), "test") for path in paths]
+    out = tmp_path / "out"
+    write_tree(tree, out, "lab")
+    before = {path: (out / "one" / path).stat().st_ino for path in paths}
+    (out / "one" / edited).write_bytes(b"etc/x")
+    with (out / "one" / grown).open("ab") as stream:
+        stream.write(b" and more")
+    (out / "one" / opened).chmod(0o666)
+    (out / "one" / moved).rename(tmp_path / "moved")
+    (out / "one" / moved).symlink_to(tmp_path / "moved")
+    (out / "one" / piped).unlink()
+    os.mkfifo(out / "one" / piped, 0o644)
+
+    write_tree(tree, out, "lab")
+
+    assert {path: (out / "one" / path).read_bytes() for path in paths} == {path: path.encode() for path in paths}
+    assert not any((out / "one" / path).is_symlink() for path in paths)
+    assert {(out / "one" / path).stat().st_mode for path in paths} == {stat.S_IFREG | 0o644}
+    assert [path for path in paths if (out / "one" / path).stat().st_ino == before[path]] == [kept]
 
 
 def test_a_file_system_without_links_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,8 @@ def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], 
     all files of its device.
 
     SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and left alone when anything fails.
-    A tree of another cluster is not replaced. Equal files in DIR are hard links of each other: copy one before you
-    edit it.
+    A tree of another cluster is not replaced. Files that stay as they are keep their time. Equal files in DIR are hard
+    links of each other: copy one before you edit it.
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """

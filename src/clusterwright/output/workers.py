@@ -42,8 +42,8 @@ def render_tree(
     with replacing(out, plan.name) as aside:
         prepare(plan)
         images = () if is_merged else group_images(plan, order)
-        written = write_artifacts((artifact for image in images for artifact in image.files), aside)
-        work = partial(_write_devices, plan, aside, render_devices if is_merged else render_own)
+        written = write_artifacts((artifact for image in images for artifact in image.files), aside, out)
+        work = partial(_write_devices, plan, aside, out, render_devices if is_merged else render_own)
         # What devices of a kind have in common is remembered with the first of them: once, and not in every worker.
         firsts = [own[0] for own in _by_kind(plan, order) if len(own) > FEW]
         written += work(firsts)
@@ -78,5 +78,5 @@ def _by_kind(plan: Plan, names: Sequence[str]) -> list[list[str]]:
     return list(kinds.values())
 
 
-def _write_devices(plan: Plan, folder: Path, render: _Render, names: Sequence[str]) -> list[Written]:
-    return write_artifacts(render(plan, names), folder)
+def _write_devices(plan: Plan, folder: Path, earlier: Path, render: _Render, names: Sequence[str]) -> list[Written]:
+    return write_artifacts(render(plan, names), folder, earlier)
