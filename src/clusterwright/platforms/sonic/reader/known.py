@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.platforms.sonic.reader.configuration import PATH
-from clusterwright.platforms.sonic.reader.document import tables_of
+from clusterwright.platforms.sonic.reader.document import place_of, tables_of
 from clusterwright.platforms.unread import BETWEEN, Unread
 
 _FIELDS = """
@@ -153,8 +153,4 @@ def _is_other(feature: str, fields: Mapping[str, Any]) -> bool:
 
 
 def _at(text: str, *keys: str) -> Unread:
-    """What stands at ``keys``, each below the one before it: at the line of the last that is found there."""
-    place = 0
-    for key in keys:
-        place = max(place, text.find(f'"{key}"', place))
-    return Unread(PATH, text.count("\n", 0, place) + 1, BETWEEN.join(keys))
+    return Unread(PATH, text.count("\n", 0, place_of(text, *keys)) + 1, BETWEEN.join(keys))

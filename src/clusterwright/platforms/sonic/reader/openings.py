@@ -11,7 +11,7 @@ from typing import Any
 
 from clusterwright.platforms.reader import GNMI, LEASES, LOGINS, LOGS, NAMES, SNMP, TIME, Fault, Login, Planned, Server
 from clusterwright.platforms.sonic.reader import known
-from clusterwright.platforms.sonic.reader.document import tables_of
+from clusterwright.platforms.sonic.reader.document import place_of, tables_of
 from clusterwright.platforms.unread import Unread
 from clusterwright.spec.hardware.platforms import platforms
 
@@ -78,15 +78,11 @@ def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
         lanes = fields.get("lanes", "")
         if published is not None and lanes not in published.get(port, ()):
             what = f"{port} has the lanes {lanes}, which are not its own on a {sku}: its cable is elsewhere"
-            yield _port_at(text, port), what
+            yield place_of(text, "PORT", port), what
         for lane in lanes.split(","):
             if owner.setdefault(lane, port) != port:
-                yield _port_at(text, port), f"{port} and {owner[lane]} have the same lane {lane}"
+                yield place_of(text, "PORT", port), f"{port} and {owner[lane]} have the same lane {lane}"
                 break
-
-
-def _port_at(text: str, port: str) -> int:
-    return text.find(f'"{port}"', text.find('"PORT"'))
 
 
 @lru_cache(maxsize=64)
@@ -112,11 +108,11 @@ def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
             yield place, f"{table}: {field} is {own.get(field, 'not said')} and ought to be {wanted}: {what}"
     for name, own in document.get("GNMI_CLIENT_CERT", {}).items():
         if own.get("role") != ["gnmi_readonly"]:
-            yield text.find(f'"{name}"', text.find('"GNMI_CLIENT_CERT"')), f"the collector {name} may change the switch"
+            yield place_of(text, "GNMI_CLIENT_CERT", name), f"the collector {name} may change the switch"
     for name, own in document.get("SNMP_USER", {}).items():
         if own.get("SNMP_USER_TYPE", "").lower() != "priv":
             yield (
-                text.find(f'"{name}"', text.find('"SNMP_USER"')),
+                place_of(text, "SNMP_USER", name),
                 f"the SNMP user {name} proves nothing",
             )
 
@@ -153,11 +149,11 @@ def servers(text: str) -> Iterator[Server]:
                 is_asked = is_asked and own.get("vrf", "default") == vrf
             if table in _METHODS:
                 is_asked = is_asked and _METHODS[table] in asked
-            yield Server(text.find(f'"{server}"', text.find(f'"{table}"')), service, server, is_asked)
+            yield Server(place_of(text, table, server), service, server, is_asked)
     for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
         for fields in document.get(table, {}).values():
             for server in fields.get(field, ()):
-                yield Server(text.find(f'"{server}"', text.find(f'"{table}"')), LEASES, server)
+                yield Server(place_of(text, table, server), LEASES, server)
 
 
 def snmp_users(path: str, text: str) -> Iterator[Login]:
@@ -165,7 +161,7 @@ def snmp_users(path: str, text: str) -> Iterator[Login]:
     document: Mapping[str, Json] = tables_of(text)
     for name, own in document.get("SNMP_USER", {}).items():
         is_admin = own.get("SNMP_USER_PERMISSION", "").lower() != "ro"
-        yield Login(text.find(f'"{name}"', text.find('"SNMP_USER"')), name, is_snmp=True, is_admin=is_admin)
+        yield Login(place_of(text, "SNMP_USER", name), name, is_snmp=True, is_admin=is_admin)
 
 
 def silent(text: str) -> Iterator[Fault]:
