@@ -11,6 +11,7 @@ from clusterwright.rules.isolation.flows import promised
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import MANAGEMENT
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.text_lines import texts_in
 from clusterwright.spec.zone_reach import covers, zones_of
 
 # NCCL's listener for its own state (RAS); it asks nobody who they are.
@@ -46,7 +47,7 @@ def default_route(subject: Subject) -> Iterator[Problem]:
             if DEFAULT_ROUTE.search(line) and not FILTER_LINE.search(line):
                 message = f'"{line.strip()}" brings in a default route.'
                 yield Problem((*item.path, "lines", at), message, f"{promised(spec, 'no-internet')} Name prefixes.")
-        if any(DEFAULT_ROUTE.search(text) for text in _texts(item.merge)):
+        if any(DEFAULT_ROUTE.search(text) for text in texts_in(item.merge)):
             message = f"The patch of {item.file} brings in a default route."
             yield Problem((*item.path, "merge"), message, f"{promised(spec, 'no-internet')} Name prefixes.", key=True)
 
@@ -74,19 +75,6 @@ def _keys(value: Any) -> Iterator[str]:
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for inner in value:
             yield from _keys(inner)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text of a patch, keys included."""
-    yield from _keys(value)
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, Sequence):
-        for inner in value:
-            yield from _texts(inner)
 
 
 @rule("CW536", Severity.WARNING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clusterwright.finding import Finding, Severity
@@ -18,21 +18,22 @@ _WORDS = {"\n": "a line end", "\r": "a line end", "\t": "a tab"}
 
 def broken_lines(document: Document) -> Iterator[tuple[str, Finding]]:
     """A finding for every text and every key with a line end, a tab or another control character, by its path."""
-    if _CONTROL.search("".join(_texts(document.data))):
+    # Most documents have none, and are not walked with their paths.
+    if _CONTROL.search("".join(texts_in(document.data))):
         yield from _in(document, document.data, ())
 
 
-def _texts(data: Any) -> list[str]:
-    """Every text and every key: most documents have none that is broken, and are not walked with their paths."""
+def texts_in(data: Any) -> list[str]:
+    """Every text and every key of what YAML or JSON may say, at any depth."""
     found: list[str] = []
     left = [data]
     for value in left:  # which grows by what is in the values
         if isinstance(value, str):
             found.append(value)
-        elif isinstance(value, dict):
-            found += value
+        elif isinstance(value, Mapping):
+            found += map(str, value)
             left += value.values()
-        elif isinstance(value, list):
+        elif isinstance(value, Sequence):
             left += value
     return found
 
