@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.proofs.isolation.trees import tree
 from tests.report.handmade import handmade_plan
-from tests.report.specs import plan_of
+from tests.report.specs import plan_of, report_of
 
 from clusterwright.plan.zone_addresses import zone_enforcement
 from clusterwright.proofs.declaration import declaration_of
@@ -29,6 +29,6 @@ def test_the_plan_says_who_enforces_a_zone_as_the_proof_reads_it_in_rendered_fil
 
 
 def test_hosts_without_an_image_are_named() -> None:
-    page = report_files(plan_of("lab-roce"), ())["index.html"]
+    page = report_of("lab-roce")["index.html"]
     assert "<td>edges alone (2 hosts without an image, as st-s00n0)</td>" in page
     assert "without an image, as" not in report_files(handmade_plan(), ())["index.html"]

@@ -29,10 +29,10 @@ LARGE_JOBS = (128, 1024, 3072, 24576)
 _FLOWS, _DRAWS = 1000, 100
 _PURPOSE = 4
 _BEFORE, _AFTER = FlowTransport("ecmp", 1), FlowTransport("e-ecmp", 16)
-_FOUR, _PINNED = FlowTransport("e-ecmp", 4), FlowTransport("path-pinning", 1)
+_FOUR, _MANY, _PINNED = FlowTransport("e-ecmp", 4), FlowTransport("e-ecmp", 32), FlowTransport("path-pinning", 1)
 _TRANSPORTS = {  # of the job of JOB ranks, by placement
     "linear": (_BEFORE, _FOUR, _AFTER, _PINNED),
-    "fragmented": (_BEFORE, _FOUR, _AFTER, FlowTransport("e-ecmp", 32), _PINNED),
+    "fragmented": (_BEFORE, _FOUR, _AFTER, _MANY, _PINNED),
 }
 
 
@@ -65,18 +65,18 @@ def comparisons(large: Plan, small: Plan) -> tuple[Comparison, ...]:
         found = compare(network, question, transports, SEEDS if ranks <= JOB else SEEDS[:3])
         return dict(zip(transports, found, strict=True))
 
-    def ask(hashing: str, qps: int, placement: str = "linear", ranks: int = JOB) -> tuple[SeedResult, ...]:
-        return asked(placement, ranks)[FlowTransport(hashing, qps)]
+    def ask(transport: FlowTransport, placement: str = "linear", ranks: int = JOB) -> tuple[SeedResult, ...]:
+        return asked(placement, ranks)[transport]
 
     return (
         _sixteen_links(bench),
-        _before_tuning([outcome for ranks in LARGE_JOBS for outcome in ask("ecmp", 1, "linear", ranks)]),
-        _after_tuning([outcome for ranks in LARGE_JOBS for outcome in ask("e-ecmp", 16, "linear", ranks)]),
-        _nearer(ask("ecmp", 1), ask("e-ecmp", 4), ask("e-ecmp", 16)),
-        _gain(ask("ecmp", 1, "fragmented"), ask("e-ecmp", 16, "fragmented")),
-        _pinning(ask("path-pinning", 1), ask("path-pinning", 1, "fragmented")),
-        _four_queue_pairs(ask("e-ecmp", 4, "fragmented")),
-        _more_queue_pairs(ask("e-ecmp", 4, "fragmented"), ask("e-ecmp", 32, "fragmented")),
+        _before_tuning([outcome for ranks in LARGE_JOBS for outcome in ask(_BEFORE, "linear", ranks)]),
+        _after_tuning([outcome for ranks in LARGE_JOBS for outcome in ask(_AFTER, "linear", ranks)]),
+        _nearer(ask(_BEFORE), ask(_FOUR), ask(_AFTER)),
+        _gain(ask(_BEFORE, "fragmented"), ask(_AFTER, "fragmented")),
+        _pinning(ask(_PINNED), ask(_PINNED, "fragmented")),
+        _four_queue_pairs(ask(_FOUR, "fragmented")),
+        _more_queue_pairs(ask(_FOUR, "fragmented"), ask(_MANY, "fragmented")),
     )
 
 
@@ -89,7 +89,7 @@ def spread_over_uplinks(network: FabricGraph, flows: int, seed: int) -> float:
     source = near[(drawn[0] % np.uint64(len(near))).astype(np.int64)]
     target = far[(drawn[1] % np.uint64(len(far))).astype(np.int64)]
     local, remote = (drawn[2:] & np.uint64(0xFFFFFF)).astype(np.int64)
-    maker = flow_maker(network, FlowTransport("ecmp", 1))
+    maker = flow_maker(network, _BEFORE)
     if maker.fields is None:
         raise AssertionError("ECMP hashes fields")
     keys = maker.fields.keys(source, target, source_ports(local, remote), remote)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +88,7 @@ class RackWays:
             shares[skipped] = 1.0
             at = int(shares.argmin()) if len(shares) else -1
             if at >= 0 and shares[at] < worst[0]:
-                worst = (float(shares[at]), next(islice(self.racks, at, None)), fabric.name)
+                worst = (float(shares[at]), [*self.racks][at], fabric.name)
         return worst
 
     def losers(self, down: Collection[str]) -> Mapping[str, float]:
