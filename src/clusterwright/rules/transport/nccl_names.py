@@ -1,4 +1,4 @@
-"""CW418 to CW422: variables of NCCL and PyTorch, and the tuner's table, against the releases and the fabric."""
+"""CW418 to CW422, CW424: variables of NCCL and PyTorch, and the tuner's table, against the releases and the fabric."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile, TunerRow
 from clusterwright.spec.model import ClusterSpec, NodeGroup
-from clusterwright.spec.runtime_names import known_names, known_versions, minor_of
+from clusterwright.spec.runtime_names import known_names, known_versions, minor_of, release
 from clusterwright.spec.zone_reach import memberships_of
+
+# NCCL's sources by release (ext-tuner/example/plugin.c, plugins/tuner/example/plugin.c): a table is read since 2.27.5;
+# getCollInfo takes the table of costs as one of pointers until the mend that 2.30.3 brings.
+_READS_TABLE, _MENDED = (2, 27), (2, 30)
 
 
 @rule("CW419", Severity.ERROR)
@@ -213,3 +217,19 @@ def _covers(earlier: TunerRow, row: TunerRow) -> bool:
         and earlier.nodes in (None, row.nodes)
         and earlier.ranks in (None, row.ranks)
     )
+
+
+@rule("CW424", Severity.WARNING)
+def broken_tuner(subject: Subject) -> Iterator[Problem]:
+    """The tuner of a profile, which NCCL's release has to bring as a sound example."""
+    for nccl in subject.spec.nccl_profiles:
+        version = release(nccl.version)
+        if nccl.tuner is None or version >= _MENDED:
+            continue
+        name = minor_of(nccl.version)
+        if version < _READS_TABLE:
+            message = f"The example tuner of NCCL {name} reads no table: these rows do nothing."
+        else:
+            message = f"The example tuner of NCCL {name} ends each job at the first collective that a row fits (SIGSEGV)."
+        hint = "Name NCCL 2.30 or later, or build the plugin with its mend."
+        yield Problem(nccl.tuner.path, message, hint, key=True)
