@@ -1,4 +1,4 @@
-"""Two nodes of a rack as network namespaces, cabled to a third one that is their rack switch.
+"""Two nodes of a rack as network namespaces, cabled to those of their rack switches.
 
 Adapters on the sockets' fabric are set up by their rendered .network files, nodes judge by their rendered nftables,
 the switch's ports by what `verify` reads in its rendered list.
@@ -33,21 +33,27 @@ def texts_of(plan: Plan, device: str) -> Texts:
 
 
 def uplinks(plan: Plan, node: str, fabric: str) -> tuple[Cable, ...]:
-    """A node's cables to its rack switch."""
+    """A node's cables to its rack switches."""
     return tuple(c for c in plan.cables_of[node] if c.fabric == fabric and c.a.device == node and c.a.side == "host")
+
+
+def switches_of(plan: Plan, nodes: Sequence[str], fabric: str) -> tuple[str, ...]:
+    """The rack switches of some nodes, sorted."""
+    return tuple(sorted({cable.b.device for node in nodes for cable in uplinks(plan, node, fabric)}))
 
 
 @contextmanager
 def rack(prefix: str, plan: Plan, nodes: Sequence[str], fabric: str, filters: Plan, lists: Plan) -> Iterator[None]:
     """Within, the namespaces run, named by ``prefix`` and device; ``filters`` is rendered for nodes, ``lists`` for the
-    switch."""
-    (switch,) = {cable.b.device for node in nodes for cable in uplinks(plan, node, fabric)}
-    own = f"{prefix}{switch}"
+    switches."""
+    switches = switches_of(plan, nodes, fabric)
     with ExitStack() as stack:
         stack.callback(remove_namespaces, prefix)
-        run_ip("".join(f"netns add {prefix}{name}\n" for name in (switch, *nodes)))
-        run_ip(f"link set lo up\nlink add {BRIDGE} mtu {MTU} type bridge mcast_snooping 0\nlink set {BRIDGE} up\n", own)
-        entries = READER.lists(texts_of(lists, switch)[AGENT])
+        run_ip("".join(f"netns add {prefix}{name}\n" for name in (*switches, *nodes)))
+        bridge = f"link set lo up\nlink add {BRIDGE} mtu {MTU} type bridge mcast_snooping 0\nlink set {BRIDGE} up\n"
+        for switch in switches:
+            run_ip(bridge, f"{prefix}{switch}")
+        entries = {switch: READER.lists(texts_of(lists, switch)[AGENT]) for switch in switches}
         for place, node in enumerate(nodes):
             texts = texts_of(plan, node)
             namespace = f"{prefix}{node}"
@@ -59,11 +65,13 @@ def rack(prefix: str, plan: Plan, nodes: Sequence[str], fabric: str, filters: Pl
             run_ip("link set lo up\n", namespace)
             cables = uplinks(plan, node, fabric)
             for at, cable in enumerate(cables):
-                port = f"n{place}-{at}"
+                port, own = f"n{place}-{at}", f"{prefix}{cable.b.device}"
                 far = f"peer name {port} mtu {MTU} netns {own}"
                 run_ip(f"link add {cable.a.port} mtu {MTU} type veth {far}\nlink set {cable.a.port} up\n", namespace)
                 run_ip(f"link set {port} master {BRIDGE}\nlink set {port} up\n", own)
-                switch_filters.load(own, port.replace("-", "_"), [port], "ingress", entries.at(cable.b.port))
+                switch_filters.load(
+                    own, port.replace("-", "_"), [port], "ingress", entries[cable.b.device].at(cable.b.port)
+                )
             _address(namespace, [(cable.a.port, texts[_LINKS.format(cable.a.port)]) for cable in cables])
             with inside(namespace):
                 rules = texts_of(filters, node)[FILTER]

@@ -15,7 +15,7 @@ from ipaddress import ip_interface
 from pathlib import Path
 
 import pytest
-from tests.rendezvous.rack import dropped, rack, texts_of, uplinks, write
+from tests.rendezvous.rack import dropped, rack, switches_of, texts_of, uplinks, write
 
 from clusterwright import data_files
 from clusterwright.lab.namespaces import inside
@@ -108,7 +108,7 @@ def run(plan: Plan, filters: Plan, lists: Plan, folder: Path) -> tuple[list[str]
                     )
                 )
         said = [process.communicate()[0] for process in running]
-        names = (*NODES, uplinks(plan, NODES[0], "frontend")[0].b.device)
+        names = (*NODES, *switches_of(plan, NODES, "frontend"))
         version = plan.address_version("frontend")
         lost = [f"{name}: {rule}" for name in names for rule in dropped(f"{prefix}{name}", version)]
     return said, lost

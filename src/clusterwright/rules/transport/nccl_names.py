@@ -230,6 +230,8 @@ def broken_tuner(subject: Subject) -> Iterator[Problem]:
         if version < _READS_TABLE:
             message = f"The example tuner of NCCL {name} reads no table: these rows do nothing."
         else:
-            message = f"The example tuner of NCCL {name} ends each job at the first collective that a row fits (SIGSEGV)."
+            message = (
+                f"The example tuner of NCCL {name} ends each job at the first collective that a row fits (SIGSEGV)."
+            )
         hint = "Name NCCL 2.30 or later, or build the plugin with its mend."
         yield Problem(nccl.tuner.path, message, hint, key=True)
