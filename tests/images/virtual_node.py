@@ -11,6 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.virtual_processor import processor
+
 from clusterwright.artifact import Artifact
 from clusterwright.intent.node_nics import nics_of
 from clusterwright.plan.boot import boot_nics, format_mac
@@ -112,8 +114,8 @@ def boot(
     masks = " ".join(f"systemd.mask={unit}" for unit in (*WITHOUT_HARDWARE, *ON_DEMAND))
     console, said = folder / "console", folder / "said"
     command = [
-        # No AVX: libraries that find it choose code that takes an emulated processor longer.
-        *("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp", "1"),
+        "qemu-system-x86_64",
+        *processor(),
         *("-m", str(MEMORY_MB), "-nodefaults", "-no-reboot", "-display", "none"),
         *("-kernel", str(machine.kernel), "-initrd", str(initrd)),
         *("-append", f"console=ttyS0 panic=-1 {masks} {' '.join(SPARED)} {machine.parameters}"),

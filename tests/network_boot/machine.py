@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.network_boot.rack import MTU, RackSwitch, port_name
+from tests.virtual_processor import processor
 
 from clusterwright.intent.node_nics import nics_of
 from clusterwright.lab.namespaces import inside
@@ -61,8 +62,8 @@ def powered_on(plan: Plan, node: str, switch: RackSwitch, folder: Path) -> Itera
     variables = folder / "variables.fd"
     shutil.copy(FIRMWARE / "OVMF_VARS_4M.fd", variables)
     command = [
-        # No AVX: libraries that find it choose code that takes an emulated processor longer.
-        *("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp", "1"),
+        "qemu-system-x86_64",
+        *processor(),
         *("-m", str(MEMORY_MB), "-nodefaults", "-display", "none", "-device", "virtio-rng-pci"),
         *("-drive", f"if=pflash,format=raw,readonly=on,file={FIRMWARE}/OVMF_CODE_4M.fd"),
         *("-drive", f"if=pflash,format=raw,file={variables}"),
