@@ -11,13 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.platforms.plans import plan_of
+from tests.proofs.test_port_planes import dual_plane
 
 from clusterwright.intent.device_kind import kind_of
 from clusterwright.platforms.linux.writer import rdma as node_rdma
 
 # Renames a device below $ROOT, and refuses a name that is taken: what the kernel does for `rdma dev set OLD name NEW`.
+# `rdma dev show` has devices in the order in which the kernel does: here the one that a test writes down.
 RDMA = """#!/bin/sh
 set -eu
+if [ "$*" = "dev show" ]; then
+    nl -v 0 -w 1 -s ": " "$ROOT/order" | sed 's/$/: node_type ca fw 28.39.1002 node_guid a088:c203:0091:0000/'
+    exit
+fi
 [ "$1 $2 $4" = "dev set name" ]
 [ -e "$ROOT/sys/class/infiniband/$3" ] || { echo "no $3" >&2; exit 1; }
 [ ! -e "$ROOT/sys/class/infiniband/$5" ] || { echo "$5 exists" >&2; exit 1; }
@@ -90,3 +96,32 @@ def test_a_missing_device_is_told(lost: int, tmp_path: Path) -> None:
     done = _run(tmp_path, script)
     assert done.returncode == 1
     assert gone in done.stderr
+
+
+def test_ports_of_a_gpu_in_planes_apart_keep_their_order(tmp_path: Path) -> None:
+    """Another order of GPUs is none of its business: NCCL finds the adapters beside each GPU."""
+    plan = dual_plane()
+    device = plan.by_name["gpu-p00r00n0"]
+    kind = kind_of(plan, device)
+    script = next(
+        artifact.content.decode()
+        for artifact in node_rdma.WRITER.render(plan, device)
+        if artifact.path == "usr/local/sbin/rdma-names"
+    )
+    planned = dict(node_rdma.names_of(kind))
+    assert node_rdma.ports_apart(plan, kind) == tuple((f"mlx5_{2 * gpu}", f"mlx5_{2 * gpu + 1}") for gpu in range(8))
+    _machine(tmp_path, planned)
+    pairs = [tuple(planned.values())[at : at + 2] for at in range(0, len(planned), 2)]
+    for order in (pairs, pairs[::-1]):
+        (tmp_path / "order").write_text("".join(f"{name}\n" for pair in order for name in pair))
+        assert _run(tmp_path, script).stderr == ""
+    swapped = "".join(f"{name}\n" for pair in pairs for name in (pair[::-1] if "mlx5_6" in pair else pair))
+    (tmp_path / "order").write_text(swapped)
+    done = _run(tmp_path, script)
+    assert done.returncode == 1
+    assert done.stderr.startswith("the kernel has mlx5_7 mlx5_6 in this order, and other nodes mlx5_6 mlx5_7: ")
+
+
+def test_one_port_to_a_gpu_has_no_order_to_keep() -> None:
+    plan = plan_of("lab-roce")
+    assert node_rdma.ports_apart(plan, kind_of(plan, plan.by_name["gpu-p00r00n0"])) == ()

@@ -145,9 +145,12 @@ int ibv_modify_qp(struct ibv_qp *pair, struct ibv_qp_attr *to, int mask) {
     pthread_mutex_lock(&lock);
     if (to->qp_state == IBV_QPS_INIT)
         fprintf(record, "%u adapter=%s pkey_index=%d\n", pair->qp_num, name, to->pkey_index);
-    else if (to->qp_state == IBV_QPS_RTR)
-        fprintf(record, "%u gid_index=%d traffic_class=%d service_level=%d\n", pair->qp_num, to->ah_attr.grh.sgid_index,
-                to->ah_attr.grh.traffic_class, to->ah_attr.sl);
+    else if (to->qp_state == IBV_QPS_RTR) {
+        fprintf(record, "%u gid_index=%d traffic_class=%d service_level=%d lid=%d gid=", pair->qp_num,
+                to->ah_attr.grh.sgid_index, to->ah_attr.grh.traffic_class, to->ah_attr.sl, to->ah_attr.dlid);
+        for (int at = 0; at < 16; at++) fprintf(record, "%02x", to->ah_attr.grh.dgid.raw[at]);
+        fprintf(record, "\n");
+    }
     else if (to->qp_state == IBV_QPS_RTS)
         fprintf(record, "%u timeout=%d retry_count=%d\n", pair->qp_num, to->timeout, to->retry_cnt);
     pthread_mutex_unlock(&lock);

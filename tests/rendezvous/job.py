@@ -1,7 +1,7 @@
 """The ranks of a job on two nodes of a rack: NCCL itself, built from its sources; GPUs and adapters are not there.
 
 gpu.c stands for CUDA's runtime and NVML, adapters.c for libibverbs, paths.c for what Linux says of adapters: at the PCI
-addresses of the catalogue, with the addresses of the plan, in an order that no kernel promises. All else is NCCL's: it
+addresses of the catalogue, with the addresses of the plan, in another order on each node. All else is NCCL's: it
 reads the rendered files, finds its neighbours, chooses rings and trees, and makes queue pairs. What it wants of these
 is written down. On a GPU, with the same adapters, it chose the same (docs/nccl.md).
 """
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,9 +41,11 @@ PATIENCE_S = 120
 
 @dataclass(frozen=True)
 class QueuePair:
-    """What NCCL asked of a queue pair, by the words of adapters.c."""
+    """What NCCL asked of a queue pair of a rank, by the words of adapters.c; ``gid`` is the other end's, in hex."""
 
+    rank: int
     adapter: str
+    gid: str
     wanted: Mapping[str, int]
 
 
@@ -81,10 +83,9 @@ class Job:
             own: dict[str, dict[str, str]] = {}
             for line in (self.folder / f"queue-pairs.{rank}").read_text().splitlines():
                 own.setdefault(line.split()[0], {}).update(re.findall(r"(\w+)=(\w+)", line))
-            found += [
-                QueuePair(words["adapter"], {key: int(value) for key, value in words.items() if key != "adapter"})
-                for words in own.values()
-            ]
+            for words in own.values():
+                adapter, gid = words.pop("adapter"), words.pop("gid")
+                found.append(QueuePair(rank, adapter, gid, {key: int(value) for key, value in words.items()}))
         return tuple(found)
 
     @cached_property
@@ -94,18 +95,37 @@ class Job:
             r"Channel (\d+)/\d+ : (\d+)\[\d+\] -> (\d+)\[\d+\] \[(send|receive)\] via NET/IB/(\d+)(?:\((\d+)\))?(\S*)"
         )
         found = []
-        for channel, sender, receiver, way, adapter, by, kind in re.findall(place, "\n".join(self.logs)):
-            rank = int(by or (sender if way == "send" else receiver))
-            connection = int(channel), int(sender), int(receiver)
-            found.append(End(connection, way == "send", rank, self.adapters[int(adapter)], "GDRDMA" in kind))
+        for log in self.logs:
+            adapters = _adapters(log)
+            for channel, sender, receiver, way, adapter, by, kind in re.findall(place, log):
+                rank = int(by or (sender if way == "send" else receiver))
+                connection = int(channel), int(sender), int(receiver)
+                found.append(End(connection, way == "send", rank, adapters[int(adapter)], "GDRDMA" in kind))
         return tuple(found)
 
     @property
-    def adapters(self) -> tuple[str, ...]:
-        """The adapters that the first rank uses, in NCCL's order."""
-        line = re.search(r"NET/IB : Using (.*); OOB", self.logs[0])
-        assert line is not None, self.logs[0]
-        return tuple(re.findall(r"\[\d+\](\w+):1/(?:IB|RoCE)", line[1]))
+    def adapters(self) -> tuple[tuple[str, ...], ...]:
+        """The adapters that each rank uses, in NCCL's order."""
+        return tuple(_adapters(log) for log in self.logs)
+
+
+def _adapters(log: str) -> tuple[str, ...]:
+    line = re.search(r"NET/IB : Using (.*); OOB", log)
+    assert line is not None, log
+    return tuple(re.findall(r"\[\d+\](\w+):1/(?:IB|RoCE)", line[1]))
+
+
+Order = Callable[[Sequence[HostNic]], Sequence[HostNic]]
+
+
+def backwards(ports: Sequence[HostNic]) -> Sequence[HostNic]:
+    """The last adapter first."""
+    return ports[::-1]
+
+
+def of_another_machine(ports: Sequence[HostNic]) -> Sequence[HostNic]:
+    """Every third one first: by no rule that a kernel has."""
+    return [port for first in range(3) for port in ports[first::3]]
 
 
 @dataclass(frozen=True)
@@ -135,9 +155,12 @@ def run_job(
     folder: Path,
     more: Mapping[str, str] | None = None,
     patience_s: float = PATIENCE_S,
+    orders: Sequence[Order] = (backwards, of_another_machine),
 ) -> Job:
-    """A rank for each GPU of the nodes, to their end or until nobody waits any more. ``more`` is what the job's own
-    environment holds."""
+    """A rank for each GPU of the nodes, to their end or until nobody waits any more.
+
+    ``more`` is what the job's own environment holds, ``orders`` in which order each node's kernel has its adapters.
+    """
     (profile,) = plan.spec.nccl_profiles
     prefix = f"nccl{os.getpid()}."
     texts = {node: texts_of(plan, node) for node in nodes}
@@ -146,8 +169,8 @@ def run_job(
     with rack(prefix, plan, nodes, profile.sockets, plan, plan):
         started = []
         with _opened(folder, "printed", len(ranks)) as printed:
-            for node in nodes:
-                _place(plan, node, texts[node], folder / node)
+            for node, order in zip(nodes, orders, strict=True):
+                _place(plan, node, texts[node], order, folder / node)
             for rank, (node, gpu) in enumerate(ranks):
                 own = {
                     "STAND_IN_GPU": gpu,
@@ -194,6 +217,14 @@ def bridges_of(texts: Texts, kind: str) -> dict[str, str]:
     return found
 
 
+def gid_of(port: HostNic) -> bytes:
+    """The GID of a port's address: an IPv4 address as one of IPv6 holds it."""
+    assert port.address is not None
+    if port.version == 6:
+        return IPv6Address(port.address).packed
+    return bytes(10) + b"\xff\xff" + IPv4Address(port.address).packed
+
+
 def modules_of(texts: Texts) -> list[str]:
     """The kernel modules that a node loads when it starts."""
     lines = texts["etc/modules-load.d/clusterwright.conf"].splitlines()
@@ -205,7 +236,7 @@ def ports_of(plan: Plan, node: str) -> tuple[HostNic, ...]:
     return tuple(port for nic in nics_of(plan, plan.by_name[node]) for port in nic.ports if port.rdma_device)
 
 
-def _place(plan: Plan, node: str, texts: Texts, folder: Path) -> None:
+def _place(plan: Plan, node: str, texts: Texts, order: Order, folder: Path) -> None:
     """Write what NCCL reads on a node: its files, and what Linux would say of its adapters."""
     (topology,) = (path for path in texts if re.fullmatch(r"etc/nccl/topology-.*\.xml", path))
     write(texts, (CONF, topology), folder)
@@ -216,7 +247,7 @@ def _place(plan: Plan, node: str, texts: Texts, folder: Path) -> None:
         (module / "version").touch()
     (folder / "sys/bus/pci").mkdir(parents=True)
     lines = []
-    for at, nic in enumerate(reversed(ports_of(plan, node)), 1):
+    for at, nic in enumerate(order(ports_of(plan, node)), 1):
         assert nic.rdma_device is not None
         assert nic.pci is not None
         device = folder / "sys/devices" / nic.pci
@@ -228,7 +259,7 @@ def _place(plan: Plan, node: str, texts: Texts, folder: Path) -> None:
         (adapter / "device").symlink_to(device)
         gids = [IPv6Address(f"fe80::{at:x}").packed]
         if nic.address is not None:
-            gids = [gid for gid in (*gids, _gid(nic.address, nic.version)) for _ in range(2)]
+            gids = [gid for gid in (*gids, gid_of(nic)) for _ in range(2)]
         for number, kind in enumerate(GID_TYPES[: len(gids)]):
             (types / str(number)).write_text(f"{kind}\n")
         link = "IB" if nic.fabric.technology == "infiniband" else "RoCE"
@@ -236,11 +267,6 @@ def _place(plan: Plan, node: str, texts: Texts, folder: Path) -> None:
         code = SPEED_CODES[cable.speed_gbps]
         lines.append(f"{nic.rdma_device} {link} {code} {at} {','.join(gid.hex() for gid in gids)}\n")
     (folder / "adapters").write_text("".join(lines))
-
-
-def _gid(address: int, version: int) -> bytes:
-    """An IPv4 address as a GID is one of IPv6 that holds it."""
-    return IPv6Address(address).packed if version == 6 else bytes(10) + b"\xff\xff" + IPv4Address(address).packed
 
 
 def _environment(plan: Plan, node: str, texts: Texts, libraries: Libraries, folder: Path) -> dict[str, str]:

@@ -53,7 +53,9 @@ def rack(prefix: str, plan: Plan, nodes: Sequence[str], fabric: str, filters: Pl
         bridge = f"link set lo up\nlink add {BRIDGE} mtu {MTU} type bridge mcast_snooping 0\nlink set {BRIDGE} up\n"
         for switch in switches:
             run_ip(bridge, f"{prefix}{switch}")
-        entries = {switch: READER.lists(texts_of(lists, switch)[AGENT]) for switch in switches}
+        # A switch of another system passes everything here.
+        agents = {switch: texts_of(lists, switch).get(AGENT) for switch in switches}
+        entries = {switch: READER.lists(text) for switch, text in agents.items() if text is not None}
         for place, node in enumerate(nodes):
             texts = texts_of(plan, node)
             namespace = f"{prefix}{node}"
@@ -69,9 +71,9 @@ def rack(prefix: str, plan: Plan, nodes: Sequence[str], fabric: str, filters: Pl
                 far = f"peer name {port} mtu {MTU} netns {own}"
                 run_ip(f"link add {cable.a.port} mtu {MTU} type veth {far}\nlink set {cable.a.port} up\n", namespace)
                 run_ip(f"link set {port} master {BRIDGE}\nlink set {port} up\n", own)
-                switch_filters.load(
-                    own, port.replace("-", "_"), [port], "ingress", entries[cable.b.device].at(cable.b.port)
-                )
+                if cable.b.device in entries:
+                    rows = entries[cable.b.device].at(cable.b.port)
+                    switch_filters.load(own, port.replace("-", "_"), [port], "ingress", rows)
             _address(namespace, [(cable.a.port, texts[_LINKS.format(cable.a.port)]) for cable in cables])
             with inside(namespace):
                 rules = texts_of(filters, node)[FILTER]

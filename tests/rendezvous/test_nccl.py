@@ -16,14 +16,19 @@ from pathlib import Path
 
 import pytest
 from tests.platforms.nccl_reader import read_parameters
+from tests.proofs.test_port_planes import dual_plane
 from tests.rendezvous.job import (
     CONF,
     GID_TYPES,
     Job,
     Libraries,
+    Order,
+    backwards,
     bridges_of,
     build_stand_ins,
+    gid_of,
     gpus_of,
+    of_another_machine,
     ports_of,
     run_job,
 )
@@ -114,8 +119,9 @@ def test_every_value_is_taken_as_it_stands(plan: Plan, job: Job) -> None:
 def test_the_adapters_are_those_of_the_fabric(plan: Plan, job: Job) -> None:
     (profile,) = plan.spec.nccl_profiles
     planned = {nic.rdma_device for nic in ports_of(plan, nodes_of(plan)[0]) if nic.fabric.name == profile.fabric}
-    assert len(job.adapters) == len(planned)
-    assert set(job.adapters) == planned
+    for adapters in job.adapters:
+        assert len(adapters) == len(planned)
+        assert set(adapters) == planned
 
 
 def test_data_goes_from_gpu_to_adapter_below_one_switch(plan: Plan, job: Job) -> None:
@@ -128,7 +134,7 @@ def test_data_goes_from_gpu_to_adapter_below_one_switch(plan: Plan, job: Job) ->
     for end in job.ends:
         assert end.direct
         assert above_gpus[gpus[end.rank % len(gpus)]] == above_adapters[places[end.adapter] or ""]
-    assert {end.adapter for end in job.ends} == set(job.adapters)
+    assert {end.adapter for end in job.ends} == set(job.adapters[0])
 
 
 def test_rails_cross_only_where_they_share_a_switch(plan: Plan, job: Job) -> None:
@@ -172,8 +178,25 @@ def test_gids_are_the_planned_addresses(plan: Plan, job: Job) -> None:
         return
     pool = ip_network(wanted["NCCL_IB_ADDR_RANGE"])
     used = {nic.rdma_device: nic.address for nic in ports_of(plan, node)}
-    assert all(int(pool[0]) <= (used[name] or 0) <= int(pool[-1]) for name in job.adapters)
+    assert all(int(pool[0]) <= (used[name] or 0) <= int(pool[-1]) for name in job.adapters[0])
     assert {pair.wanted["gid_index"] for pair in job.queue_pairs} == {GID_TYPES.index("RoCE v2", 2)}
+
+
+@pytest.mark.parametrize("order", [backwards, of_another_machine], ids=["as on the first node", "otherwise"])
+def test_ports_of_a_gpu_meet_those_of_their_plane_where_kernels_agree(
+    order: Order, libraries: Libraries, tmp_path: Path
+) -> None:
+    """NCCL pairs ports by their order, whatever their names: for planes apart, rdma-names fails on another one."""
+    plan = dual_plane()
+    nodes = nodes_of(plan)
+    more = {"NCCL_TUNER_PLUGIN": "none"}
+    job = run_job(plan, nodes, libraries, tmp_path, more, orders=(backwards, order))
+    assert set(job.statuses) == {0}, job.printed
+    port_of = {gid_of(nic).hex(): nic.rail for node in nodes for nic in ports_of(plan, node) if nic.address is not None}
+    rails = {nic.rdma_device: nic.rail for nic in ports_of(plan, nodes[0])}
+    crossing = [pair for pair in job.queue_pairs if (rails[pair.adapter] or 0) % 2 != (port_of[pair.gid] or 0) % 2]
+    assert len(job.queue_pairs) > 0
+    assert bool(crossing) == (order is not backwards)
 
 
 def test_without_their_flow_the_ranks_do_not_meet(specs: Path, libraries: Libraries, tmp_path: Path) -> None:
