@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 CONF = "etc/nccl.conf"
 # Codes of speeds a lane in ibv_port_attr, of four lanes: EDR, HDR, NDR (IBTA, 14.2.5.6).
 SPEED_CODES = {100: 32, 200: 64, 400: 128}
+CAPABILITIES = {"A100": "80", "H100": "90"}
 # As an mlx5 adapter has them: its link-local address in both versions of RoCE, then the one it was given in both.
 GID_TYPES = ("IB/RoCE v1", "RoCE v2", "IB/RoCE v1", "RoCE v2")
 # What the stand-in for CUDA does not have: memory that processes map for each other, multicast of NVSwitches.
@@ -58,7 +59,6 @@ class End:
     """
 
     connection: tuple[int, int, int]
-    sends: bool
     rank: int
     adapter: str
     direct: bool
@@ -100,7 +100,7 @@ class Job:
             for channel, sender, receiver, way, adapter, by, kind in re.findall(place, log):
                 rank = int(by or (sender if way == "send" else receiver))
                 connection = int(channel), int(sender), int(receiver)
-                found.append(End(connection, way == "send", rank, adapters[int(adapter)], "GDRDMA" in kind))
+                found.append(End(connection, rank, adapters[int(adapter)], "GDRDMA" in kind))
         return tuple(found)
 
     @property
@@ -270,14 +270,15 @@ def _place(plan: Plan, node: str, texts: Texts, order: Order, folder: Path) -> N
 
 
 def _environment(plan: Plan, node: str, texts: Texts, libraries: Libraries, folder: Path) -> dict[str, str]:
-    model = plan.by_name[node].model
+    gpus = plan.spec.catalogue[plan.by_name[node].model].gpus
+    assert gpus is not None
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": f"{libraries.stand_ins}:{libraries.nccl}/lib",
         "LD_PRELOAD": f"{libraries.stand_ins}/paths.so",
         "STAND_IN_GPUS": ",".join(gpus_of(texts)),
-        "STAND_IN_CAPABILITY": "80" if model.endswith("a100") else "90",
+        "STAND_IN_CAPABILITY": CAPABILITIES[gpus.model.partition("-")[0]],
         "STAND_IN_ADAPTERS": f"{folder}/adapters",
         "STAND_IN_ROOT": str(folder),
         "NCCL_CONF_FILE": f"{folder}/{CONF}",
