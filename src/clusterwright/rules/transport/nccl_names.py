@@ -16,7 +16,7 @@ from clusterwright.spec.zone_reach import memberships_of
 
 # NCCL's sources by release (ext-tuner/example/plugin.c, plugins/tuner/example/plugin.c): a table is read since 2.27.5;
 # getCollInfo takes the table of costs as one of pointers until the mend that 2.30.3 brings.
-_READS_TABLE, _MENDED = (2, 27), (2, 30)
+_READS_TABLE, _MENDED = (2, 27, 5), (2, 30)
 
 
 @rule("CW419", Severity.ERROR)
@@ -226,12 +226,10 @@ def broken_tuner(subject: Subject) -> Iterator[Problem]:
         version = release(nccl.version)
         if nccl.tuner is None or version >= _MENDED:
             continue
-        name = minor_of(nccl.version)
-        if version < _READS_TABLE:
-            message = f"The example tuner of NCCL {name} reads no table: these rows do nothing."
+        if version < _READS_TABLE and version != _READS_TABLE[:2]:  # a minor release stands for its last patch
+            does = "reads no table: these rows do nothing"
         else:
-            message = (
-                f"The example tuner of NCCL {name} ends each job at the first collective that a row fits (SIGSEGV)."
-            )
+            does = "ends each job at the first collective that a row fits (SIGSEGV)"
+        message = f"The example tuner of NCCL {nccl.version} {does}."
         hint = "Name NCCL 2.30 or later, or build the plugin with its mend."
         yield Problem(nccl.tuner.path, message, hint, key=True)
