@@ -146,8 +146,8 @@ int ibv_modify_qp(struct ibv_qp *pair, struct ibv_qp_attr *to, int mask) {
     if (to->qp_state == IBV_QPS_INIT)
         fprintf(record, "%u adapter=%s pkey_index=%d\n", pair->qp_num, name, to->pkey_index);
     else if (to->qp_state == IBV_QPS_RTR) {
-        fprintf(record, "%u gid_index=%d traffic_class=%d service_level=%d lid=%d gid=", pair->qp_num,
-                to->ah_attr.grh.sgid_index, to->ah_attr.grh.traffic_class, to->ah_attr.sl, to->ah_attr.dlid);
+        fprintf(record, "%u gid_index=%d traffic_class=%d service_level=%d gid=", pair->qp_num,
+                to->ah_attr.grh.sgid_index, to->ah_attr.grh.traffic_class, to->ah_attr.sl);
         for (int at = 0; at < 16; at++) fprintf(record, "%02x", to->ah_attr.grh.dgid.raw[at]);
         fprintf(record, "\n");
     }

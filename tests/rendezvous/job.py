@@ -13,8 +13,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
@@ -42,9 +41,8 @@ PATIENCE_S = 120
 
 @dataclass(frozen=True)
 class QueuePair:
-    """What NCCL asked of a queue pair of a rank, by the words of adapters.c; ``gid`` is the other end's, in hex."""
+    """What NCCL asked of a queue pair, by the words of adapters.c; ``gid`` is the other end's, in hex."""
 
-    rank: int
     adapter: str
     gid: str
     wanted: Mapping[str, int]
@@ -67,9 +65,10 @@ class End:
 @dataclass(frozen=True)
 class Job:
     """What came of a job: for each rank its exit status, what it printed and what NCCL logged; rules that dropped
-    packets."""
+    packets. ``texts`` is what was rendered for its first node."""
 
     folder: Path
+    texts: Texts
     statuses: tuple[int | None, ...]
     printed: tuple[str, ...]
     logs: tuple[str, ...]
@@ -85,7 +84,7 @@ class Job:
                 own.setdefault(line.split()[0], {}).update(re.findall(r"(\w+)=(\w+)", line))
             for words in own.values():
                 adapter, gid = words.pop("adapter"), words.pop("gid")
-                found.append(QueuePair(rank, adapter, gid, {key: int(value) for key, value in words.items()}))
+                found.append(QueuePair(adapter, gid, {key: int(value) for key, value in words.items()}))
         return tuple(found)
 
     @cached_property
@@ -168,32 +167,31 @@ def run_job(
     ranks = [(node, gpu) for node in nodes for gpu in gpus]
     with rack(prefix, plan, nodes, profile.sockets, plan, plan):
         started = []
-        with _opened(folder, "printed", len(ranks)) as printed:
-            for node, order in zip(nodes, orders, strict=True):
-                _place(plan, node, texts[node], order, folder / node)
-            for rank, (node, gpu) in enumerate(ranks):
-                own = {
-                    "STAND_IN_GPU": gpu,
-                    "STAND_IN_QUEUE_PAIRS": f"{folder}/queue-pairs.{rank}",
-                    "NCCL_DEBUG_FILE": f"{folder}/log.{rank}",
-                }
-                environment = _environment(plan, node, texts[node], libraries, folder / node)
-                command = [sys.executable, HERE / "rank.py", rank, len(ranks), folder / "meeting", *MESSAGES]
-                with inside(f"{prefix}{node}"):
-                    started.append(
-                        subprocess.Popen(
-                            list(map(str, command)),
-                            stdout=printed[rank],
-                            stderr=subprocess.STDOUT,
-                            env=environment | own | dict(more or {}),
-                        )
+        for node, order in zip(nodes, orders, strict=True):
+            _place(plan, node, texts[node], order, folder / node)
+        common = {node: _environment(plan, node, gpus, libraries, folder / node) for node in nodes}
+        for rank, (node, gpu) in enumerate(ranks):
+            own = {
+                "STAND_IN_GPU": gpu,
+                "STAND_IN_QUEUE_PAIRS": f"{folder}/queue-pairs.{rank}",
+                "NCCL_DEBUG_FILE": f"{folder}/log.{rank}",
+            }
+            command = [sys.executable, HERE / "rank.py", rank, len(ranks), folder / "meeting", *MESSAGES]
+            with inside(f"{prefix}{node}"), (folder / f"printed.{rank}").open("w") as printed:
+                started.append(
+                    subprocess.Popen(
+                        list(map(str, command)),
+                        stdout=printed,
+                        stderr=subprocess.STDOUT,
+                        env=common[node] | own | dict(more or {}),
                     )
-            _wait(started, patience_s)
+                )
+        _wait(started, patience_s)
         version = plan.address_version(profile.sockets)
         names = (*nodes, *switches_of(plan, nodes, profile.sockets))
         lost = tuple(f"{name}: {rule}" for name in names for rule in dropped(f"{prefix}{name}", version))
     said = {kind: tuple(_text(folder / f"{kind}.{rank}") for rank in range(len(ranks))) for kind in ("printed", "log")}
-    return Job(folder, tuple(each.returncode for each in started), said["printed"], said["log"], lost)
+    return Job(folder, texts[nodes[0]], tuple(each.returncode for each in started), said["printed"], said["log"], lost)
 
 
 def gpus_of(texts: Texts) -> tuple[str, ...]:
@@ -203,7 +201,6 @@ def gpus_of(texts: Texts) -> tuple[str, ...]:
 
 def bridges_of(texts: Texts, kind: str) -> dict[str, str]:
     """The bridge above each device of a PCI class (``0x0302`` GPUs, ``0x02`` adapters), by PCI address."""
-    (path,) = (path for path in texts if re.fullmatch(r"etc/nccl/topology-.*\.xml", path))
     found: dict[str, str] = {}
 
     def walk(element: Element, above: str) -> None:
@@ -213,8 +210,13 @@ def bridges_of(texts: Texts, kind: str) -> dict[str, str]:
         for child in element.children:
             walk(child, here)
 
-    walk(read_topology(texts[path]), "")
+    walk(read_topology(texts[_topology_in(texts)]), "")
     return found
+
+
+def _topology_in(texts: Texts) -> str:
+    (path,) = (path for path in texts if re.fullmatch(r"etc/nccl/topology-.*\.xml", path))
+    return path
 
 
 def gid_of(port: HostNic) -> bytes:
@@ -238,7 +240,7 @@ def ports_of(plan: Plan, node: str) -> tuple[HostNic, ...]:
 
 def _place(plan: Plan, node: str, texts: Texts, order: Order, folder: Path) -> None:
     """Write what NCCL reads on a node: its files, and what Linux would say of its adapters."""
-    (topology,) = (path for path in texts if re.fullmatch(r"etc/nccl/topology-.*\.xml", path))
+    topology = _topology_in(texts)
     write(texts, (CONF, topology), folder)
     (folder / topology).rename(folder / "topology.xml")
     for name in modules_of(texts):
@@ -269,16 +271,16 @@ def _place(plan: Plan, node: str, texts: Texts, order: Order, folder: Path) -> N
     (folder / "adapters").write_text("".join(lines))
 
 
-def _environment(plan: Plan, node: str, texts: Texts, libraries: Libraries, folder: Path) -> dict[str, str]:
-    gpus = plan.spec.catalogue[plan.by_name[node].model].gpus
-    assert gpus is not None
+def _environment(plan: Plan, node: str, gpus: Sequence[str], libraries: Libraries, folder: Path) -> dict[str, str]:
+    kind = plan.spec.catalogue[plan.by_name[node].model].gpus
+    assert kind is not None
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": f"{libraries.stand_ins}:{libraries.nccl}/lib",
         "LD_PRELOAD": f"{libraries.stand_ins}/paths.so",
-        "STAND_IN_GPUS": ",".join(gpus_of(texts)),
-        "STAND_IN_CAPABILITY": CAPABILITIES[gpus.model.partition("-")[0]],
+        "STAND_IN_GPUS": ",".join(gpus),
+        "STAND_IN_CAPABILITY": CAPABILITIES[kind.model.partition("-")[0]],
         "STAND_IN_ADAPTERS": f"{folder}/adapters",
         "STAND_IN_ROOT": str(folder),
         "NCCL_CONF_FILE": f"{folder}/{CONF}",
@@ -288,17 +290,6 @@ def _environment(plan: Plan, node: str, texts: Texts, libraries: Libraries, fold
         "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET,GRAPH,TUNING",
         **WITHOUT,
     }
-
-
-@contextmanager
-def _opened(folder: Path, kind: str, count: int) -> Iterator[list[int]]:
-    """Files to write to, one for each rank."""
-    files = [os.open(folder / f"{kind}.{at}", os.O_WRONLY | os.O_CREAT) for at in range(count)]
-    try:
-        yield files
-    finally:
-        for file in files:
-            os.close(file)
 
 
 def _wait(started: Sequence[subprocess.Popen[bytes]], patience_s: float) -> None:

@@ -32,7 +32,7 @@ from tests.rendezvous.job import (
     ports_of,
     run_job,
 )
-from tests.rendezvous.rack import texts_of, uplinks
+from tests.rendezvous.rack import switches_of, texts_of
 
 from clusterwright import data_files
 from clusterwright.plan.build import build_plan
@@ -70,13 +70,16 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("specs")
 
 
-@cache
-def plan_of(name: str, folder: Path, more: str = "") -> Plan:
+def spec(name: str, folder: Path, more: str = "") -> Path:
     """A spec of the inventory. Labs get what their machines without GPUs lack: a topology, which NCCL would look for
     itself, and the module by which adapters reach GPUs."""
     path = folder / f"{name}-{len(more)}.yaml"
-    of_labs = LABS.get(name, "")
-    path.write_text(f"extends: {data_files.folder('inventory') / name}.yaml\n{of_labs}{more}")
+    path.write_text(f"extends: {data_files.folder('inventory') / name}.yaml\n{LABS.get(name, '')}{more}")
+    return path
+
+
+@cache
+def plan_of(path: Path) -> Plan:
     return build_plan(load_spec(path))
 
 
@@ -84,16 +87,14 @@ def nodes_of(plan: Plan) -> tuple[str, str]:
     """Two nodes of a profile's that share their rack switches."""
     (profile,) = plan.spec.nccl_profiles
     first, *others = (device.name for device in plan.devices if device.node_group in profile.nodes)
-    switches = {cable.b.device for cable in uplinks(plan, first, profile.sockets)}
-    return first, next(
-        name for name in others if {cable.b.device for cable in uplinks(plan, name, profile.sockets)} == switches
-    )
+    switches = switches_of(plan, [first], profile.sockets)
+    return first, next(name for name in others if switches_of(plan, [name], profile.sockets) == switches)
 
 
 @pytest.fixture(scope="module", params=SPECS)
 def plan(request: pytest.FixtureRequest, specs: Path) -> Plan:
     """Each spec in turn."""
-    return plan_of(request.param, specs)
+    return plan_of(spec(request.param, specs))
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +110,8 @@ def test_the_ranks_meet_and_no_filter_drops_a_packet(job: Job) -> None:
     assert [line for log in job.logs for line in log.splitlines() if "WARN" in line] == []
 
 
-def test_every_value_is_taken_as_it_stands(plan: Plan, job: Job) -> None:
-    written = read_parameters(texts_of(plan, nodes_of(plan)[0])[CONF])
+def test_every_value_is_taken_as_it_stands(job: Job) -> None:
+    written = read_parameters(job.texts[CONF])
     taken = dict(re.findall(r"(NCCL_\w+) set (?:by environment )?to (\S+?)\.?$", job.logs[0], re.MULTILINE))
     asked = set(written) - LATER - NOT_HERE - ELSEWHERE
     assert {name: taken.get(name) for name in asked} == {name: written[name] for name in asked}
@@ -126,11 +127,9 @@ def test_the_adapters_are_those_of_the_fabric(plan: Plan, job: Job) -> None:
 
 def test_data_goes_from_gpu_to_adapter_below_one_switch(plan: Plan, job: Job) -> None:
     """Past processors and their memory, and by all adapters."""
-    node = nodes_of(plan)[0]
-    texts = texts_of(plan, node)
-    gpus = gpus_of(texts)
-    above_gpus, above_adapters = bridges_of(texts, "0x0302"), bridges_of(texts, "0x02")
-    places = {nic.rdma_device: nic.pci for nic in ports_of(plan, node)}
+    gpus = gpus_of(job.texts)
+    above_gpus, above_adapters = bridges_of(job.texts, "0x0302"), bridges_of(job.texts, "0x02")
+    places = {nic.rdma_device: nic.pci for nic in ports_of(plan, nodes_of(plan)[0])}
     for end in job.ends:
         assert end.direct
         assert above_gpus[gpus[end.rank % len(gpus)]] == above_adapters[places[end.adapter] or ""]
@@ -141,9 +140,8 @@ def test_rails_cross_only_where_they_share_a_switch(plan: Plan, job: Job) -> Non
     adapters: dict[tuple[int, int, int], set[str]] = {}
     for end in job.ends:
         adapters.setdefault(end.connection, set()).add(end.adapter)
-    node = nodes_of(plan)[0]
     (profile,) = plan.spec.nccl_profiles
-    switches = {cable.b.device for cable in uplinks(plan, node, profile.fabric)}
+    switches = switches_of(plan, nodes_of(plan)[:1], profile.fabric)
     assert (max(map(len, adapters.values())) > 1) == (len(switches) == 1)
 
 
@@ -171,13 +169,12 @@ def test_queue_pairs_are_what_the_spec_says(plan: Plan, job: Job) -> None:
 
 def test_gids_are_the_planned_addresses(plan: Plan, job: Job) -> None:
     """Of the four that an adapter has: the one in the fabric's range, by RoCE's second version."""
-    node = nodes_of(plan)[0]
-    wanted = read_parameters(texts_of(plan, node)[CONF])
+    wanted = read_parameters(job.texts[CONF])
     if "NCCL_IB_ADDR_RANGE" not in wanted:
         assert {pair.wanted["gid_index"] for pair in job.queue_pairs} == {0}
         return
     pool = ip_network(wanted["NCCL_IB_ADDR_RANGE"])
-    used = {nic.rdma_device: nic.address for nic in ports_of(plan, node)}
+    used = {nic.rdma_device: nic.address for nic in ports_of(plan, nodes_of(plan)[0])}
     assert all(int(pool[0]) <= (used[name] or 0) <= int(pool[-1]) for name in job.adapters[0])
     assert {pair.wanted["gid_index"] for pair in job.queue_pairs} == {GID_TYPES.index("RoCE v2", 2)}
 
@@ -201,8 +198,8 @@ def test_ports_of_a_gpu_meet_those_of_their_plane_where_kernels_agree(
 
 def test_without_their_flow_the_ranks_do_not_meet(specs: Path, libraries: Libraries, tmp_path: Path) -> None:
     """What CW614 says of it."""
-    plan = plan_of("lab-roce", specs, "flows: [{name: nccl-bootstrap, remove: true}]\n")
-    path = next(path for path in specs.glob("lab-roce-*.yaml") if "remove" in path.read_text())
+    path = spec("lab-roce", specs, "flows: [{name: nccl-bootstrap, remove: true}]\n")
+    plan = plan_of(path)
     assert "CW614" in {each.code for each in lint_path(path).findings}
     job = run_job(plan, nodes_of(plan), libraries, tmp_path, patience_s=15)
     assert set(job.statuses) != {0}
@@ -215,7 +212,7 @@ def test_the_tuner_s_table_applies_with_a_sound_plugin(
     plugin: str, status: int, specs: Path, libraries: Libraries, tmp_path: Path
 ) -> None:
     """The example of this release ends the job, as CW424 says; with its mend the first row of two fits."""
-    plan = plan_of("lab-roce", specs)
+    plan = plan_of(spec("lab-roce", specs))
     table = tmp_path / "tuner.csv"
     table.write_text(texts_of(plan, nodes_of(plan)[0])["etc/nccl/tuner.csv"])
     more = {"NCCL_TUNER_PLUGIN": f"{libraries.nccl}/lib/tuner-{plugin}.so", "NCCL_TUNER_CONFIG_FILE": str(table)}
