@@ -7,16 +7,16 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.lab.compared import KINDS, edited, words
 from tests.lab.twins import COMMAND, error, lab, small_spec, twin_of
 
-from clusterwright import data_files
 from clusterwright.lab.cut import Cut
-from clusterwright.lab.isolation.compare import IsolationResult, compare, rendered_filters
+from clusterwright.lab.isolation.compare import compare, rendered_filters
 from clusterwright.lab.isolation.members import set_stage
 from clusterwright.lab.isolation.raw_packets import RawPacket, wire
 from clusterwright.lab.isolation.switch_filters import nft_lines
@@ -30,13 +30,8 @@ from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.tree import RenderedTree
 
-NFT, AGENT, EOS = "etc/nftables.conf", "etc/coop/agent.conf", "mnt/flash/startup-config"
-SONIC = "etc/sonic/config_db.json"
+NFT, AGENT = "etc/nftables.conf", "etc/coop/agent.conf"
 FABRICS = ("backend", "frontend", "management")
-KINDS = {
-    *("port", "other IP version", "fragments", "spoofed source", "ICMP echo", "ICMP error of no flow"),
-    *("reply without a request", "established reply"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +52,6 @@ def twin(spec: Path) -> Twin:
 @pytest.fixture(scope="module")
 def tree(twin: Twin) -> RenderedTree:
     return replace(rendered_filters(twin), declaration=declaration_of(twin.plan))
-
-
-def edited(tree: RenderedTree, device: str, path: str, edit: Callable[[str], str]) -> RenderedTree:
-    """The tree with one file's text changed."""
-    file = tree.files[device, path]
-    text = edit(file.read())
-    assert text != file.read(), "the edit changes nothing"
-    return replace(tree, files={**tree.files, (device, path): replace(file, read=lambda: text)})
-
-
-def words(result: IsolationResult) -> list[str]:
-    return [f"{each.packet}: {each.expected}; {each.happened}" for each in result.differences]
 
 
 def test_every_packet_fares_as_declared(spec: Path) -> None:
@@ -197,47 +180,6 @@ def test_a_check_killed_while_nodes_boot_leaves_nothing_to_the_next(spec: Path) 
     assert "sport=4791" not in said("conntrack", "-L")
     assert rules() == ""
     assert namespaces_named(prefix) == before
-
-
-def test_borders_judge_what_comes_and_what_leaves(tmp_path: Path) -> None:
-    path = tmp_path / "twin-border.yaml"
-    path.write_text(f"extends: {data_files.folder('inventory') / 'lab-border.yaml'}\nname: twin-border\n")
-    for fabric in ("frontend", "management"):
-        lab("up", path, "--fabric", fabric)
-    try:
-        results = json.loads(lab("check", path, "--isolation", "--format", "json"))["labs"]
-        assert [each["lab"] for each in results] == ["twin-border.frontend", "twin-border.management"]
-        for each in results:
-            assert (each["differences"], each["routes"], each["unjudged"]) == ([], [], [])
-            assert (set(each["sent"]), each["zones"]) == (KINDS, 10)
-        assert results[0]["lists"] == 20 + 4  # what comes in and what leaves, on two borders
-        assert (results[0]["pairs"] > 80, results[0]["nodes"]) == (True, 6)  # storage and service hosts among them
-        twin = twin_of(path, Cut(nodes=16), "frontend")
-        wrong = edited(rendered_filters(twin), "ssw-00", EOS, lambda text: text.replace("permit tcp", "deny tcp"))
-        found = words(compare(twin, wrong))
-        assert any("sent by production" in line and "arrives; did not arrive" in line for line in found), found[:5]
-    finally:
-        lab("down", path)
-
-
-def test_the_tables_of_sonic_are_asked_one_by_one(tmp_path: Path) -> None:
-    path = tmp_path / "twin-sonic.yaml"
-    path.write_text(f"extends: {data_files.folder('inventory') / 'lab-sonic.yaml'}\nname: twin-sonic\n")
-    lab("up", path)
-    try:
-        twin = twin_of(path, Cut(nodes=16))
-        right = rendered_filters(twin)
-        result = compare(twin, right)
-        assert (result.differences, result.routes, set(result.sent)) == ((), (), KINDS)
-        assert result.lists == 4 * 16
-        wrong = edited(
-            right, "rtsw-p00r00", SONIC, lambda text: text.replace('"L4_DST_PORT": "4791"', '"L4_DST_PORT": "4792"')
-        )
-        found = words(compare(twin, wrong))
-        assert any(":4791 (port" in line and line.endswith("arrives; did not arrive") for line in found), found[:5]
-        assert any(":4792 (port" in line and line.endswith("arrived") for line in found), found[:5]
-    finally:
-        lab("down", path)
 
 
 def test_a_route_to_the_internet_is_noticed(spec: Path, twin: Twin, tree: RenderedTree) -> None:

@@ -1,6 +1,6 @@
 """Receptor's rendered files: who dials whom, with which keys, and what the deployment reads of them.
 
-That receptor itself takes them is tried where a mesh is started (tests/deploy/test_execution_nodes.py).
+That receptor itself takes them is tried where a mesh is started (tests/deploy/ansible/test_execution_nodes.py).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deploy.eapi_server import PASSWORD, USER, Pki, Switch
+from tests.deploy.ansible.eapi_server import PASSWORD, USER, Pki, Switch
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright.data_files import folder

@@ -68,7 +68,7 @@ def test_the_salt_of_no_passphrase_is_what_it_says_and_is_believed(
         with pytest.raises(ClusterwrightError, match="PULUMI_CONFIG_PASSPHRASE holds another one"):
             require_passphrase(tmp_path, ["lab-upper"], {"PULUMI_CONFIG_PASSPHRASE": RIGHT})
 
-    for committed in (Path(__file__).parents[2] / "stacks").glob("Pulumi.*-*.yaml"):
+    for committed in (Path(__file__).parents[3] / "stacks").glob("Pulumi.*-*.yaml"):
         assert f"\nencryptionsalt: {salt}\n" in committed.read_text(), "and not tried there either"
 
 

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.deploy.test_ansible_fleet import fleet_of
+from tests.deploy.ansible.test_fleet import fleet_of
 
 from clusterwright.deploy.ansible import query as asking
 from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
@@ -15,7 +15,7 @@ from clusterwright.deploy.target import Unreachable
 
 
 def test_a_program_runs_as_root_by_the_documented_line_of_sudoers_alone() -> None:
-    documented = (Path(__file__).parents[2] / "docs/deploy.md").read_text()
+    documented = (Path(__file__).parents[3] / "docs/deploy.md").read_text()
     (sudoers,) = [line for line in documented.splitlines() if line.startswith("deploy ALL=(root)")]
     with fleet_of("n0") as fleet:
         fleet.run("n0", "useradd", "--create-home", "--password", "*", "deploy")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.eapi_server import PASSWORD, USER, Pki, Switch
+from tests.deploy.ansible.eapi_server import PASSWORD, USER, Pki, Switch
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact

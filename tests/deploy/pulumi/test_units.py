@@ -15,7 +15,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
-STACKS = Path(__file__).parents[2] / "stacks"
+STACKS = Path(__file__).parents[3] / "stacks"
 
 
 @cache

@@ -21,7 +21,7 @@ from clusterwright.deploy.ansible.receptor import Receptor, ReceptorError
 from clusterwright.platforms.receptor.writer import Peer, ReceptorView, configuration, worker
 
 CONTROLLER = "control"
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 @cache

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
-from tests.deploy.drive_stack import drive
-from tests.deploy.rendered_pod import Deployed, RenderedPod, keep, render_pod
+from tests.deploy.pulumi.drive_stack import drive
+from tests.deploy.pulumi.rendered_pod import Deployed, RenderedPod, keep, render_pod
 
 from clusterwright.deploy.locks import LockHolder, Owner, StackLocks, holder_of, owners_in
 from clusterwright.deploy.target import Holding
@@ -32,7 +32,7 @@ BIN = Path(sys.executable).parent
 STACK = "lab-roce-pod0"
 UNITS = 4  # racks and cluster switches of the pod
 PREPARED = multiprocessing.get_context("forkserver")
-PREPARED.set_forkserver_preload(["__main__", "tests.deploy.drive_stack"])
+PREPARED.set_forkserver_preload(["__main__", "tests.deploy.pulumi.drive_stack"])
 KILLED = 3  # exit status of a run that stopped, besides the one of a killed driver
 
 OVER = "it was over before"

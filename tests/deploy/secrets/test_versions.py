@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from tests.deploy.test_secrets import STACK, Site
+from tests.deploy.secrets.test_secrets import STACK, Site
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.directory import DirectoryTarget

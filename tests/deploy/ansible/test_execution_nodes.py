@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.deploy.receptor_mesh import CONTROLLER, ReceptorMesh, program
+from tests.deploy.ansible.receptor_mesh import CONTROLLER, ReceptorMesh, program
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright.artifact import Artifact

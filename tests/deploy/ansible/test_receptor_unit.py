@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from tests.deploy.receptor_mesh import ReceptorMesh, program
+from tests.deploy.ansible.receptor_mesh import ReceptorMesh, program
 from tests.lab.sshfleet import SshFleet
 from tests.platforms.plans import plan_with
 from tests.platforms.test_receptor import OVERLAY

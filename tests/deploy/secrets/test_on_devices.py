@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.deploy.test_ansible_fleet import fleet_of, target_for
-from tests.deploy.test_eapi import fleet as switches_of
-from tests.deploy.test_eapi import target_for as eapi_target
-from tests.deploy.test_eapi import tree as switch_tree
+from tests.deploy.ansible.test_eapi import fleet as switches_of
+from tests.deploy.ansible.test_eapi import target_for as eapi_target
+from tests.deploy.ansible.test_eapi import tree as switch_tree
+from tests.deploy.ansible.test_fleet import fleet_of, target_for
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.directory import DirectoryTarget

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.deploy.test_ansible_fleet import target_for
+from tests.deploy.ansible.test_fleet import target_for
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright.artifact import Artifact

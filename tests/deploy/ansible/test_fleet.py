@@ -287,7 +287,7 @@ def test_a_fleet_whose_owner_was_killed_is_removed_by_the_next(tmp_path: Path) -
     )
     with subprocess.Popen(
         [sys.executable, "-c", script],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -301,7 +301,7 @@ def test_a_fleet_whose_owner_was_killed_is_removed_by_the_next(tmp_path: Path) -
 
 
 def test_an_account_with_the_documented_line_of_sudoers_is_enough(tmp_path: Path) -> None:
-    documented = (Path(__file__).parents[2] / "docs/deploy.md").read_text()
+    documented = (Path(__file__).parents[3] / "docs/deploy.md").read_text()
     (sudoers,) = [line for line in documented.splitlines() if line.startswith("deploy ALL=(root)")]
     with fleet_of("n0") as fleet:
         assert fleet.run("n0", "sh", "-c", "command -v sudo || true"), "sudo is missing: install the package sudo"

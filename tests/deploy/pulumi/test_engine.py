@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from tests.cli.in_process import command
-from tests.deploy.rendered_pod import Deployed, RenderedPod, keep, render_pod
+from tests.deploy.pulumi.rendered_pod import Deployed, RenderedPod, keep, render_pod
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import pulumi_environment
 from clusterwright.spec.text.extends import read_spec_document
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 BIN = Path(sys.executable).parent
 STACK = "lab-roce-pod0"
 

@@ -17,7 +17,7 @@ import clusterwright
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import pulumi_environment
 
-PAGE = Path(__file__).parents[2] / "docs/pulumi.md"
+PAGE = Path(__file__).parents[3] / "docs/pulumi.md"
 pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
 
 
