@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.deploy.ansible.test_lab_nodes import EXEMPT, frontend_address
+from tests.deploy.ansible.lab_access import EXEMPT, frontend_address
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright.data_files import folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+from tests.deploy.ansible.lab_access import EXEMPT, frontend_address
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright import data_files
@@ -14,25 +15,7 @@ from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Status, tree_digest
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
-from clusterwright.plan.model import Plan, format_address
 from clusterwright.spec.load import load_spec
-
-# A network namespace lacks these: they belong to the whole machine, or to hardware.
-EXEMPT = (
-    "module:*",
-    "sysctl:net.core.netdev_max_backlog",
-    "sysctl:net.*.neigh.default.gc_thresh[123]",
-    "sysctl:vm.*",
-)
-
-
-def frontend_address(plan: Plan, device: str) -> str:
-    """The address of a device's first frontend NIC."""
-    interface = next(
-        cable.a for cable in plan.cables_of[device] if cable.fabric == "frontend" and cable.a.port == "fe0"
-    )
-    assert interface.address is not None
-    return format_address(interface.address, plan.address_version("frontend"))
 
 
 def test_every_node_gets_its_tree_and_still_lets_the_service_node_in(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.deploy.ansible.lab_access import EXEMPT, frontend_address
 from tests.deploy.ansible.receptor_mesh import ReceptorMesh, program
 from tests.deploy.ansible.test_execution_nodes import once
-from tests.deploy.pulumi.test_over_ssh import EXEMPT, frontend_address
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright import chain, data_files

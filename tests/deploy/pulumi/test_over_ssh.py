@@ -9,28 +9,19 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.deploy.ansible.lab_access import EXEMPT, frontend_address
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright import data_files
 from clusterwright.deploy.targets import Chosen, read_access
 from clusterwright.finding import ClusterwrightError, SpecError
 from clusterwright.plan.build import build_plan
-from clusterwright.plan.model import Plan, format_address
 from clusterwright.spec.load import load_spec
 
 BIN = Path(sys.executable).parent
 NODES = [f"gpu-p00r0{rack}n{slot}" for rack in range(2) for slot in range(2)]
-# A network namespace lacks these: they belong to the whole machine, or to hardware.
-EXEMPT = ["module:*", "sysctl:net.core.netdev_max_backlog", "sysctl:net.*.neigh.default.gc_thresh[123]", "sysctl:vm.*"]
 
 pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
-
-
-def frontend_address(plan: Plan, device: str) -> str:
-    """The address that the packet filter lets the service node reach."""
-    interface = next(cable.a for cable in plan.cables_of[device] if (cable.fabric, cable.a.port) == ("frontend", "fe0"))
-    assert interface.address is not None
-    return format_address(interface.address, plan.address_version("frontend"))
 
 
 def test_a_pod_is_deployed_over_ssh_and_a_node_that_refuses_is_named_and_taken_up_again(tmp_path: Path) -> None:

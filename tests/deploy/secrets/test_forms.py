@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyavd.j2filters import decrypt, encrypt
+from tests.deploy.secrets.repeating import Repeating
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.secrets.forms import FORMS, LONGEST_BGP_PASSWORD, FormError, in_form
 from clusterwright.deploy.secrets.secrets import ResolvingTarget, SecretError, names_in, resolve
-from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status
 
 CAK = "0123456789abcdef" * 4
 PASSWORDS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=LONGEST_BGP_PASSWORD)
@@ -97,27 +96,9 @@ def test_placeholders_with_a_form_name_their_secret() -> None:
     )
 
 
-class Repeating:
-    """A target whose devices and whose folder repeat what they were given, as a switch's own diff does."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
-        text = "".join(artifact.content.decode() for tree in batch.values() for artifact in tree)
-        (self._folder / "diff").write_text(text)
-        return {device: Outcome(Status.FAILED, message=text, diff=text) for device in batch}
-
-    def rename(self, names: object) -> None:
-        raise AssertionError("nothing was renamed")
-
-    def read(self, devices: object) -> Mapping[str, Holding]:
-        return {}
-
-
 def test_a_form_is_no_way_out_either(tmp_path: Path) -> None:
     """Type 7 is read by anybody: what a device repeats in it gets its placeholder back like a plain value."""
     text = "neighbor CTSW password 7 <secret bgp as eos-bgp CTSW>\nkey 0a01 7 <secret cak as eos-cak>\n"
     target = ResolvingTarget(Repeating(tmp_path), lambda: {"bgp": "shared-word", "cak": CAK}, tmp_path)
     outcome = target.apply({"sw": (Artifact("sw", "config", text.encode(), "eos"),)})["sw"]
-    assert outcome.message == outcome.diff == (tmp_path / "diff").read_text() == text
+    assert outcome.message == outcome.diff == (tmp_path / "stdout").read_text() == text

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.deploy.secrets.repeating import Repeating
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.folder import BUNDLES
 from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.secrets.secrets import ResolvingTarget, SecretError, checked, names_in, resolve, scrub
 from clusterwright.deploy.secrets.sources import SecretFile
-from clusterwright.deploy.target import Holding, Outcome, Status, tree_digest
+from clusterwright.deploy.target import Status, tree_digest
 from clusterwright.finding import ClusterwrightError
 
 VALUES = {"one": "first", "two": 'se"cond\\'}
@@ -54,29 +55,9 @@ def test_a_file_of_another_form_is_refused_with_its_line(tmp_path: Path) -> None
         SecretFile(tmp_path / "secrets.yaml").fetch(None)
 
 
-class Talkative:
-    """A target whose devices repeat what they were given, in answers and in a file of the run."""
-
-    def __init__(self, folder_of_runs: Path) -> None:
-        self._folder = folder_of_runs
-
-    def apply(self, batch: Mapping[str, tuple[Artifact, ...]], *, check: bool = False) -> Mapping[str, Outcome]:
-        text = "".join(artifact.content.decode() for tree in batch.values() for artifact in tree)
-        self._folder.mkdir(exist_ok=True)
-        (self._folder / "stdout").write_text(text)
-        (self._folder / "event.json").write_text(json.dumps({"diff": text}))
-        return {device: Outcome(Status.FAILED, message=text, diff=text) for device in batch}
-
-    def rename(self, names: object) -> None:
-        raise AssertionError("nothing was renamed")
-
-    def read(self, devices: object) -> Mapping[str, Holding]:
-        return {}
-
-
 def test_what_devices_repeat_has_its_placeholders_back(tmp_path: Path) -> None:
     target = ResolvingTarget(
-        Talkative(tmp_path / "runs"), lambda: {"one": "first", "two": 'se"cond'}, tmp_path / "runs"
+        Repeating(tmp_path / "runs"), lambda: {"one": "first", "two": 'se"cond'}, tmp_path / "runs"
     )
     tree = (Artifact("sw", "config", b"key <secret one> <secret two>", "eos"),)
     outcome = target.apply({"sw": tree})["sw"]
