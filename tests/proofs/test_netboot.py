@@ -45,6 +45,7 @@ EDITS = [
     ("nvue", r'managed-config: "on"', 'managed-config: "off"', "no gateway"),
     ("nvue", r'(router-advertisement:\n +enable): "on"', r'\1: "off"', "no gateway"),
     ("nvue", r"(downstream:\n +)vlan100:", r"\1vlan101:", "passes their requests"),
+    ("nvue", r"server-address:", "address:", "passes their requests"),  # the word before Cumulus Linux 5.5
     ("sonic", r'"type": "ToRRouter"', '"type": "LeafRouter"', "no gateway"),
     ("sonic", r'"dhcpv6_servers": \[[^]]*\]', '"dhcpv6_servers": []', "passes their requests"),
 ]

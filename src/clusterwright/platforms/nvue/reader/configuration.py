@@ -137,7 +137,7 @@ def _relayed(root: Object) -> Iterator[Prefix]:
     """Subnets of interfaces that hosts ask at, where there is a server to pass requests on to."""
     v4, v6 = root.at("service", "dhcp-relay", "default"), root.at("service", "dhcp-relay6", "default", "interface")
     asked = {6: v6.at("downstream").below, 4: v4.at("interface").below}
-    answered = {6: any(own.text("address") for _, own in v6.items("upstream")), 4: bool(v4.at("server").below)}
+    answered = {6: any(own.text("server-address") for _, own in v6.items("upstream")), 4: bool(v4.at("server").below)}
     for name, address, length, _ in _addresses(root):
         version = 4 if len(address) == _V4_BYTES else 6
         if answered[version] and name in asked[version]:

@@ -70,7 +70,7 @@ router policy route-map * rule * match ip-prefix-list
 router policy route-map * rule * match type
 router policy route-map * rule * set community *
 service dhcp-relay default server *
-service dhcp-relay6 default interface upstream * address
+service dhcp-relay6 default interface upstream * server-address
 service snmp-server listening-address *
 service snmp-server listening-address * vrf
 service snmp-server readonly-community *

@@ -133,7 +133,7 @@ def _relays(root: Object) -> Iterator[_Named]:
     for server, own in root.items("service", "dhcp-relay", "default", "server"):
         yield own, LEASES, server, True
     for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
-        yield port.at("address"), LEASES, port.text("address"), True
+        yield port.at("server-address"), LEASES, port.text("server-address"), True
 
 
 def _is_apart(root: Object) -> bool:

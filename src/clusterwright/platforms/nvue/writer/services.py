@@ -130,7 +130,8 @@ def _relay(view: SwitchView) -> Objects:
         own: Objects = {"interface": {name: {} for name in _relay_ports(view)}, "server": {view.relay: {}}}
         return {"dhcp-relay": {"default": own}}
     up = sorted({link.port.port for link in view.links if link.port.side == "up"})
-    upstream = {name: {"address": view.relay} for name in up}
+    # "address" until Cumulus Linux 5.5: docs.nvidia.com, Cumulus Linux 5.10, DHCP Relays.
+    upstream = {name: {"server-address": view.relay} for name in up}
     down: Objects = {name: {} for name in _relay_ports(view, is_up=False)}
     return {"dhcp-relay6": {"default": {"interface": {"downstream": down, "upstream": upstream}}}}
 
