@@ -389,7 +389,6 @@ def test_a_port_of_a_bridge_has_no_address_of_its_own() -> None:
     "line",
     [
         "a: 010",
-        "a: 64512:1",
         "a: 1_0",
         "no: {}",
         "~: b",

@@ -11,6 +11,7 @@ from clusterwright.packets.boxes import DST, FAMILY, ICMP, ICMP6, PROTO, V4, V6,
 from clusterwright.packets.filters import ACCEPT
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import values
+from clusterwright.platforms.nvue.reader.interfaces import unknown_interfaces
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS, NvueLists
 from clusterwright.platforms.nvue.reader.objects import begins, read_objects
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
@@ -53,6 +54,7 @@ KNOWN = KnownObjects(
         "system": _ISOLATION,
         "service": _ISOLATION,
     },
+    unknown_interfaces,
 )
 
 

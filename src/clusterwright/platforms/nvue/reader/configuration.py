@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.placeholder import PLACEHOLDER
 from clusterwright.platforms.nvue.reader.classes import port_qos, qos_map
+from clusterwright.platforms.nvue.reader.interfaces import PORT, is_numbered
 from clusterwright.platforms.nvue.reader.lists import bonds_of
 from clusterwright.platforms.nvue.reader.objects import Object, read_objects
 from clusterwright.platforms.nvue.reader.policies import policies
@@ -27,7 +27,6 @@ from clusterwright.platforms.router import (
 
 PATH = "etc/clusterwright/nvue.yaml"
 VRF = "default"
-PORT = re.compile(r"swp\d+(s\d+)?")
 _WAYS = (("in", "inbound"), ("out", "outbound"))
 _V4_BYTES = 4
 _CAGE_LANES = 8  # of OSFP and QSFP-DD, which the switches of this system have here
@@ -195,7 +194,8 @@ def _lanes(root: Object, name: str, link: Object) -> int:
     """The lanes of a port: its own, or its part of those of the cage that is split into it; 0 where nothing is said."""
     cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
     for mode, own in cage.items():
-        return own.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
+        if mode.removesuffix("x").isdecimal():
+            return own.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
     return link.number("lanes")
 
 
@@ -218,6 +218,8 @@ def _sessions(root: Object, process: Object) -> Iterator[Session]:
     for text, own in process.items("neighbor"):
         if not own.is_on("enable", default=True) or own.is_on("shutdown"):
             continue
+        if not is_numbered(text):
+            continue  # unread, which leaves every claim of the file open
         group = process.at("peer-group", own.text("peer-group"))
         if group.is_on("shutdown"):
             continue

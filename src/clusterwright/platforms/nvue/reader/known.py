@@ -6,6 +6,7 @@ A `*` stands for any name. What is on neither list is unread, and the claims tha
 from __future__ import annotations
 
 from clusterwright.platforms.nvue.reader.configuration import PATH
+from clusterwright.platforms.nvue.reader.interfaces import unknown_interfaces
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
 
@@ -170,4 +171,5 @@ KNOWN = KnownObjects(
         *(path for paths in _IDLE.values() for path in paths.split("|")),
     ),
     {words: frozenset(claims.split()) for words, claims in _TOUCHES.items()},
+    unknown_interfaces,
 )

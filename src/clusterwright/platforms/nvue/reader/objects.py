@@ -1,6 +1,6 @@
 """NVUE's objects as they stand in a file: a tree by name, with the place of each in the text.
 
-One key may name several interfaces (`swp1-4,swp6s0-1`): each then has what stands below it. Objects that several parts
+One key may name several interfaces (`swp1-4,6,vlan10`): each then has what stands below it. Objects that several parts
 or ranges name are one, as NVUE merges them; a key that stands twice in one object is refused, and so are two
 values.
 """
@@ -15,12 +15,12 @@ from functools import lru_cache
 import yaml
 
 from clusterwright.packets.tokens import Unreadable
+from clusterwright.platforms.nvue.reader.names import names
 from clusterwright.platforms.router import Mark
 
-_RANGE = re.compile(r"(?P<stem>[A-Za-z][A-Za-z0-9_]*?)(?P<low>\d+)-(?P<high>\d+)")
 _DECIMAL = re.compile(r"0|-?[1-9][0-9]*", re.A)
+_MINUTES = re.compile(r"[1-9][0-9]*(:[0-5]?[0-9])+", re.A)
 _KINDS = frozenset({"str", "int", "bool", "null", "float", "timestamp"})
-_MOST = 4096
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ def _objects(text: str) -> Object:
             raise Unreadable(part.start_mark.line + 1, "NVUE takes objects to set here")
         for key, value in part.value:
             if key.value == "set":
-                _read(found, value, (), text)
+                _read(found, value, text)
             elif key.value != "header":
                 raise Unreadable(key.start_mark.line + 1, f'"{key.value}" is neither `set` nor a header')
     if not found.below:
@@ -89,7 +89,7 @@ def _objects(text: str) -> Object:
     return found
 
 
-def _read(into: Object, node: yaml.Node, above: Mark, text: str) -> None:
+def _read(into: Object, node: yaml.Node, text: str, place: tuple[str, ...] = (), above: Mark = ()) -> None:
     if isinstance(node, yaml.SequenceNode) or (isinstance(node, yaml.ScalarNode) and into.below):
         raise Unreadable(node.start_mark.line + 1, "an object is wanted here")
     if isinstance(node, yaml.ScalarNode):
@@ -100,43 +100,43 @@ def _read(into: Object, node: yaml.Node, above: Mark, text: str) -> None:
         return
     keys: set[str] = set()
     for key, value in node.value:
-        start, end = key.start_mark, key.end_mark
+        line = key.start_mark.line + 1
         if str(key.value) in keys:
-            raise Unreadable(start.line + 1, "this name stands twice in one object, of which YAML keeps the last")
+            raise Unreadable(line, "this name stands twice in one object, of which YAML keeps the last")
         keys.add(str(key.value))
         _must_be_plain(key, "int", "bool", "null")
-        mark = (*above, f"\n{' ' * start.column}{text[start.index : end.index]}:")
-        for name in _names(str(key.value), start.line + 1):
+        mark = (*above, _key_text(key, text))
+        try:
+            several = names(str(key.value), place)
+        except ValueError as error:
+            raise Unreadable(line, str(error)) from None
+        for name in several:
             own = into.below.get(name)
             if own is None:
-                own = into.below[name] = Object(mark, start.line + 1)
-            _read(own, value, mark, text)
+                own = into.below[name] = Object(mark, line)
+            _read(own, value, text, (*place, name), mark)
+
+
+def _key_text(key: yaml.Node, text: str) -> str:
+    """A key as it stands in its line: before a colon, or after the `?` of a key that is long."""
+    start, end = key.start_mark, key.end_mark
+    before = text[start.index - start.column : start.index]
+    if before.strip():
+        return f"\n{before}{text[start.index : end.index]}"
+    return f"\n{before}{text[start.index : end.index]}:"
 
 
 def _must_be_plain(node: yaml.Node, *kinds: str) -> None:
     """Raises Unreadable for text without quotes that a release of YAML reads as something else than stands there:
-    `010` as 8, `64512:1` as a number of minutes, and `no` as no name.
+    `010` as 8, and `no` as no name.
+
+    `64512:1` is a number of minutes in YAML 1.1 alone, and NVUE prints it so (NVIDIA/enterprise-ras, exported
+    configurations of 5.13): it writes and reads YAML 1.2, where that is text.
     """
     kind = node.tag.rpartition(":")[2]
-    if kind not in _KINDS or (kind in kinds and not _DECIMAL.fullmatch(node.value)):
+    is_plain = _DECIMAL.fullmatch(node.value) or _MINUTES.fullmatch(node.value)
+    if kind not in _KINDS or (kind in kinds and not is_plain):
         raise Unreadable(node.start_mark.line + 1, f"{node.value} without quotes may be read as something else")
-
-
-def _names(text: str, line: int) -> Iterator[str]:
-    """The names that a key stands for."""
-    parts = text.split(",")
-    matches = [_RANGE.fullmatch(part) for part in parts]
-    if not any(matches):
-        yield text  # a comma alone is no list: descriptions are values, and no name has one
-        return
-    for part, match in zip(parts, matches, strict=True):
-        if match is None:
-            yield part
-            continue
-        low, high = int(match["low"]), int(match["high"])
-        if not low <= high <= low + _MOST:
-            raise Unreadable(line, f"{part} is no range")
-        yield from (f"{match['stem']}{number}" for number in range(low, high + 1))
 
 
 def begins(text: str, line: int) -> int:

@@ -5,7 +5,7 @@ A ``*`` in a list stands for any name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.platforms.nvue.reader.objects import Object, read_objects
@@ -13,16 +13,25 @@ from clusterwright.platforms.unread import BETWEEN, Unread
 
 _Trie = dict[str, "_Trie"]
 _END = ""
+_Place = tuple[int, tuple[str, ...]]  # a line, and the path of what stands there
 
 
 class KnownObjects:
     """The paths of which is known what they do, and by first words which claims others could touch.
 
-    Every claim that reads the file where nothing in ``touches`` begins a path.
+    Every claim that reads the file where nothing in ``touches`` begins a path. ``unknown`` gives lines and paths whose
+    words are known and whose names or values are not.
     """
 
-    def __init__(self, file: str, paths: Iterable[str], touches: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        file: str,
+        paths: Iterable[str],
+        touches: Mapping[str, frozenset[str]],
+        unknown: Callable[[Object], Iterator[_Place]],
+    ) -> None:
         self._file = file
+        self._unknown = unknown
         self._touches = {tuple(words.split()): claims for words, claims in touches.items()}
         self._known: _Trie = {}
         for path in paths:
@@ -39,7 +48,7 @@ class KnownObjects:
             return ()
         return tuple(
             Unread(self._file, line, BETWEEN.join(path), self._touched(path))
-            for line, path in _unread(root, (self._known,), ())
+            for line, path in (*_unread(root, (self._known,), ()), *self._unknown(root))
         )
 
     def _touched(self, path: tuple[str, ...]) -> frozenset[str]:
@@ -49,7 +58,7 @@ class KnownObjects:
         return frozenset()
 
 
-def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[_Place]:
     if not own.below:
         if not any(_END in each for each in known):
             yield own.line, path
