@@ -36,7 +36,7 @@ from clusterwright.packets.boxes import (
     union,
 )
 from clusterwright.packets.filters import InterfaceNumbers
-from clusterwright.packets.ranges import EMPTY, Ranges, values
+from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredFlow, DeclaredIsolation
 from clusterwright.spec.isolation import WITH_PORTS
@@ -57,13 +57,12 @@ _ERRORS = {4: values(3, 11, 12), 6: values(1, 2, 3, 4)}
 _ECHO_REQUEST = {4: values(8), 6: values(128)}
 _ECHO_REPLY = {4: values(0), 6: values(129)}
 # RFC 6890: addresses that never stand as a source on a network.
-_NOBODY = {
-    4: addresses("0.0.0.0/8", 4)
-    | addresses("127.0.0.0/8", 4)
-    | addresses("169.254.0.0/16", 4)
-    | addresses("224.0.0.0/3", 4),
+_NEVER_A_SOURCE = {
+    4: addresses("0.0.0.0/8", 4) | addresses("127.0.0.0/8", 4) | addresses("224.0.0.0/3", 4),
     6: addresses("::1", 6) | addresses("::ffff:0.0.0.0/96", 6) | addresses("100::/64", 6) | addresses("ff00::/8", 6),
 }
+# RFC 3927; clouds have their servers there, which a zone then names.
+_LINK_LOCAL = addresses("169.254.0.0/16", 4)
 _TRACKED = values(NEW, ESTABLISHED, RELATED, INVALID)
 _KNOWN = values(ESTABLISHED, RELATED)
 _FRESH = values(NEW, UNTRACKED)
@@ -105,12 +104,26 @@ def node_input(
 ) -> PacketSet:
     """What a node takes; ``boots`` for the rules while it installs itself."""
     foreign = [
-        box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - _NOBODY[version])
+        box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - _dropped(declared, version))
         for version, family in ((4, V4), (6, V6))
     ]
     inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=False)]
     found = [both for a in foreign for b in inner if (both := meet(a, b)) is not None]
     return PacketSet((box(iif=interfaces.of("lo")), *found)) & STATEFUL_PACKETS
+
+
+def _dropped(declared: DeclaredIsolation, version: int) -> Ranges:
+    """Sources that a node takes from no network: link-local ones of IPv4 are among them unless a zone holds them."""
+    if version == 6:
+        return _NEVER_A_SOURCE[6]
+    held = ranges(
+        bounds
+        for zone in declared.zones
+        for part in zone.parts
+        if part.version == 4
+        for bounds in (part.addresses & _LINK_LOCAL).bounds
+    )
+    return _NEVER_A_SOURCE[4] | (_LINK_LOCAL - held)
 
 
 def node_output(

@@ -10,23 +10,31 @@ from clusterwright.finding import Severity
 from clusterwright.intent.needs.file_systems import is_nfs
 from clusterwright.plan.model import network_bounds
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.address_space import (
+    NEVER_A_SOURCE,
+    SHORTEST_IPV4,
+    SHORTEST_IPV6,
+    takes_in_internet,
+)
 from clusterwright.spec.encryption import CLEAR
-from clusterwright.spec.isolation import WITH_PORTS, Network
-from clusterwright.spec.model import Mount
+from clusterwright.spec.isolation import INTERNET, WITH_PORTS, Network, Zone
+from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.zone_reach import zones_of
 
 DEFAULT_PKEY = 0x7FFF
-# An owner's networks are prefixes; anything this short takes in half the internet.
-SHORTEST_IPV4 = 7
-SHORTEST_IPV6 = 15
 # The whole of IPv6's private space (RFC 4193) is short, and no part of the internet.
 PRIVATE_IPV6 = IPv6Network("fc00::/7")
 
 
 @rule("CW501", Severity.ERROR)
 def internet_zone(subject: Subject) -> Iterator[Problem]:
-    """Zones with a default route or another prefix that spans far more than an owner has."""
-    for zone in subject.spec.zones:
+    """Zones with a default route, a prefix that spans far more than an owner has, or with others as much in parts."""
+    yield from _short_prefixes(subject.spec)
+    yield from _internet_in_parts(subject.spec)
+
+
+def _short_prefixes(spec: ClusterSpec) -> Iterator[Problem]:
+    for zone in spec.zones:
         for at, network in enumerate(zone.prefixes):
             if _is_internet(network):
                 yield Problem(
@@ -34,6 +42,26 @@ def internet_zone(subject: Subject) -> Iterator[Problem]:
                     f"{network} takes in the internet; zone {zone.name} would open the cluster to it.",
                     "List the owner's own prefixes.",
                 )
+
+
+def _internet_in_parts(spec: ClusterSpec) -> Iterator[Problem]:
+    """The zone whose prefixes, together with those of the zones before it, are too much of the internet."""
+    prefixes: list[Network] = []
+    before: list[Zone] = []
+    for zone in spec.zones:
+        if zone.kind == INTERNET:
+            continue
+        public = [network for network in zone.prefixes if not _is_internet(network)]
+        if public and takes_in_internet((*prefixes, *public)):
+            whose = f"zone {zone.name}"
+            if not takes_in_internet(public):
+                whose = f"zones {', '.join(other.name for other in (*before, zone))}"
+            message = f"The prefixes of {whose} hold as many public addresses together as a /{SHORTEST_IPV4}."
+            yield Problem((*zone.path, "prefixes"), message, "List the owner's own prefixes.")
+            return
+        if public:
+            prefixes += public
+            before.append(zone)
 
 
 def _is_internet(network: Network) -> bool:
@@ -66,6 +94,31 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
                     f"{network} of zone {zone.name} overlaps the hosts of {name} ({hosts}).",
                     f"Choose a prefix outside {hosts}, or name the nodes instead.",
                 )
+
+
+@rule("CW564", Severity.ERROR)
+def zone_of_no_source(subject: Subject) -> Iterator[Problem]:
+    """Zone prefixes and pools of hosts with addresses that no packet from a network bears as its source."""
+    spec = subject.spec
+    for zone in spec.zones:
+        for at, network in enumerate(zone.prefixes):
+            never = None if _is_internet(network) else _never_a_source(network)
+            if never is not None:
+                message = f"{network} of zone {zone.name} lies in {never}, from which no network brings a packet."
+                yield Problem((*zone.path, "prefixes", at), message, "List addresses of machines (RFC 6890).")
+    for fabric in spec.fabrics:
+        never = _never_a_source(fabric.addressing.hosts) if fabric.addressing is not None else None
+        if never is not None:
+            message = f"The hosts of {fabric.name} would have addresses of {never}, which no machine has on a network."
+            yield Problem((*fabric.path, "addressing", "hosts"), message, "Choose a private prefix (RFC 1918, 4193).")
+
+
+def _never_a_source(network: Network) -> Network | None:
+    """The part of RFC 6890's addresses that a network shares."""
+    for never in NEVER_A_SOURCE:
+        if never.version == network.version and never.overlaps(network):
+            return never
+    return None
 
 
 @rule("CW503", Severity.ERROR)

@@ -24,6 +24,7 @@ from clusterwright.intent.zone_networks import Contact, ZoneNetwork, contacts_of
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
+from clusterwright.spec.address_space import MAPPED_IPV4, dropped_sources
 from clusterwright.spec.isolation import BOOT, Network
 
 KIND = "nftables"
@@ -55,6 +56,8 @@ class FilterView:
     """What the rule file says: its sets, and the rules of both chains in the spec's order; ``when`` it is loaded."""
 
     sets: tuple[AddressSet, ...]
+    dropped_sources: tuple[AddressSet, ...]
+    """One set for each IP version: a packet from outside with such a source is dropped before anything else."""
     incoming: tuple[Accept, ...]
     outgoing: tuple[Accept, ...]
     when: str
@@ -135,8 +138,34 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
             accept = Accept(f"{match} {_protocol(each.contact, group)}".rstrip(), _comment(each.contact))
             chains[each.contact.outbound].append(accept)
     return FilterView(
-        tuple(sets.values()), tuple(chains[False]), tuple(chains[True]), "installing" if booting else "running"
+        sets=tuple(sets.values()),
+        dropped_sources=_dropped_sources(plan),
+        incoming=tuple(chains[False]),
+        outgoing=tuple(chains[True]),
+        when="installing" if booting else "running",
     )
+
+
+@per_plan
+def _dropped_sources(plan: Plan) -> tuple[AddressSet, ...]:
+    """The sets ``nobody_v4`` and ``nobody_v6``, without the link-local addresses that a zone of the spec holds."""
+    held = [entry.network for zone in plan.spec.zones for entry in zone_networks(plan, zone.name)]
+    sources = dropped_sources(held)
+    return tuple(
+        AddressSet(
+            name=f"nobody_v{version}",
+            type=f"ipv{version}_addr",
+            elements=tuple(_written(network) for network in sources if network.version == version),
+        )
+        for version in (4, 6)
+    )
+
+
+def _written(network: Network) -> str:
+    """A network as nft prints it: a single address without its length."""
+    if network.prefixlen == network.max_prefixlen:
+        return str(network.network_address)
+    return "::ffff:0.0.0.0/96" if network == MAPPED_IPV4 else str(network)
 
 
 def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...]]) -> Iterator[_Candidate]:

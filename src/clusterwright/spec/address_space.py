@@ -1,0 +1,82 @@
+"""Addresses that never are a source on a network, and how much of the internet a set of prefixes takes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+
+from clusterwright.spec.isolation import Network
+
+MAPPED_IPV4 = IPv6Network("::ffff:0.0.0.0/96")
+# RFC 6890: none of them is the source of a packet that arrives from a network.
+NEVER_A_SOURCE: tuple[Network, ...] = (
+    IPv4Network("0.0.0.0/8"),
+    IPv4Network("127.0.0.0/8"),
+    IPv4Network("224.0.0.0/3"),
+    IPv6Network("::1/128"),
+    MAPPED_IPV4,
+    IPv6Network("100::/64"),
+    IPv6Network("ff00::/8"),
+)
+# RFC 3927 lets no router pass these on, and clouds serve metadata, names, time and boot disks from them all the same.
+LINK_LOCAL_IPV4 = IPv4Network("169.254.0.0/16")
+# An owner's networks are prefixes; as many public addresses as one of this length are half the internet.
+SHORTEST_IPV4 = 7
+SHORTEST_IPV6 = 15
+# IANA's registries of special-purpose addresses: nobody on the internet has one of these.
+_PRIVATE_IPV4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "224.0.0.0/3",
+    )
+)
+# RFC 4291: all global unicast addresses that IANA has given out.
+_PUBLIC_IPV6 = IPv6Network("2000::/3")
+
+
+def dropped_sources(held: Iterable[Network]) -> tuple[Network, ...]:
+    """Sources that a host drops, IPv4 first: RFC 6890's, and the link-local addresses of IPv4 that no zone holds."""
+    link_local = [LINK_LOCAL_IPV4]
+    for network in held:
+        if isinstance(network, IPv4Network):
+            link_local = [part for whole in link_local for part in _without(whole, network)]
+    four = [network for network in NEVER_A_SOURCE if isinstance(network, IPv4Network)]
+    six = [network for network in NEVER_A_SOURCE if isinstance(network, IPv6Network)]
+    return (*sorted((*four, *link_local)), *six)
+
+
+def takes_in_internet(networks: Iterable[Network]) -> bool:
+    """True for prefixes that hold as many public addresses as an IPv4 /7 or an IPv6 /15, in however many parts."""
+    prefixes = tuple(networks)
+    return _public_ipv4(prefixes) >= 1 << (32 - SHORTEST_IPV4) or _public_ipv6(prefixes) >= 1 << (128 - SHORTEST_IPV6)
+
+
+def _public_ipv4(networks: Iterable[Network]) -> int:
+    remaining = list(collapse_addresses(network for network in networks if isinstance(network, IPv4Network)))
+    for private in _PRIVATE_IPV4:
+        remaining = [part for whole in remaining for part in _without(whole, private)]
+    return sum(network.num_addresses for network in remaining)
+
+
+def _public_ipv6(networks: Iterable[Network]) -> int:
+    merged = collapse_addresses(network for network in networks if isinstance(network, IPv6Network))
+    return sum(
+        min(network.num_addresses, _PUBLIC_IPV6.num_addresses) for network in merged if network.overlaps(_PUBLIC_IPV6)
+    )
+
+
+def _without(whole: IPv4Network, part: IPv4Network) -> list[IPv4Network]:
+    """What is left of a network without another one."""
+    if whole.subnet_of(part):
+        return []
+    if part.subnet_of(whole):
+        return list(whole.address_exclude(part))
+    return [whole]
