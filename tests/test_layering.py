@@ -50,7 +50,7 @@ READS: dict[str, str] = {
     "lab": "intent packets plan platforms proofs spec",
     "report": "intent place plan platforms simulate spec",
     "source_of_truth": "plan report spec",
-    "compare": "output plan platforms report spec",
+    "compare": "output plan platforms report rules spec",
     "deploy": "intent keys output plan platforms rules spec",
     "rollout": "compare deploy intent observe output place plan platforms proofs rules spec",
 }

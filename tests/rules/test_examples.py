@@ -17,6 +17,7 @@ from clusterwright.rules.engine import LintResult, lint_path
 from clusterwright.rules.pages import Example, index, page
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.settings import read_settings
+from clusterwright.spec.text.boundary import reading_within
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = Path(__file__).parent / "examples"
@@ -29,7 +30,8 @@ DAY = date(2026, 1, 1)  # on which examples with dates are judged
 def result_of(file: str) -> LintResult:
     """What lint finds in ``file``, a spec or the settings of a project."""
     if file.endswith(".yaml"):
-        return lint_path(file, DAY)
+        with reading_within([REPOSITORY], "lies outside of the work tree"):  # as with --isolated
+            return lint_path(file, DAY)
     try:
         read_settings(Path(file))
     except SpecError as error:

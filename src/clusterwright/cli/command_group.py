@@ -6,11 +6,18 @@ from difflib import get_close_matches
 
 import click
 
+from clusterwright.cli.isolating import with_isolation
+
 _WHOLE_SENTENCE = 500  # characters; click cuts the summaries of commands at the first line's end
 
 
 class CommandGroup(click.Group):
     """A click group with whole summaries, wrapped, and a suggestion for a misspelt name."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The subcommand called ``cmd_name``, with the options that all commands of its kind have."""
+        command = super().get_command(ctx, cmd_name)
+        return None if command is None else with_isolation(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes each subcommand with the first sentence of its help."""

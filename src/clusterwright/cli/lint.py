@@ -46,7 +46,6 @@ _STDIN = "-"
 @click.option(
     "--diff", is_flag=True, help="Write nothing: show what --fix would amend, and exit with 1 where it would."
 )
-@click.option("--isolated", is_flag=True, help="Read no settings, and so run no rules of the project's own.")
 def lint(
     paths: tuple[str, ...],
     form: str,
@@ -59,7 +58,6 @@ def lint(
     stdin_filename: str,
     fix: bool,
     diff: bool,
-    isolated: bool,
 ) -> int:
     """Checks specs, hardware catalogues and switch systems: YAML, schema, references, rules.
 
@@ -78,7 +76,6 @@ def lint(
     from clusterwright.cli.linting import amend, amend_files, difference, lint_stdin, render_as, write_amended
     from clusterwright.cli.source_lines import source_line
     from clusterwright.report.writing import write_lines
-    from clusterwright.rules.policy import AS_WRITTEN
     from clusterwright.spec.text.source import MAX_BYTES
 
     if form != "text" and (quiet or statistics):
@@ -86,26 +83,25 @@ def lint(
     gc.disable()  # what is read and typed is kept to the end: the collector would walk all of it again and again
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
-    policy = AS_WRITTEN if isolated else None
     if _STDIN in paths:
         if len(paths) > 1:
             raise click.UsageError("- is checked alone: name files in another run.")
         content = sys.stdin.buffer.read(MAX_BYTES + 1)
-        after = amend(content, stdin_filename, day, policy) if fix or diff else content
+        after = amend(content, stdin_filename, day) if fix or diff else content
         if diff:
             click.echo(difference(stdin_filename, content, after), nl=False)
             return _EXIT_FINDINGS if after != content else 0
         if fix:
             sys.stdout.buffer.write(after)
-        result, lines = lint_stdin(after, stdin_filename, day, policy)
+        result, lines = lint_stdin(after, stdin_filename, day)
     else:
-        changes = list(amend_files(paths, day, policy)) if fix or diff else []
+        changes = list(amend_files(paths, day)) if fix or diff else []
         if diff:
             click.echo("".join(difference(*change) for change in changes), nl=False)
             return _EXIT_FINDINGS if changes else 0
         for file, _, after in changes:
             write_amended(file, after)
-        result, lines = clusterwright.lint(paths, on=day, settings=not isolated), source_line
+        result, lines = clusterwright.lint(paths, on=day), source_line
     if form == "text":
         colour = output is None and wants_colour(sys.stdout)
         text = render_text(result, lines, colour=colour, quiet=quiet, statistics=statistics)

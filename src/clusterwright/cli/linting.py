@@ -15,36 +15,38 @@ from clusterwright.cli.source_lines import source_line
 from clusterwright.finding import ClusterwrightError, Finding, Severity, SpecError
 from clusterwright.rules.amending import amended
 from clusterwright.rules.engine import LintResult, lint_path, lint_paths
-from clusterwright.rules.policy import Policy
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule
-from clusterwright.rules.settings import NO_SETTINGS, settings_for
+from clusterwright.rules.settings import settings_for
 from clusterwright.rules.spec_files import spec_files
+from clusterwright.spec.text.boundary import obstacle
 from clusterwright.spec.text.source import reading_instead
 
 
-def amend_files(paths: tuple[str, ...], day: date, policy: Policy | None) -> Iterator[tuple[str, bytes, bytes]]:
+def amend_files(paths: tuple[str, ...], day: date) -> Iterator[tuple[str, bytes, bytes]]:
     """The files of ``paths`` of which a finding has one right answer: name, content, amended content.
 
     What is amended is said on standard error.
     """
-    settings = NO_SETTINGS if policy is not None else settings_for(Path())
+    settings = settings_for(Path())
     for file in spec_files(paths, settings).files:
+        if not Path(file).is_file() or obstacle(Path(file)) is not None:
+            continue  # which lint tells
         try:
             content = Path(file).read_bytes()
         except OSError:
-            continue  # which lint tells
-        after = amend(content, file, day, policy)
+            continue
+        after = amend(content, file, day)
         if after != content:
             yield file, content, after
 
 
-def amend(content: bytes, file: str, day: date, policy: Policy | None) -> bytes:
+def amend(content: bytes, file: str, day: date) -> bytes:
     """``content``, called ``file``, with what has one right answer; each is said on standard error."""
 
     def found(now: bytes) -> tuple[Finding, ...]:
         with reading_instead(Path(file), now):
-            return lint_path(file, day, policy).findings
+            return lint_path(file, day).findings
 
     after, done = amended(content, file, found)
     for each in done:
@@ -67,7 +69,7 @@ def difference(file: str, before: bytes, after: bytes) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def lint_stdin(content: bytes, file: str, day: date, policy: Policy | None) -> tuple[LintResult, SourceLine]:
+def lint_stdin(content: bytes, file: str, day: date) -> tuple[LintResult, SourceLine]:
     """What is found in ``content``, called ``file``; and where its lines are to be had."""
     lines = content.decode("utf-8", "replace").split("\n")
 
@@ -75,7 +77,7 @@ def lint_stdin(content: bytes, file: str, day: date, policy: Policy | None) -> t
         return source_line(named, line) if named != file else lines[line - 1] if 0 < line <= len(lines) else None
 
     with reading_instead(Path(file), content):
-        return lint_paths([file], day, policy), line_of
+        return lint_paths([file], day), line_of
 
 
 def render_as(result: LintResult, form: str, threshold: Severity) -> str:

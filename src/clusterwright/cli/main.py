@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from clusterwright import __version__
 from clusterwright.cli.command_group import CommandGroup
+from clusterwright.cli.isolating import with_isolation
 from clusterwright.finding import ClusterwrightError, SpecError
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use; nor must
@@ -154,7 +155,7 @@ class LazyGroup(CommandGroup):
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
-        return command
+        return with_isolation(command)
 
     def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
         """What stands beside each name in COMMANDS: no module is imported for it."""

@@ -10,13 +10,14 @@ import os.path
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from clusterwright.finding import ClusterwrightError, Finding, Position, SpecError
-from clusterwright.spec.load import allocation_file, overlay_file
-from clusterwright.spec.text.extends import MAX_CHAIN
-from clusterwright.spec.text.reader import read_document
+from clusterwright.rules.settings import settings_for
+from clusterwright.spec.load import load_spec
+from clusterwright.spec.text.boundary import reading_within
+from clusterwright.spec.text.source import ABSENT, noting_reads
 
 
 @contextmanager
@@ -33,9 +34,11 @@ def spec_at(name: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="clusterwright-") as folder:
         top = _from_top(path)
         _write(revision, top, Path(folder))
+        outside = f"lies outside of the repository, where {revision} has no files"
         try:
-            _fetch_bases(revision, top, Path(folder))
-            yield Path(folder) / top
+            with reading_within([Path(folder)], outside):
+                _fetch_what_it_names(revision, Path(folder), top)
+                yield Path(folder) / top
         except SpecError as error:
             raise SpecError(_named(error.findings, f"{folder}/", f"{revision}:")) from error
 
@@ -50,38 +53,37 @@ def _from_top(path: str) -> str:
     return top
 
 
-def _fetch_bases(revision: str, top: str, folder: Path) -> None:
-    """Write the chain of ``extends:``, the ``hardware:`` files and the allocation file beside the spec; what is absent
-    lint will name.
+def _fetch_what_it_names(revision: str, folder: Path, top: str) -> None:
+    """Write every file beside the spec that reading it asks for: bases, hardware, notes, settings, rules.
+
+    Reading is repeated until it misses nothing that the revision has; what is absent there lint will name.
     """
-    _write_if_there(revision, str(allocation_file(top)), folder)
-    _write_if_there(revision, str(overlay_file(top)), folder)
-    current = top
-    for _ in range(MAX_CHAIN):
-        data = read_document(folder / current).data
-        for name in data.get("hardware", ()) if isinstance(data.get("hardware"), list) else ():
-            _write_if_there(revision, _beside(top, name), folder)
-        policy = data.get("allocation")
-        if isinstance(policy, dict) and isinstance(policy.get("from"), str):
-            _write_if_there(revision, _beside(current, policy["from"]), folder)
-        base = data.get("extends")
-        if not isinstance(base, str):
-            return
-        current = _beside(current, base)
-        if (folder / current).exists() or not _write_if_there(revision, current, folder):
+    absent: set[Path] = set()
+    while True:
+        with noting_reads() as noted:
+            _read(folder / top)
+        missing = [file for file, digests in noted.items() if ABSENT in digests and file not in absent]
+        absent.update(missing)
+        fetched = [_write_if_there(revision, file, folder) for file in missing]
+        if not any(fetched):
             return
 
 
-def _beside(file: str, name: object) -> str:
-    found = os.path.normpath(PurePosixPath(file).parent / str(name))
-    if found.startswith("..") or Path(found).is_absolute():
-        raise ClusterwrightError(f"{file}: {name} lies outside the repository, where a revision has no files.")
-    return found
+def _read(spec: Path) -> None:
+    """Read ``spec`` and the settings that count for it as far as they go: what is wrong is told later."""
+    with suppress(SpecError):
+        settings_for(spec)
+    with suppress(SpecError):
+        load_spec(spec)
 
 
-def _write_if_there(revision: str, path: str, folder: Path) -> bool:
+def _write_if_there(revision: str, file: Path, folder: Path) -> bool:
+    """Whether ``revision`` has what is looked for at ``file`` below ``folder``; it lies there then."""
+    path = os.path.normpath(file)
+    if not path.startswith(f"{folder}{os.sep}"):
+        return False
     try:
-        _write(revision, path, folder)
+        _write(revision, str(PurePosixPath(path).relative_to(folder)), folder)
     except ClusterwrightError:
         return False
     return True

@@ -1,6 +1,7 @@
 """The settings of a project: ``clusterwright.toml``, or ``[tool.clusterwright]`` in ``pyproject.toml``.
 
-The nearest one in the folder of a spec or above counts, whichever command judges the spec.
+The nearest one in the folder of a spec or above counts, up to the top of its work tree or the user's home, whichever
+command judges the spec. They name Python files that are run, so that a file which others may change is refused.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.rules.own_rules import own_rules
+from clusterwright.rules.ownership import TRUSTED, doubt_about
 from clusterwright.rules.policy import AS_WRITTEN, Policy
 from clusterwright.spec.schema.check import check
+from clusterwright.spec.text.boundary import is_top
 from clusterwright.spec.text.document import Document
 from clusterwright.spec.text.document import Path as Place
 from clusterwright.spec.text.source import note_absence, read_text
+
+ISOLATED = "CLUSTERWRIGHT_ISOLATED"
+"""Environment variable: 1 reads no settings and nothing outside of a spec's work tree, as ``--isolated`` does."""
 
 OWN_FILE, SHARED_FILE = "clusterwright.toml", "pyproject.toml"
 _TABLE = re.compile(r"^\s*\[\s*tool\s*\.\s*[\"']?clusterwright\b", re.MULTILINE)
@@ -45,8 +51,9 @@ NO_SETTINGS = ProjectSettings()
 
 def settings_for(path: Path) -> ProjectSettings:
     """The settings that count for the file or folder ``path``. Raises SpecError where they cannot be understood."""
-    here = path.absolute()
-    for folder in (here, *here.parents) if _may_see(here.is_dir) else here.parents:
+    if os.environ.get(ISOLATED) == "1":
+        return NO_SETTINGS
+    for folder in _folders_above(path.absolute()):
         for name in (OWN_FILE, SHARED_FILE):
             file = folder / name
             if not _may_see(file.is_file):
@@ -54,6 +61,15 @@ def settings_for(path: Path) -> ProjectSettings:
             elif (settings := read_settings(file)) is not None:
                 return settings
     return NO_SETTINGS
+
+
+def _folders_above(path: Path) -> Iterator[Path]:
+    """The folder ``path``, or that of the file, and those above it that belong to the same project."""
+    folders = (path, *path.parents) if _may_see(path.is_dir) else path.parents
+    for folder in folders:
+        yield folder
+        if is_top(folder):
+            return
 
 
 def _may_see(is_there: Callable[[], bool]) -> bool:
@@ -71,6 +87,7 @@ def read_settings(file: Path) -> ProjectSettings | None:
     is_shared = file.name == SHARED_FILE
     if is_shared and "clusterwright" not in text:
         return None
+    _require_ownership(file, Position(shown, 1, 1))
     try:
         data: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -89,6 +106,17 @@ def read_settings(file: Path) -> ProjectSettings | None:
     return _settings(_document(text, start, data, shown), file)
 
 
+def _require_ownership(file: Path, position: Position) -> None:
+    """Raises SpecError where somebody else may change ``file``; one that is not there is told by reading it."""
+    if not _may_see(file.exists) or (doubt := doubt_about(file)) is None:
+        return
+    hint = (
+        f"Take the right away, or move the file. `{TRUSTED}={file.parent}` in the environment trusts the folder, and "
+        "`--isolated` reads no settings."
+    )
+    raise SpecError([_finding("CW161", f"{doubt}, and settings run programs: none is read.", hint, position)])
+
+
 def _settings(document: Document, file: Path) -> ProjectSettings:
     if not isinstance(document.data, dict):
         said = "[tool.clusterwright] is no table."
@@ -96,6 +124,8 @@ def _settings(document: Document, file: Path) -> ProjectSettings:
     if findings := check(document, "settings"):
         raise SpecError(findings)
     data, folder = document.data, file.parent
+    for index, name in enumerate(data.get("rules", ())):
+        _require_ownership(folder / name, document.locate(("rules", index)))
     own = own_rules([(folder / name, _shown(folder / name)) for name in data.get("rules", ())])
     if wrong := list(_wrong(document, Policy(own))):
         raise SpecError(wrong)

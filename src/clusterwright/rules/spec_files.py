@@ -11,6 +11,7 @@ from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rules.settings import ProjectSettings
+from clusterwright.spec.text.boundary import obstacle
 
 # A top-level key of a file of ours: what it is, or what it builds on. `version: 3.8` is somebody else's.
 _VERSION = re.compile(r"^[\"']?version[\"']?\s*:\s*[\"']?\d*[\"']?\s*(?:#.*)?$", re.MULTILINE)
@@ -101,6 +102,8 @@ def _is_excluded(path: Path, settings: ProjectSettings) -> bool:
 def _is_ours(file: Path) -> bool:
     """Whether ``file`` says that it is a spec, a catalogue or an allocation; lint tells of one that cannot be read."""
     if file.name.endswith(_ALLOCATED) or file.parent.name in _CATALOGUES:
+        return True
+    if not file.is_file() or obstacle(file) is not None:
         return True
     try:
         with file.open("rb") as stream:

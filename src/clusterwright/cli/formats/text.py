@@ -23,7 +23,9 @@ _BOLD = "\x1b[1m"
 _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
 _MAX_WIDTH = 160
 _MAX_COLUMNS = 112
-_NOT_SHOWN = frozenset({"CW555"})  # secrets in plain text: a log that shows the line would be the next place to have it
+# Secrets in plain text: a log that shows the line would be the next place to have it. Files that must not be read, and
+# settings that somebody else may have made a link to one.
+_NOT_SHOWN = frozenset({"CW555", "CW161", "CW162"})
 _WORD = re.compile(r""""[^"]*"|'[^']*'|[^\s,:\[\]{}#]+""")
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 

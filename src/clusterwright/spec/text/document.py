@@ -9,6 +9,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.spec.text.boundary import OUTSIDE, OUTSIDE_HINT, obstacle
+from clusterwright.spec.text.source import note_absence
 
 # A path into nested data: mapping keys and sequence indexes, outermost first.
 Path = tuple[str | int, ...]
@@ -44,15 +46,18 @@ class Document:
         """
         name = str(self.at(path))
         file = FilePath(os.path.normpath(FilePath(self.locate(path).file).parent / name))
-        what = None
-        if not os.path.lexists(file):
+        hint = f"Name a file relative to {self.locate(path).file}."
+        what = obstacle(file)
+        if what is not None:  # whether it is there is not told either
+            code, hint = OUTSIDE, OUTSIDE_HINT
+        elif not os.path.lexists(file):
+            note_absence(file)
             what = "does not exist"
         elif not file.is_file():
             what = "is no file" if file.exists() else "is a link that leads nowhere"
         elif not os.access(file, os.R_OK):
             what = "cannot be read: permission denied"
         if what is not None:
-            hint = f"Name a file relative to {self.locate(path).file}."
             message = f"{file} {what}."
             raise SpecError([Finding(code, Severity.ERROR, message, hint, self.locate(path), format_path(path), path)])
         return file

@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.spec.text.boundary import OUTSIDE, OUTSIDE_HINT, obstacle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,6 +61,9 @@ def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
     The size is judged before anything is read, so that a huge file costs nothing.
     """
     given = _GIVEN.get()
+    if (reason := obstacle(path)) is not None:
+        message = f"the file {reason}."
+        raise SpecError([Finding(OUTSIDE, Severity.ERROR, message, OUTSIDE_HINT, Position(file, 1, 1))])
     try:
         if given is not None and path.absolute() == given[0]:
             content = given[1]
@@ -67,6 +71,7 @@ def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
         else:
             content, too_large = _content(path, file, most_bytes)
     except FileNotFoundError:
+        note_absence(path)
         raise SpecError([unreadable(file, "there is no such file", "Check the path.")]) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -1,0 +1,59 @@
+"""The option ``--isolated`` of every command that reads a spec."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+OPTION = "isolated"
+SPEC_ARGUMENTS = frozenset({"spec", "before", "after", "subject", "paths"})
+"""What commands call the arguments that name a spec."""
+
+_STDIN = "-"
+_HELP = (
+    "Read no settings, run no rules of the project's own, and read nothing outside of the spec's work tree; "
+    "CLUSTERWRIGHT_ISOLATED=1 says the same."
+)
+
+
+def with_isolation(command: click.Command) -> click.Command:
+    """``command`` with the option, where one of its arguments names a spec."""
+    from clusterwright.rules.settings import ISOLATED  # it reads TOML, which `--help` of a group needs not
+
+    names = [parameter.name for parameter in command.params if parameter.name in SPEC_ARGUMENTS]
+    has_option = any(parameter.name == OPTION for parameter in command.params)
+    if not names or has_option or command.callback is None:
+        return command
+    inner = command.callback
+
+    @wraps(inner)
+    def callback(*, isolated: bool, **values: Any) -> Any:
+        if not isolated:
+            return inner(**values)
+        from clusterwright.spec.text.boundary import reading_within, work_tree
+
+        os.environ[ISOLATED] = "1"  # the programs that the command starts read specs too
+        folders = [work_tree(path) for path in _spec_paths(values)]
+        with reading_within(folders, "lies outside of the spec's work tree, and --isolated reads nothing there"):
+            return inner(**values)
+
+    command.callback = callback
+    command.params.append(click.Option(["--isolated"], is_flag=True, envvar=ISOLATED, help=_HELP))
+    return command
+
+
+def _spec_paths(values: dict[str, Any]) -> Iterable[Path]:
+    """The paths among the values of a command's arguments; the current folder where none is named."""
+    named: list[Any] = []
+    for name in SPEC_ARGUMENTS & values.keys():
+        value = values[name]
+        named.extend(value if isinstance(value, tuple) else [value])
+    paths = [Path(value) for value in named if value is not None and value != _STDIN]
+    if _STDIN in named:
+        paths.append(Path(values["stdin_filename"]))
+    return paths or [Path()]
