@@ -36,14 +36,19 @@ def between(plan: Plan, one: str, other: str) -> Cable:
     return next(each for each in plan.cables if (each.a.device, each.b.device) == (one, other))
 
 
-@pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "rsc-phase1"])
-def test_no_cable_within_a_rack_is_longer_than_a_rack_needs(name: str) -> None:
-    plan = build_plan(load_spec(INVENTORY / f"{name}.yaml"))
+def cables_in_one_rack(plan: Plan) -> list[Cable]:
+    """Cables whose two ends stand in the same rack."""
     racks = {group.name for group in plan.groups if group.level == "rack"}
-    within = [each for each in plan.cables if len({plan.by_name[end.device].rack for end in (each.a, each.b)}) == 1]
-    inside = [each for each in within if plan.by_name[each.a.device].rack in racks]
-    assert inside, name
-    for cable in inside:
+    rack_of = {device.name: device.rack for device in plan.devices}
+    return [c for c in plan.cables if rack_of[c.a.device] == rack_of[c.b.device] and rack_of[c.a.device] in racks]
+
+
+@pytest.mark.parametrize("name", ["lab-roce", "lab-sonic", "roce-24k"])
+def test_no_cable_within_a_stated_rack_is_longer_than_a_rack_needs(name: str) -> None:
+    plan = build_plan(load_spec(INVENTORY / f"{name}.yaml"))
+    cables = [cable for cable in cables_in_one_rack(plan) if cable.a.side == "host"]
+    assert cables, name
+    for cable in cables:
         apart = abs(plan.by_name[cable.a.device].unit - plan.by_name[cable.b.device].unit) * RACK_UNIT_M
         assert apart < cable.length_m <= 3, cable
 
@@ -52,6 +57,29 @@ def test_a_length_that_fits_every_rack_stays_as_the_tier_says_it() -> None:
     plan = build_plan(load_spec(INVENTORY / "lab-roce.yaml"))
     assert {each.length_m for each in plan.cables if each.medium == "dac"} == {2}
     assert not runs_of(plan).between("rsw-p01r00", "ssw-00", 20).is_measured
+
+
+@pytest.mark.parametrize("name", ["lab-tenants", "lab-ib", "rsc-phase1"])
+def test_a_rack_that_the_planner_chose_for_a_switch_shortens_no_cable(name: str) -> None:
+    plan = build_plan(load_spec(INVENTORY / f"{name}.yaml"))
+    cables = [
+        c for c in cables_in_one_rack(plan) if plan.by_name[c.b.device].rack not in plan.by_name[c.b.device].groups
+    ]
+    assert cables, name
+    assert [cable for cable in cables if cable.length_m != cable.stated_m] == []
+
+
+def test_buffers_are_sized_for_the_stated_length_of_a_cable_that_is_ordered_shorter(tmp_path: Path) -> None:
+    cable = between(planned(tmp_path), "rsw-p01r00", "ssw-00")
+    assert (cable.length_m, cable.stated_m, cable.headroom_m) == (10, 20, 20)
+
+
+def test_a_length_that_nobody_states_is_no_floor(tmp_path: Path) -> None:
+    file = tmp_path / "short.yaml"
+    text = (INVENTORY / "lab-roce.yaml").read_text()
+    file.write_text(text.replace("down: {medium: mmf, length_m: 20}", "down: {medium: mmf}"))
+    cables = [c for c in build_plan(load_spec(file)).cables if (c.fabric, c.tier) == ("backend", 1)]
+    assert {cable.headroom_m for cable in cables} == {20}
 
 
 def test_the_way_between_rows_goes_up_along_across_and_down(tmp_path: Path) -> None:

@@ -51,7 +51,14 @@ def cable_fabric(
     names = [switch.name for switch in switches]
     given = GivenAddresses(skeleton, addresses) if addresses else None
     host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, given, service, runs)
-    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, given, service, runs)], subnets
+    below_m = [_stated_length_m(spec, tier) for tier in skeleton.fabric.tiers]
+    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, given, service, runs, below_m)], subnets
+
+
+def _stated_length_m(spec: ClusterSpec, tier: Tier) -> float:
+    """The length that the spec states for a tier's cables from below; 0 where it is left out."""
+    is_stated = (*tier.down.path, "length_m") in spec.document.values
+    return tier.down.length_m if is_stated else 0.0
 
 
 def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocation]:
@@ -168,6 +175,7 @@ def _attach(
                 runs.between(device, switch, tier.down.length_m).length_m,
                 service.carries(lower, upper),
                 item.bond,
+                stated_m=tier.down.length_m,
             )
         )
     return cables, subnets
@@ -197,6 +205,7 @@ def _link(
     given: GivenAddresses | None,
     service: Service,
     runs: CableRuns,
+    below_m: Sequence[float],
 ) -> list[Cable]:
     fabric = skeleton.fabric
     cables: list[Cable] = []
@@ -213,6 +222,9 @@ def _link(
             a = Interface(names[lower], next(up_ports[lower]), fabric.name, "up", speed, rail, low_address, length)
             b = Interface(names[upper], next(down_ports[upper]), fabric.name, "down", speed, rail, high_address, length)
             working = service.carries(a, b)
-            length_m = runs.between(names[lower], names[upper], up.side.length_m).length_m
-            cables.append(Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, length_m, working))
+            run = runs.between(names[lower], names[upper], up.side.length_m)
+            stated_m = max(up.side.length_m, below_m[bundle.tier])
+            cables.append(
+                Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, run.length_m, working, stated_m=stated_m)
+            )
     return cables

@@ -105,7 +105,8 @@ class Cable(NamedTuple):
     ``bond`` is the link of a node that the cable is a part of with others, None where it is one by itself: its first
     cable's end has the address of all.
     ``tier`` is the index of the tier that ``b`` belongs to. ``in_service`` is False when the spec drains either device
-    or either port, or takes it out of service.
+    or either port, or takes it out of service. ``length_m`` is ordered, ``stated_m`` what the spec says of the tier's
+    cables.
     """
 
     fabric: str
@@ -117,6 +118,15 @@ class Cable(NamedTuple):
     length_m: float
     in_service: bool = True
     bond: Bond | None = None
+    stated_m: float = 0.0
+
+    @property
+    def headroom_m(self) -> float:
+        """The length in metres that buffers are sized for: no shorter than the spec states.
+
+        Whoever lays another cable than the order list names still has a lossless link.
+        """
+        return max(self.length_m, self.stated_m)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
-"""How long a cable must be, from where its two ends stand: within a rack always, between racks by the spec's floor.
+"""How long the cable to order is, from where its two ends stand.
 
-A tier's own ``length_m`` counts where the floor does not say it. Within one rack it counts while it is long enough and
-no longer than any two units of a rack need, so that one length is ordered for all; what is longer was meant for others.
+Only places that the spec states shorten a cable: the rack of a node group's level, and racks on the floor. A rack that
+the planner chose for a switch is a guess, so the tier's ``length_m`` counts there as it does between racks without a
+floor. Within a stated rack ``length_m`` counts while it is long enough and no longer than any two units of a rack need,
+so that one length is ordered for all; what is longer was meant for others.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ class RackPlace:
 
 
 class CableRuns:
-    """The ways between ``devices``, by name. A device stands in a rack where one of ``groups`` with that name is one;
-    it may also be counted in a larger group, of which nobody knows how wide it is.
+    """The ways between ``devices``, by name. A device stands in a rack where one of ``groups`` with that name is one
+    and the spec states it; it may also be counted in a larger group, of which nobody knows how wide it is.
     """
 
     def __init__(self, spec: ClusterSpec, groups: Iterable[Group], devices: Mapping[str, Device]) -> None:
@@ -65,7 +67,7 @@ class CableRuns:
     def between(self, lower: str, upper: str, planned_m: float) -> CableRun:
         """The way between two devices whose tier plans ``planned_m``."""
         one, other = self._devices[lower], self._devices[upper]
-        if not self._places and (one.rack != other.rack or one.rack not in self._racks):
+        if not self._places and not self._share_stated_rack(one, other):
             return CableRun(planned_m, (), False)
         key = (one.rack, one.unit, one.model, other.rack, other.unit, other.model, planned_m)
         if key not in self._known:
@@ -77,7 +79,7 @@ class CableRuns:
         return _ordered(metres, self._lengths)
 
     def _between(self, one: Device, other: Device, planned_m: float) -> CableRun:
-        if one.rack == other.rack and one.rack in self._racks:
+        if self._share_stated_rack(one, other):
             needed = self.ordered(abs(self._height(one) - self._height(other)) + 2 * self._slack)
             fits = self._floor is None and needed <= planned_m <= self._within
             return CableRun(planned_m if fits else needed, (), True)
@@ -87,6 +89,15 @@ class CableRuns:
         trays, along = _way(self._floor, here, there)
         upright = sum(abs(self._floor.tray_m - self._height(each)) for each in (one, other))
         return CableRun(self.ordered(upright + along + 2 * self._slack), trays, True)
+
+    def _share_stated_rack(self, one: Device, other: Device) -> bool:
+        """Whether two devices stand in one rack, and the spec states it of both."""
+        if one.rack != other.rack or one.rack not in self._racks:
+            return False
+        if one.rack in self._places:
+            return True
+        # By a level of the spec: nodes of the rack, and switches for each rack.
+        return one.rack in one.groups and other.rack in other.groups
 
     def _height(self, device: Device) -> float:
         """Of the middle of a device; of a cabinet of its own, the middle of a rack."""
@@ -142,12 +153,13 @@ def runs_of(plan: Plan) -> CableRuns:
 
 
 def longest_cables(plan: Plan) -> Mapping[tuple[str, int, str], float]:
-    """The length in metres of the longest cable of each fabric, tier and side (``down``, ``up``) of its switches."""
+    """The length in metres that headroom is sized for, of the longest cable of each fabric, tier and side of its
+    switches (``down``, ``up``)."""
     found: dict[tuple[str, int, str], float] = {}
     for cable in plan.cables:
         below = plan.by_name[cable.a.device].tier
         for key in ((cable.fabric, cable.tier, "down"), (cable.fabric, below, cable.a.side)):
-            found[key] = max(found.get(key, 0.0), cable.length_m)
+            found[key] = max(found.get(key, 0.0), cable.headroom_m)
     return found
 
 

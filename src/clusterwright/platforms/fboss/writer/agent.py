@@ -237,7 +237,7 @@ def _far_ends(links: Iterable[Link]) -> Iterator[str]:
 def _headroom_cells(view: SwitchView) -> dict[str, int]:
     """For each side with links the headroom in cells that its longest and fastest link needs."""
     found: dict[str, int] = {}
-    links = dict.fromkeys((link.port.side, link.cable.speed_gbps, link.cable.length_m) for link in view.links)
+    links = dict.fromkeys((link.port.side, link.cable.speed_gbps, link.cable.headroom_m) for link in view.links)
     for side, speed_gbps, length_m in links:
         found[side] = max(headroom_cells(speed_gbps, length_m, view.fabric.mtu), found.get(side, 0))
     return found

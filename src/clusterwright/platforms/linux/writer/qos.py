@@ -150,5 +150,5 @@ def _view(plan: Plan, fabric: Fabric, node_group: str, nics: tuple[Nic, ...]) ->
 @per_plan
 def _cable_length_m(plan: Plan, fabric: str) -> float:
     return max(
-        (cable.length_m for cable in plan.cables if cable.fabric == fabric and cable.a.side == "host"), default=0
+        (cable.headroom_m for cable in plan.cables if cable.fabric == fabric and cable.a.side == "host"), default=0
     )

@@ -54,7 +54,7 @@ def qos(view: SwitchView) -> Objects:
     if lossless:
         found["pfc"] = {
             PROFILE: {
-                "cable-length": max((ceil(link.cable.length_m) for link in view.links), default=1),
+                "cable-length": max((ceil(link.cable.headroom_m) for link in view.links), default=1),
                 "switch-priority": {str(item.number): {} for item in lossless},
             }
         }

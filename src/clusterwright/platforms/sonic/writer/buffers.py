@@ -43,7 +43,7 @@ def buffer_tables(view: SwitchView, classes: Sequence[NumberedClass]) -> dict[st
     promised = 0
     for link in view.links:
         name = _profile_name(link)
-        cells = headroom_cells(link.cable.speed_gbps, link.cable.length_m, view.fabric.mtu)
+        cells = headroom_cells(link.cable.speed_gbps, link.cable.headroom_m, view.fabric.mtu)
         profiles[name] = {
             "pool": INGRESS,
             "size": str(GROUP_CELLS * cell),
@@ -72,9 +72,9 @@ def buffer_tables(view: SwitchView, classes: Sequence[NumberedClass]) -> dict[st
         "BUFFER_PROFILE": dict(sorted(profiles.items())),
         "BUFFER_PG": groups,
         "BUFFER_QUEUE": queues,
-        "CABLE_LENGTH": {CABLE_LIST: {link.port.port: f"{ceil(link.cable.length_m)}m" for link in view.links}},
+        "CABLE_LENGTH": {CABLE_LIST: {link.port.port: f"{ceil(link.cable.headroom_m)}m" for link in view.links}},
     }
 
 
 def _profile_name(link: Link) -> str:
-    return f"pg_lossless_{link.cable.speed_gbps * 1000}_{ceil(link.cable.length_m)}m_profile"
+    return f"pg_lossless_{link.cable.speed_gbps * 1000}_{ceil(link.cable.headroom_m)}m_profile"
