@@ -154,6 +154,26 @@ def test_every_planted_difference_is_found() -> None:
     assert missed == []
 
 
+@pytest.mark.parametrize("name", ["bgp", "dhcp_relay", "lldp", "pmon", "radv", "swss", "syncd", "teamd"])
+def test_a_program_that_the_image_runs_and_the_switch_does_not_is_a_difference(name: str) -> None:
+    runs = config(plan_of("lab-sonic"))
+    with_the_images_own(runs)
+    runs["FEATURE"][name] = {"state": "disabled"}
+
+    assert any(f"/FEATURE/{name}" in each for each in differences(runs))
+
+
+@pytest.mark.parametrize(("name", "state"), [("dhcp_relay", "disabled"), ("eventd", "enabled"), ("nat", "disabled")])
+def test_a_program_that_rests_or_runs_by_itself_is_no_difference(name: str, state: str) -> None:
+    """dhcp_relay rests on a switch that is no ToRRouter, and this one relays nothing."""
+    planned = config(plan_of("lab-sonic"))
+    planned["DEVICE_METADATA"]["localhost"]["type"] = "LeafRouter"
+    runs = deepcopy(planned)
+    runs["FEATURE"][name] = {"state": state}
+
+    assert list(compare_sonic(json.dumps(planned), json.dumps(runs))) == []
+
+
 @pytest.mark.parametrize("text", ["[]", "{", '{"PORT": 7}'])
 def test_what_is_no_configuration_cannot_be_compared(text: str) -> None:
     with pytest.raises(ValueError, match=r"object of tables|Expecting"):

@@ -42,11 +42,14 @@ EDITS = [
     ("fboss", r'"routerAdvertisementSeconds": 60', '"routerAdvertisementSeconds": 0', "no gateway"),
     ("fboss", r'"routerAdvertisementManagedBit": true', '"routerAdvertisementManagedBit": false', "no gateway"),
     ("fboss", r', "dhcpRelayAddressV6": "[^"]*"', "", "passes their requests"),
+    ("fboss", r', \{"rxReason": 17, "queueId": 2\}', "", "passes their requests"),
     ("nvue", r'managed-config: "on"', 'managed-config: "off"', "no gateway"),
     ("nvue", r'(router-advertisement:\n +enable): "on"', r'\1: "off"', "no gateway"),
     ("nvue", r"(downstream:\n +)vlan100:", r"\1vlan101:", "passes their requests"),
     ("nvue", r"server-address:", "address:", "passes their requests"),  # the word before Cumulus Linux 5.5
     ("sonic", r'"type": "ToRRouter"', '"type": "LeafRouter"', "no gateway"),
+    ("sonic", r'("dhcp_relay": \{"state": )"enabled"', r'\1"disabled"', "passes their requests"),
+    ("sonic", r'("radv": \{"state": )"enabled"', r'\1"disabled"', "no gateway"),
     ("sonic", r'"dhcpv6_servers": \[[^]]*\]', '"dhcpv6_servers": []', "passes their requests"),
 ]
 

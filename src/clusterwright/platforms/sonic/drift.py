@@ -14,6 +14,8 @@ from typing import Any
 
 from clusterwright.platforms.drift import Found
 from clusterwright.platforms.json_drift import compare_json
+from clusterwright.platforms.sonic.reader.features import OFF, ON, SYSTEM, runs_unasked
+from clusterwright.spec.hardware.systems import systems
 
 Table = dict[str, Any]
 # Fields that say the same as being left out: defaults of the yang models, and of init_cfg.json.j2; "*" for any value.
@@ -58,14 +60,6 @@ _OF_THE_IMAGE = frozenset(
         *("PASSW_HARDENING", "SYSLOG_CONFIG", "SYSLOG_CONFIG_FEATURE", "SYSTEM_DEFAULTS", "VERSIONS"),
     )
 )
-# Services that the image brings along and runs unless it is told otherwise.
-_FEATURES = frozenset(
-    (
-        *("bgp", "database", "dhcp_relay", "eventd", "gbsyncd", "gnmi", "lldp", "mgmt-framework", "pmon", "radv"),
-        *("restapi", "snmp", "swss", "syncd", "sysmgr", "teamd", "telemetry"),
-    )
-)
-_OFF = frozenset({"disabled", "always_disabled"})
 _COUNTERS = frozenset(("ACL", "PORT_PHY_ATTR", "PFCWD", "PG_DROP", "RIF", "PORT"))
 # Tables whose rows may name several queues or groups of several ports.
 _RANGES = frozenset({"BUFFER_PG", "BUFFER_QUEUE", "QUEUE"})
@@ -85,7 +79,7 @@ def compare_sonic(planned: str, runs: str) -> Iterator[Found]:
             continue
         own, other = wanted.get(table, {}), there.setdefault(table, {})
         for row in [*other]:
-            if row not in own and _is_of_the_image(table, row, other[row]):
+            if row not in own and _is_of_the_image(wanted, table, row, other[row]):
                 other.pop(row)
         for row in own.keys() & other.keys():
             _leave_out_defaults(table, own[row], other[row])
@@ -165,11 +159,19 @@ def _leave_out_defaults(table: str, row: Table, other: Table) -> None:
             row.pop(field)
 
 
-def _is_of_the_image(table: str, row: str, fields: Table) -> bool:
+def _is_of_the_image(planned: Mapping[str, Table], table: str, row: str, fields: Table) -> bool:
     if table == "FEATURE":
-        return row in _FEATURES or fields.get("state") in _OFF
+        return _is_as_the_image_has_it(planned, row, fields.get("state"))
     if table == "FLEX_COUNTER_TABLE":
         return row in _COUNTERS
     return table == "BGP_DEVICE_GLOBAL" and all(
         _DEFAULTS.get((table, field)) == value for field, value in fields.items()
     )
+
+
+def _is_as_the_image_has_it(planned: Mapping[str, Table], name: str, state: str | None) -> bool:
+    """Whether a program that no row was planned for runs, or rests, as it does by itself on this type of device."""
+    if systems()[SYSTEM].service(name) is None:
+        return state in OFF
+    unasked = runs_unasked(planned, name)
+    return state is None or unasked is None or state in (ON if unasked else OFF)

@@ -51,7 +51,11 @@ PATCHED = (
     Patched(r"(SNMP_USER|SNMP_AGENT_ADDRESS_CONFIG)( > .*)?", Effect.LIVE, "snmp.service is restarted afterwards"),
     Patched(r"(GNMI|GNMI_CLIENT_CERT)( > .*)?", Effect.LIVE, "gnmi.service is restarted afterwards"),
     Patched(r"LLDP( > .*)?", Effect.LIVE, "lldp.service is restarted afterwards"),
-    Patched(r"FEATURE > (snmp|gnmi|lldp)( > .*)?", Effect.LIVE, "featured starts and stops the service"),
+    Patched(
+        r"FEATURE > (bgp|dhcp_relay|gnmi|lldp|pmon|radv|snmp|swss|syncd|teamd)( > .*)?",
+        Effect.LIVE,
+        "featured starts and stops the service",
+    ),
     Patched(r"(MGMT_PORT|MGMT_INTERFACE)( > .*)?", Effect.LIVE, "hostcfgd sets the management port anew"),
     Patched(r"DEVICE_METADATA > localhost > hostname", Effect.LIVE, "hostcfgd sets the name"),
     Patched(r"DEVICE_NEIGHBOR( > .*)?", Effect.LIVE, "it names neighbours and does nothing"),

@@ -100,6 +100,29 @@ class Limits:
     telemetry: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ImageProgram:
+    """A program of a system's image, or a trap to its processor, that parts of the configuration need."""
+
+    name: str
+    """What the system calls it where it is switched on and off."""
+    serves: frozenset[str]
+    """What does nothing without it: forwarding, sessions, bonds, relays, ..."""
+    started: str
+    """``always``, ``never``, on the device ``types``, or ``varies`` with the image, where nothing is configured;
+    ``fixed`` is always, and nothing is to be configured."""
+    types: tuple[str, ...] = ()
+    """Device types on which it runs by itself."""
+    listens: bool = False
+    """Whether it opens ports of its own that no list of the configuration guards."""
+
+    def runs_unasked(self, device_type: str) -> bool | None:
+        """Whether it runs where the configuration says nothing of it; None where that depends on the image."""
+        if self.started == "varies":
+            return None
+        return self.started in {"always", "fixed"} or device_type in self.types
+
+
 def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
     return lambda _, written, __: written == word
 
@@ -122,7 +145,8 @@ class System:
     ``ports_of_platform`` says that it knows ports by more than their names (inventory/hardware/platforms),
     ``writes_spare_ports`` that it is told of those without a cable too,
     ``takes_platform_files`` that vendors' files describe them (``platform_files``). ``factory_accounts`` are those
-    that it has, with passwords that everybody knows, before it is told anything.
+    that it has, with passwords that everybody knows, before it is told anything. ``services`` are the programs of its
+    image that parts of its configuration need.
     """
 
     name: str
@@ -153,6 +177,20 @@ class System:
     writes_spare_ports: Annotated[bool, Key("ports", "written"), By(_says("all"))] = False
     takes_platform_files: Annotated[bool, Key("ports", "files")] = False
     factory_accounts: Annotated[tuple[str, ...], Key("factory_accounts", "names")] = ()
+    services: Annotated[tuple[ImageProgram, ...], Key("services", "programs")] = ()
+
+    def service(self, name: str) -> ImageProgram | None:
+        """A program of its image; None for one that nothing is known of."""
+        return next((service for service in self.services if service.name == name), None)
+
+    def services_for(self, purpose: str) -> tuple[str, ...]:
+        """The names of the programs that something needs."""
+        return tuple(service.name for service in self.services if purpose in service.serves)
+
+    def configured_for(self, purpose: str) -> tuple[str, ...]:
+        """The names of those that its configuration switches on for it."""
+        needed = (service for service in self.services if purpose in service.serves)
+        return tuple(service.name for service in needed if service.started != "fixed")
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""

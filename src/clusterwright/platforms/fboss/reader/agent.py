@@ -58,6 +58,10 @@ _PROFILES = {
 # HashingAlgorithm
 _ALGORITHMS = {1: "CRC-16-CCITT", 3: "CRC-32, low half", 4: "CRC-32, high half", 9: "CRC"}
 _ACL_DENY = 0  # AclActionType
+# PacketRxReason: SAI makes a trap for those alone that rxReasonToQueueOrderedList has.
+_ARP, _DHCP, _CPU_IS_NHOP, _NDP, _ARP_RESPONSE, _BGP, _BGPV6, _LACP, _DHCPV6 = 1, 2, 7, 8, 10, 11, 12, 13, 17
+_OF_SESSIONS = {4: {_ARP, _ARP_RESPONSE, _BGP, _CPU_IS_NHOP}, 6: {_NDP, _BGPV6, _CPU_IS_NHOP}}
+_OF_RELAYS = {4: _DHCP, 6: _DHCPV6}
 
 
 class _OwnAddress(NamedTuple):
@@ -107,6 +111,8 @@ class Agent(NamedTuple):
     pools: tuple[HeadroomPool, ...]
     advertised: tuple[_Subnet, ...]
     relayed: tuple[_Subnet, ...]
+    sessions: frozenset[int]
+    """IP versions by which the processor is given all that BGP needs."""
 
 
 @lru_cache(maxsize=256)
@@ -116,16 +122,22 @@ def agent_of(shape: FileShape) -> Agent:
     Raises ValueError, KeyError, TypeError, AttributeError or IndexError for what is no agent.conf.
     """
     switch = shape.outline["sw"]
+    trapped = frozenset(_trapped(switch))
+
+    def relays(interface: Json, vlan: Json, version: int) -> bool:
+        return _OF_RELAYS[version] in trapped and _is_relayed(interface, vlan, version)
+
     return Agent(
         tuple(_interfaces(switch)),
-        tuple(_port_rows(switch)),
+        tuple(_port_rows(switch, has_lacp=_LACP in trapped)),
         switch.get("defaultVlan"),
         qos_map(switch),
         _spreads_by(switch),
         _hash_function(switch),
         headroom_pools(switch),
         tuple(_subnets(switch, _is_advertised)),
-        tuple(_subnets(switch, _is_relayed)),
+        tuple(_subnets(switch, relays)),
+        frozenset(version for version, reasons in _OF_SESSIONS.items() if reasons <= trapped),
     )
 
 
@@ -192,7 +204,14 @@ def _interfaces(switch: Json) -> Iterator[_OwnAddress]:
             yield _OwnAddress(interface["vlanID"], text, interface.get("mtu", _DEFAULT_MTU))
 
 
-def _port_rows(switch: Json) -> Iterator[_PortRow]:
+def _trapped(switch: Json) -> Iterator[int]:
+    """The reasons for which the processor is given a packet."""
+    for row in switch.get("cpuTrafficPolicy", {}).get("rxReasonToQueueOrderedList", ()):
+        yield row["rxReason"]
+
+
+def _port_rows(switch: Json, *, has_lacp: bool) -> Iterator[_PortRow]:
+    """Ports in service; parts of an aggregate are none where LACP's packets do not reach the processor."""
     vlan_of = {
         row["logicalPort"]: row["vlanID"]
         for row in switch["vlanPorts"]
@@ -203,7 +222,7 @@ def _port_rows(switch: Json) -> Iterator[_PortRow]:
     qos_of = port_qos(switch)
     joined = dict(_aggregates(switch))
     for row in switch["ports"]:
-        if row["state"] != ENABLED:
+        if row["state"] != ENABLED or (row["logicalID"] in joined and not has_lacp):
             continue
         vlan = vlan_of.get(row["logicalID"], 0)
         if row.get("ingressVlan") != vlan or not row.get("routable"):

@@ -54,6 +54,7 @@ LAYOUTS = {
     ),
 }
 # a switch that has no other to speak with gets no file
+_IPV4_BYTES = 4
 _NO_BGP = whole_file(
     "",
     {
@@ -91,7 +92,9 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             max_paths_mark=(),
             ports=ports,
             own_addresses=own_addresses,
-            sessions=sessions(bgp),
+            sessions=tuple(
+                session for session in sessions(bgp) if (4 if len(session.peer) == _IPV4_BYTES else 6) in agent.sessions
+            ),
             networks=tuple(
                 (prefix_of(prefix), ('"networks', f'"prefix": "{prefix}"'))
                 for prefix in (said(each["prefix"]) for each in (*outline["networks4"], *outline["networks6"]))

@@ -102,7 +102,7 @@ def _of_shape(view: SwitchView, shape: _AgentShape) -> dict[str, Any]:
         "interfaces": _interfaces(view, shape),
         "staticRoutesToNull": [{"routerID": 0, "prefix": PLACE}] * shape.discards,
         "cpuQueues": fboss_classes.cpu_queues(),
-        "cpuTrafficPolicy": {"rxReasonToQueueOrderedList": fboss_classes.cpu_traps()},
+        "cpuTrafficPolicy": {"rxReasonToQueueOrderedList": fboss_classes.cpu_traps(_purposes(shape))},
         "loadBalancers": fboss_classes.load_balancers(view.hashing),
         "switchSettings": _switch_settings(view),
     }
@@ -124,6 +124,12 @@ def _of_shape(view: SwitchView, shape: _AgentShape) -> dict[str, Any]:
     if view.hashing.queue_pairs:
         config["udfConfig"] = fboss_classes.queue_pair_udf()
     return config
+
+
+def _purposes(shape: _AgentShape) -> tuple[str, ...]:
+    """What this file relies on traps to the processor for, by the words of the system's list of services."""
+    relays = ("relays",) if shape.relay is not None else ()
+    return ("sessions", "bonds", "neighbours", *relays)
 
 
 class _AgentPort(NamedTuple):

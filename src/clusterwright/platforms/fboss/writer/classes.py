@@ -7,18 +7,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.spec.hardware.systems import systems
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from clusterwright.intent.hashing import TierHashing
     from clusterwright.intent.headroom import Pool
     from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.spec.ethernet import PfcWatchdog
 
+SYSTEM = "fboss"
 UNICAST, MULTICAST = 0, 1
 WEIGHTED_ROUND_ROBIN, STRICT_PRIORITY = 0, 1
 MARK = 1
 KBYTE = 1000
+# PacketRxReason.
+RX_REASONS = {
+    "ARP": 1,
+    "DHCP": 2,
+    "TTL_1": 6,
+    "CPU_IS_NHOP": 7,
+    "NDP": 8,
+    "LLDP": 9,
+    "ARP_RESPONSE": 10,
+    "BGP": 11,
+    "BGPV6": 12,
+    "LACP": 13,
+    "L3_MTU_ERROR": 14,
+    "DHCPV6": 17,
+}
+LOW, MID, HIGH = 0, 2, 9
+CPU_QUEUES = {
+    "ARP": HIGH,
+    "ARP_RESPONSE": HIGH,
+    "NDP": HIGH,
+    "BGP": HIGH,
+    "BGPV6": HIGH,
+    "CPU_IS_NHOP": MID,
+    "LACP": HIGH,
+    "TTL_1": LOW,
+    "L3_MTU_ERROR": LOW,
+    "LLDP": MID,
+    "DHCP": MID,
+    "DHCPV6": MID,
+}
 # kCoppLowPriPktsPerSec in fboss/agent/test/utils/CoppTestUtils.h.
 LOW_QUEUE_PACKETS_PER_S = 100
 SCALING_FACTOR_ONE = 0
@@ -184,25 +217,22 @@ def cpu_queues() -> list[dict[str, Any]]:
             "scheduling": WEIGHTED_ROUND_ROBIN,
             "name": f"cpuQueue-{name}",
         }
-        for queue, weight, name in ((0, 1, "low"), (2, 2, "mid"), (9, 4, "high"))
+        for queue, weight, name in ((LOW, 1, "low"), (MID, 2, "mid"), (HIGH, 4, "high"))
     ]
     queues[0]["portQueueRate"] = {"pktsPerSec": {"minimum": 0, "maximum": LOW_QUEUE_PACKETS_PER_S}}
     return queues
 
 
-def cpu_traps() -> list[dict[str, int]]:
-    """Which packets go to which processor queue, by PacketRxReason: neighbour discovery and BGP before all others."""
-    low, mid, high = 0, 2, 9
-    reasons = (
-        (1, high),
-        (10, high),
-        (8, high),
-        (11, high),
-        (12, high),
-        (7, mid),
-        (13, high),
-        (6, low),
-        (14, low),
-        (9, mid),
-    )
-    return [{"rxReason": reason, "queueId": queue} for reason, queue in reasons]
+def cpu_traps(purposes: Collection[str]) -> list[dict[str, int]]:
+    """Which packets go to which processor queue: neighbour discovery and BGP before all others.
+
+    SAI traps no reason that is not listed (SaiHostifManager.cpp). DHCP of hosts is listed where the agent relays it, in
+    the queue that Meta's own configurations name for it (fboss/agent/test/utils/CoppTestUtils.cpp).
+    """
+    system = systems()[SYSTEM]
+    wanted = {name for purpose in purposes for name in system.configured_for(purpose)}
+    return [
+        {"rxReason": RX_REASONS[name], "queueId": queue}
+        for name, queue in CPU_QUEUES.items()
+        if name in wanted or not system.service(name)
+    ]

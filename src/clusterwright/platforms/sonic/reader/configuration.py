@@ -28,6 +28,7 @@ from clusterwright.platforms.router import (
 )
 from clusterwright.platforms.sonic.reader.classes import headroom_pools, port_qos, qos_map
 from clusterwright.platforms.sonic.reader.document import tables_of
+from clusterwright.platforms.sonic.reader.features import serves
 from clusterwright.platforms.sonic.reader.lists import bound_tables, channels_of
 
 PATH = "etc/sonic/config_db.json"
@@ -86,8 +87,7 @@ def read_sonic(device: str, text: str) -> Router:
 def _runs_bgp(tables: Json) -> bool:
     """True when BGP takes its configuration from the tables read here, and is not switched off."""
     localhost = tables.get("DEVICE_METADATA", {}).get("localhost", {})
-    state = tables.get("FEATURE", {}).get("bgp", {}).get("state", "enabled")
-    return localhost.get("frr_mgmt_framework_config") == "true" and state in {"enabled", "always_enabled"}
+    return localhost.get("frr_mgmt_framework_config") == "true" and serves(tables, "sessions")
 
 
 def _mark(table: str, key: str) -> Mark:
@@ -99,9 +99,12 @@ def _ports(tables: Json) -> Iterator[Port]:
     address_of = {name: (address, length, mark) for address, length, name, mark in _addresses(tables)}
     vlan_of = {port: vlan for vlan, _, port in (key.partition("|") for key in tables.get("VLAN_MEMBER", {}))}
     channels, channel_of = tables.get("PORTCHANNEL", {}), channels_of(tables)
+    makes_channels = serves(tables, "bonds")
     for name, row in tables.get("PORT", {}).items():
         channel = channel_of.get(name)
-        is_idle = channel is not None and channels.get(channel, {}).get("admin_status", "up") != "up"
+        is_idle = channel is not None and (
+            channels.get(channel, {}).get("admin_status", "up") != "up" or not makes_channels
+        )
         if row.get("admin_status", "down") != "up" or is_idle:
             continue
         link = name if channel is None else channel  # SONiC asks it for VLAN, lists and address
@@ -153,14 +156,15 @@ def _advertised(tables: Json) -> Iterator[Prefix]:
     (docker-router-advertiser of sonic-net/sonic-buildimage: supervisord.conf.j2, radvd.conf.j2.)
     """
     kind = tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("type", "")
-    state = tables.get("FEATURE", {}).get("radv", {}).get("state", "enabled")
-    if ("ToRRouter" in kind or kind in _ADVERTISING) and state in {"enabled", "always_enabled"}:
+    if ("ToRRouter" in kind or kind in _ADVERTISING) and serves(tables, "router-advertisements"):
         for address, length, name, _ in _addresses(tables):
             if name.startswith("Vlan") and len(address) == _IPV6:
                 yield network_of(address, length)
 
 
 def _relayed(tables: Json) -> Iterator[Prefix]:
+    if not serves(tables, "relays"):
+        return
     for address, length, name, _ in _addresses(tables):
         table, key = ("DHCP_RELAY", "dhcpv6_servers") if len(address) == _IPV6 else ("VLAN", "dhcp_servers")
         if tables.get(table, {}).get(name, {}).get(key):

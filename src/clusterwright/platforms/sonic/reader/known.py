@@ -13,7 +13,9 @@ from typing import Any
 
 from clusterwright.platforms.sonic.reader.configuration import PATH
 from clusterwright.platforms.sonic.reader.document import place_of, tables_of
+from clusterwright.platforms.sonic.reader.features import OFF, ON, SYSTEM, runs
 from clusterwright.platforms.unread import BETWEEN, Unread
+from clusterwright.spec.hardware.systems import systems
 
 _FIELDS = """
 AAA failthrough login
@@ -112,9 +114,6 @@ WRED_PROFILE yellow_drop_probability yellow_max_threshold yellow_min_threshold
 # Tables whose rows begin with the VRF; the readers take in the sessions of one.
 _OF_A_VRF = ("BGP_GLOBALS", "BGP_NEIGHBOR", "BGP_PEER_GROUP")
 _VRF = "default"
-# Programs of an image that forward, or serve what lists and tables are judged for here; others listen by themselves.
-_FEATURES = frozenset({"bgp", "dhcp_relay", "eventd", "gnmi", "lldp", "macsec", "radv", "snmp", "stp", "sysmgr"})
-_FORWARDING = frozenset({"database", "pmon", "swss", "syncd", "teamd"})
 _ANY = "*"
 
 
@@ -139,17 +138,22 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
         for row, fields in document[table].items():
             if table.startswith(_OF_A_VRF) and row.partition("|")[0] != _VRF:
                 yield _at(text, table, row)
-            if table == "FEATURE" and _is_other(row, fields):
+            if table == "FEATURE" and _is_unread_feature(document, row):
                 yield _at(text, table, row)
             for field, value in fields.items() if isinstance(fields, dict) else ():
                 if not KNOWN[table] & {_ANY, field, f"{field}={value}"}:
                     yield _at(text, table, row, field)
 
 
-def _is_other(feature: str, fields: Mapping[str, Any]) -> bool:
-    """Whether a program runs that nobody here knows, or one does not that forwarding needs."""
-    is_on = str(fields.get("state", "")).endswith("enabled")
-    return feature not in _FEATURES | _FORWARDING if is_on else feature in _FORWARDING
+def _is_unread_feature(document: Mapping[str, Mapping[str, Any]], name: str) -> bool:
+    """Whether a row of FEATURE runs a program that nobody here knows, or stops one that forwarding needs."""
+    state = document["FEATURE"][name].get("state")
+    if state is not None and state not in ON | OFF:
+        return True
+    service = systems()[SYSTEM].service(name)
+    if service is None or service.listens:
+        return state in ON
+    return "forwarding" in service.serves and not runs(document, name)
 
 
 def _at(text: str, *keys: str) -> Unread:

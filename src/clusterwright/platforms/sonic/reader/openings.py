@@ -12,6 +12,7 @@ from typing import Any
 from clusterwright.platforms.reader import GNMI, LEASES, LOGINS, LOGS, NAMES, SNMP, TIME, Fault, Login, Planned, Server
 from clusterwright.platforms.sonic.reader import known
 from clusterwright.platforms.sonic.reader.document import place_of, tables_of
+from clusterwright.platforms.sonic.reader.features import SYSTEM, runs
 from clusterwright.platforms.unread import Unread
 from clusterwright.spec.hardware.platforms import platforms
 
@@ -44,7 +45,6 @@ _ASKED = (
     ("SSH_SERVER", "POLICIES", "permit_root_login", "no", "root is no operator's account"),
     ("SSH_SERVER", "POLICIES", "password_authentication", "false", "the factory's account opens with its password"),
 )
-SYSTEM = "sonic"  # as the catalogue names it
 Json = Mapping[str, Any]
 
 
@@ -165,10 +165,10 @@ def snmp_users(path: str, text: str) -> Iterator[Login]:
 
 
 def silent(text: str) -> Iterator[Fault]:
-    """Features that a config_db.json does not switch on."""
-    features = tables_of(text).get("FEATURE", {})
+    """Services that do not run, or that only some images run unasked."""
+    document: Mapping[str, Json] = tables_of(text)
     for name, service in (("snmp", SNMP), ("gnmi", GNMI)):
-        if features.get(name, {}).get("state") not in {"enabled", "always_enabled"}:
+        if not runs(document, name):
             yield text.find(f'"{name}"', text.find('"FEATURE"')), service
 
 

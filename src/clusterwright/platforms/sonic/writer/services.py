@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.spec.hardware.systems import systems
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.spec.site import Site
 
+SYSTEM = "sonic"  # as the catalogue names it
 RACK_SWITCH = "ToRRouter"
 SYSLOG_PORT = 514
 LLDP_HELLO_S = 30
@@ -23,7 +28,7 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
     """The tables; without a management port servers are asked over the fabric."""
     servers = site.management
     vrf = {} if port is None else {"vrf": "mgmt"}
-    features = ("bgp", "lldp", *(("snmp",) if site.snmp else ()), *(("gnmi",) if site.telemetry else ()))
+    features = [name for purpose in _purposes(site, view) for name in systems()[SYSTEM].configured_for(purpose)]
     tables: dict[str, Any] = {
         "DEVICE_METADATA": {"localhost": _metadata(view)},
         "NTP_SERVER": {server: {"association_type": "server", "iburst": "on"} for server in servers.ntp},
@@ -46,6 +51,23 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
             gateway = {} if port.gateway is None else {"gwaddr": port.gateway}
             tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": gateway}
     return tables
+
+
+def _purposes(site: Site, view: SwitchView) -> Iterator[str]:
+    """What this file relies on a program of the image for, by the words of the system's list of services."""
+    yield "forwarding"
+    yield "sessions"
+    yield "neighbours"
+    if view.bonds:
+        yield "bonds"
+    if view.relay is not None:
+        yield "relays"
+    if view.relay is not None and view.version == 6:
+        yield "router-advertisements"
+    if site.snmp is not None:
+        yield "snmp"
+    if site.telemetry is not None:
+        yield "gnmi"
 
 
 def _metadata(view: SwitchView) -> dict[str, str]:
