@@ -172,10 +172,6 @@ def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = (), *
 
 
 def _start_from_a_cloud(folder: Path) -> None:
-    """Says of every node that the controller may start it, and how many GPUs it will find then."""
+    """Says of every node that the controller may start it."""
     conf = folder / "slurm.conf"
     conf.write_text(conf.read_text().replace("State=UNKNOWN", "State=CLOUD") + CLOUD)
-    gres = folder / "gres.conf"
-    gpus = re.search(r" Gres=gpu:(\S+):(\d+) ", conf.read_text())
-    assert gpus is not None
-    gres.write_text(gres.read_text().replace("AutoDetect=nvml", f"Name=gpu Type={gpus[1]} Count={gpus[2]}"))

@@ -13,7 +13,7 @@ from tests.platforms.slurm.controller import acting, controller_answers, control
 from tests.platforms.slurm.test_hostlist import expand
 
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.slurm import writer as slurm
+from clusterwright.platforms.slurm import gpu_devices
 from clusterwright.platforms.slurm.topology import blocks
 from clusterwright.spec.hardware.models import Gpus
 
@@ -146,7 +146,7 @@ def test_slurmd_finds_the_gpus_of_the_written_type(name: str, nvml: str) -> None
 
 
 def test_gpus_that_nobody_knows_nvml_s_name_of_have_no_type() -> None:
-    assert slurm.gres(Gpus(8, "X1000", 80)) == "gpu:8"
+    assert gpu_devices.gres(Gpus(8, "X1000", 80)) == "gpu:8"
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc"])

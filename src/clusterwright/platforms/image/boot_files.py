@@ -17,6 +17,8 @@ from clusterwright.spec.image import Image
 
 KIND = "image"
 _UNITS = "etc/systemd/system"
+KEPT_HOST_KEY = "/etc/ssh/clusterwright_ed25519_key"
+"""Where a node has the host key that a store keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
         return ()
     is_direct = has_direct_paths(plan, name)
     has_gpus = gpu_driver(image) is not None
-    key = template("image/ssh-host-key.sh.j2").render(is_kept=image.host_keys is not None)
+    is_kept = image.host_keys is not None
+    key = template("image/ssh-host-key.sh.j2").render(is_kept=is_kept, kept_key=KEPT_HOST_KEY)
     check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
     # What a node was booted with, for its check: this file is never carried to a running node.
     booted = dump_lines({"name": name, "boot_digest": boot_digest_of(plan, name)}, 1).decode()
@@ -48,7 +51,7 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
         ("usr/local/sbin/ssh-host-key", key, 0o755),
         (
             f"{_UNITS}/ssh-host-key.service",
-            template("image/ssh-host-key.service.j2").render(is_kept=image.host_keys is not None),
+            template("image/ssh-host-key.service.j2").render(is_kept=is_kept),
             0o644,
         ),
         ("usr/local/sbin/image-check", check, 0o755),
@@ -60,6 +63,10 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
         ),
         *((f"{_UNITS}/{unit}", "", 0o644) for unit in _masked(image)),
     ]
+    if is_kept:
+        # Of the image alone: on a running node sshd would be told of a key that comes with the next boot.
+        words = template("image/sshd-host-key.conf.j2").render(kept_key=KEPT_HOST_KEY)
+        files.append(("etc/ssh/sshd_config.d/80-clusterwright-host-key.conf", words, 0o644))
     if is_direct:
         files.append(("usr/local/sbin/acs-off", template("image/acs-off.sh.j2").render(), 0o755))
         files.append((f"{_UNITS}/acs-off.service", template("image/acs-off.service.j2").render(), 0o644))

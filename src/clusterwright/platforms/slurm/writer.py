@@ -11,7 +11,7 @@ from math import cbrt, ceil
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.device_kind import NodeKind
-from clusterwright.intent.gpu_services import uses_enroot
+from clusterwright.intent.gpu_services import gpu_driver, uses_enroot
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
 from clusterwright.intent.per_plan import per_plan
@@ -35,10 +35,11 @@ from clusterwright.platforms.linux.writer.network import node_address
 from clusterwright.platforms.linux.writer.qos import has_lossless_nics
 from clusterwright.platforms.linux.writer.secrets import MUNGE_KEY
 from clusterwright.platforms.platform import SharedFile, Writer
+from clusterwright.platforms.slurm.gpu_devices import DeviceLine, device_lines, gres
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.platforms.templates import template
-from clusterwright.spec.hardware.models import Gpus, Host
+from clusterwright.spec.hardware.models import Host
 from clusterwright.spec.image import USUAL_HEALTH
 from clusterwright.spec.job import Scheduler, SlurmTopology
 
@@ -135,8 +136,8 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     scheduler = plan.spec.scheduler(kind.node_group)
     if scheduler is None or kind.slurm_units != WORKER_UNITS:
         return
-    waits = has_lossless_nics(plan, kind)
-    for path, content in (*_waking(scheduler, WORKER_UNITS), *_worker_files(plan, scheduler, kind.node_group, waits)):
+    waits = {"qos": has_lossless_nics(plan, kind), "gpus": _has_nvidia_gpus(plan, kind)}
+    for path, content in (*_waking(scheduler, WORKER_UNITS), *_worker_files(plan, scheduler, kind.node_group, **waits)):
         yield path, content, 0o644
     gpus = plan.spec.catalogue[kind.model].gpus is not None
     yield EPILOG, template("slurm/epilog.sh.j2").render(gpus=gpus).encode(), 0o755
@@ -145,6 +146,11 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 
 
 WRITER = Writer(KIND, applies, own, shared)
+
+
+def _has_nvidia_gpus(plan: Plan, kind: NodeKind) -> bool:
+    image = plan.spec.image(kind.image)
+    return image is not None and gpu_driver(image) is not None and plan.spec.catalogue[kind.model].gpus is not None
 
 
 def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
@@ -267,9 +273,16 @@ def _controller_files(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, byte
         ("topology.conf", template(f"slurm/topology-{slurm.plugin}.conf.j2").render(**topology)),
         ("topology.yaml", template("slurm/topology.yaml.j2").render(**topology)),
         ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),
-        ("gres.conf", template("slurm/gres.conf.j2").render(nodes=[line for line in view.nodes if line.gres])),
+        ("gres.conf", template("slurm/gres.conf.j2").render(lines=list(_gpu_lines(plan, scheduler)))),
     )
     return tuple((name, text.encode()) for name, text in (*texts, *_plugins(plan, scheduler)))
+
+
+def _gpu_lines(plan: Plan, scheduler: Scheduler) -> Iterator[DeviceLine]:
+    members: dict[tuple[str, str], list[str]] = {}
+    for device in compute_nodes(plan, scheduler):
+        members.setdefault((device.model, device.image or ""), []).append(device.name)
+    yield from device_lines(plan, members)
 
 
 def _plugins(plan: Plan, scheduler: Scheduler) -> Iterator[tuple[str, str]]:
@@ -300,26 +313,16 @@ def _hardware(host: Host | None) -> str:
     )
 
 
-def gres(gpus: Gpus) -> str:
-    """GPUs as slurm.conf counts them, of no type where nobody knows what NVML calls them.
-
-    slurmd takes NVML's name in small letters with ``_`` for blanks (gpu_common_underscorify_tolower), and a node whose
-    type is no part of that registers as INVALID (gres.conf(5), "Type").
-    """
-    kind = f"{gpus.nvml_name.lower().replace(' ', '_')}:" if gpus.nvml_name is not None else ""
-    return f"gpu:{kind}{gpus.count}"
-
-
 @per_plan
 def _worker_files(
-    plan: Plan, scheduler: Scheduler, node_group: str, waits_for_qos: bool
+    plan: Plan, scheduler: Scheduler, node_group: str, qos: bool, gpus: bool
 ) -> tuple[tuple[str, bytes], ...]:
     servers = ",".join(f"{name}:{SLURMCTLD_PORT}" for name in controllers(plan, scheduler))
     key = f"/{MUNGE_KEY}" if munge_secret(scheduler) is not None else ""
     options = template("slurm/slurmd.j2").render(servers=servers)
     mounts = bool(mounts_of(plan, node_group))
-    words = {"qos": waits_for_qos, "mounts": mounts, "authentication": AUTHENTICATION, "key": key, "settle_s": SETTLE_S}
-    drop_in = template("slurm/slurmd.service.conf.j2").render(**words)
+    words = {"qos": qos, "gpus": gpus, "mounts": mounts, "settle_s": SETTLE_S}
+    drop_in = template("slurm/slurmd.service.conf.j2").render(authentication=AUTHENTICATION, key=key, **words)
     return (
         ("etc/default/slurmd", options.encode()),
         ("etc/systemd/system/slurmd.service.d/90-clusterwright.conf", drop_in.encode()),
