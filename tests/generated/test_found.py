@@ -64,6 +64,7 @@ expect:
   - {figure: gpus, value: 112, assumed: "Both kinds of nodes."}
   - {figure: switches.rtsw, value: 7, assumed: "One for each rack."}
   - {figure: oversubscription.backend.ctsw, value: 9.333, tolerance: 0.001, assumed: "Narrow above the pod."}
+  - {figure: narrowest.backend.ctsw, value: 12, assumed: "The special nodes have three racks a pod, the others two."}
 """
 WITHOUT_RAILS = """fabrics:
   - name: backend
@@ -118,6 +119,7 @@ expect:
   - {figure: oversubscription.backend.rtsw, remove: true}
   - {figure: oversubscription.backend.ctsw, remove: true}
   - {figure: oversubscription.backend.leaf, value: 6.4, assumed: "Narrow above the leaves."}
+  - {figure: narrowest.backend.leaf, value: 6.5, assumed: "128 NICs on five leaves."}
 """
 MARKING_AND_A_LOST_RACK_SWITCH = """fabrics:
   - name: backend

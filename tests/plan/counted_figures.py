@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Cable, Plan
 
 
 def counted(plan: Plan) -> dict[str, float]:
@@ -27,6 +28,15 @@ def counted(plan: Plan) -> dict[str, float]:
         if group.node_group:
             found[f"groups.{group.level}.{group.node_group}"] += 1
             found["racks"] += group.level == "rack"
+    result = {**dict.fromkeys(_tier_figures(plan), 0.0), **found, **_link_figures(plan)}
+    if petabytes:
+        result["storage_pb"] = petabytes
+    return result | _peaks(plan)
+
+
+def _link_figures(plan: Plan) -> dict[str, float]:
+    """Links and ports in use by role, and the oversubscription of each tier."""
+    found: Counter[str] = Counter()
     below: Counter[tuple[str, int]] = Counter()
     above: Counter[tuple[str, int]] = Counter()
     for cable in plan.cables:
@@ -39,16 +49,45 @@ def counted(plan: Plan) -> dict[str, float]:
             above[cable.fabric, lower.tier] += cable.speed_gbps
         else:
             below[cable.fabric, cable.tier] += cable.speed_gbps
-    result = {**dict.fromkeys(_tier_figures(plan), 0.0), **found}
+    result: dict[str, float] = dict(found)
     for fabric in plan.spec.fabrics:
         nics_gbps = 0
         for depth, tier in enumerate(fabric.tiers):
             nics_gbps += below[fabric.name, depth]
             if above[fabric.name, depth]:
                 result[f"oversubscription.{fabric.name}.{tier.role}"] = nics_gbps / above[fabric.name, depth]
-    if petabytes:
-        result["storage_pb"] = petabytes
-    return result | _peaks(plan)
+    for name, ratio in _narrowest(plan):
+        if name.replace("narrowest", "oversubscription") in result:
+            result[name] = max(ratio, result.get(name, 0.0))
+    return result
+
+
+def _narrowest(plan: Plan) -> Iterator[tuple[str, float]]:
+    """What comes to each Ethernet switch from NICs, asked from above, over its uplinks."""
+    uplinks: dict[str, list[Cable]] = {}
+    for cable in plan.cables:
+        if cable.a.side == "up":
+            uplinks.setdefault(cable.a.device, []).append(cable)
+
+    @cache
+    def load(switch: str) -> float:
+        gbps = 0.0
+        for cable in plan.cables_of.get(switch, ()):
+            if cable.b.device != switch:
+                continue
+            if cable.a.side == "up":
+                width = sum(uplink.speed_gbps for uplink in uplinks[cable.a.device])
+                gbps += load(cable.a.device) * cable.speed_gbps / width
+            else:
+                gbps += cable.speed_gbps
+        return gbps
+
+    technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
+    for switch, cables in uplinks.items():
+        device = plan.by_name[switch]
+        if technologies[device.fabric] != "infiniband":
+            ratio = load(switch) / sum(cable.speed_gbps for cable in cables)
+            yield f"narrowest.{device.fabric}.{device.role}", ratio
 
 
 def _peaks(plan: Plan) -> dict[str, float]:

@@ -19,6 +19,8 @@ from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
 UNDECLARED_OVERSUBSCRIPTION = "CW204"
+CUT_OFF = "CW240"
+NARROWER_THAN_PROMISED = "CW224"
 MISSED_EXPECTATION = "CW203"
 TOO_FEW_PORTS = "CW201"
 OTHER_PATHS = settings(max_examples=EXAMPLES // 3)
@@ -117,7 +119,9 @@ def test_declared_oversubscription_is_met_or_refused(case: Case, factor: float, 
     name = honest.cluster["expect"][0]["figure"].replace(".", "__")
     value = honest.cluster["expect"][0]["value"] * factor
     rest = {item["figure"].replace(".", "__"): item["value"] for item in honest.cluster["expect"][1:]}
-    assert errors(honest.declaring(**{name: value}, **rest).write(folder)) == {MISSED_EXPECTATION}
+    codes = errors(honest.declaring(**{name: value}, **rest).write(folder))
+    assert MISSED_EXPECTATION in codes
+    assert codes <= {MISSED_EXPECTATION, NARROWER_THAN_PROMISED}
 
 
 @OTHER_PATHS
@@ -129,7 +133,9 @@ def test_a_port_out_of_service_moves_its_cable_alone(case: Case, data: st.DataOb
     ends = [(end.device, end.port) for cable in before.cables for end in (cable.a, cable.b)]
     device, port = data.draw(st.sampled_from(ends))
     case = case.with_exceptions({"device": device, "port": port, "state": "out-of-service"})
-    assert not errors(case.write(folder))
+    codes = errors(case.write(folder))
+    assert codes <= {CUT_OFF}
+    assume(not codes)  # the only NIC of a node
     after = plan_of(case, folder)
     for cable in after.cables:
         for end in (cable.a, cable.b):

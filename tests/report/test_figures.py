@@ -23,6 +23,8 @@ def test_figures_of_a_plan_made_by_hand() -> None:
         "links.backend.atsw": 12,  # 4 CTSWs to 3 ATSWs
         "links.backend.ctsw": 8,  # 4 racks with 2 uplinks
         "links.backend.rtsw": 64,  # 8 nodes with 8 NICs
+        "narrowest.backend.ctsw": pytest.approx(64 / 12),
+        "narrowest.backend.rtsw": 8.0,
         "nodes": 8,
         "oversubscription.backend.ctsw": pytest.approx(64 / 12),
         "oversubscription.backend.rtsw": 8.0,

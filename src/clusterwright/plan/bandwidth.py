@@ -8,12 +8,114 @@ none. On a rail-optimised fabric the domain is the group whose nodes share their
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import inf
 
 from clusterwright.plan.model import Cable, Plan
+from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.model import ClusterSpec
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchLoad:
+    """A switch with uplinks, and the NICs whose traffic comes to it when all send upwards at once."""
+
+    switch: str
+    nics_gbps: float
+    """Of the NICs below, the part that comes here: each switch spreads evenly over its uplinks, as ECMP does."""
+    uplinks_gbps: float
+
+    @property
+    def ratio(self) -> float:
+        """Oversubscription from the NICs to above this switch, that of lower tiers included."""
+        if self.uplinks_gbps:
+            return self.nics_gbps / self.uplinks_gbps
+        return inf if self.nics_gbps else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Uplink:
+    """A link between switches."""
+
+    lower: str
+    upper: str
+    gbps: float
+
+
+def promised_at_each_switch(spec: ClusterSpec) -> Mapping[tuple[str, str], float]:
+    """By fabric and role, the most oversubscription that the spec promises of every switch; at least 1.
+
+    `narrowest.FABRIC.ROLE` states it. Without that, what is promised of the whole tier holds for each of its switches.
+    """
+    promised: dict[tuple[str, str], float] = {}
+    for kind in ("oversubscription", "narrowest"):
+        for item in spec.expectations:
+            name, *rest = item.figure.split(".")
+            if name == kind and len(rest) == 2:
+                promised[rest[0], rest[1]] = max(1.0, item.value * (1 + item.tolerance))
+    return promised
+
+
+def narrowest_planned(skeleton: FabricSkeleton) -> Mapping[str, SwitchLoad]:
+    """By role with uplinks, the switch with the most NIC bandwidth for its uplinks, as the fabric is planned."""
+    seats, tiers = skeleton.seats, skeleton.fabric.tiers
+    nics = Counter[str]()
+    for (number, gbps), count in skeleton.attached_at.items():
+        nics[seats[number].name] += count * gbps
+    uplinks: list[Uplink] = []
+    for bundle in skeleton.bundles:
+        for lower, upper in joins(skeleton, bundle):
+            up = tiers[seats[lower].tier].up
+            if up is not None:
+                uplinks.append(Uplink(seats[lower].name, seats[upper].name, up.speed_gbps))
+    loose = {seats[number].name for number in skeleton.loose}
+    switches = {seat.name: seat.tier for seat in seats if seat.name not in loose}
+    return _narrowest(skeleton.fabric, switches, nics, uplinks)
+
+
+def narrowest_of_cables(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, str], SwitchLoad]:
+    """By fabric and role, the switch with the most NIC bandwidth for its uplinks, counted over ``cables``."""
+    nics: dict[str, Counter[str]] = defaultdict(Counter)
+    uplinks: dict[str, list[Uplink]] = defaultdict(list)
+    for cable in cables:
+        if cable.a.side == "up":
+            uplinks[cable.fabric].append(Uplink(cable.a.device, cable.b.device, cable.speed_gbps))
+        else:
+            nics[cable.fabric][cable.b.device] += cable.speed_gbps
+    found: dict[tuple[str, str], SwitchLoad] = {}
+    for fabric in plan.spec.fabrics:
+        switches = {
+            device.name: device.tier
+            for device in plan.devices
+            if device.kind == "switch" and device.fabric == fabric.name
+        }
+        for role, load in _narrowest(fabric, switches, nics[fabric.name], uplinks[fabric.name]).items():
+            found[fabric.name, role] = load
+    return found
+
+
+def _narrowest(
+    fabric: Fabric, switches: Mapping[str, int], nics: Mapping[str, float], uplinks: list[Uplink]
+) -> Mapping[str, SwitchLoad]:
+    """By role with uplinks its narrowest switch; ``switches`` says in which tier each one stands."""
+    width = Counter[str]()
+    for link in uplinks:
+        width[link.lower] += link.gbps
+    load = defaultdict(float, nics)
+    for link in sorted(uplinks, key=lambda link: switches.get(link.lower, 0)):
+        load[link.upper] += load[link.lower] * link.gbps / width[link.lower]
+    narrowest: dict[str, SwitchLoad] = {}
+    for switch, depth in switches.items():
+        tier = fabric.tiers[depth]
+        if tier.up is None:
+            continue
+        own = SwitchLoad(switch, load[switch], width[switch])
+        if tier.role not in narrowest or own.ratio > narrowest[tier.role].ratio:
+            narrowest[tier.role] = own
+    return narrowest
 
 
 def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, str], float]:

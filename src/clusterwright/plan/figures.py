@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from clusterwright.plan.bandwidth import narrowest_planned
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.hardware.models import Gpus
 from clusterwright.spec.model import ClusterSpec
@@ -20,7 +21,8 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     ``groups.LEVEL.NODEGROUP`` instances of a level; ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a
     tier from
     below; ``ports_used.ROLE`` all used ports of a role's switches in that fabric; ``oversubscription.FABRIC.ROLE`` the
-    bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks; ``storage_pb`` usable petabytes;
+    bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks, ``narrowest.FABRIC.ROLE`` the
+    same at the switch of an Ethernet tier that has least; ``storage_pb`` usable petabytes;
     ``peak_petaflops.FORMAT`` what all GPUs compute at most, of formats that the catalogue has for each of them.
     """
     found: dict[str, float] = {
@@ -92,4 +94,8 @@ def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
         found[f"ports_used.{tier.role}"] = down[depth] + up[depth]
         if tier.up and up[depth]:
             found[f"oversubscription.{fabric.name}.{tier.role}"] = below_gbps / (up[depth] * tier.up.speed_gbps)
+    if fabric.technology != "infiniband":
+        for role, load in narrowest_planned(skeleton).items():
+            if f"oversubscription.{fabric.name}.{role}" in found:
+                found[f"narrowest.{fabric.name}.{role}"] = load.ratio
     return found

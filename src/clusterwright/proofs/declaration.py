@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from clusterwright.plan.bandwidth import promised_at_each_switch
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.meeting import wiring_of_cables
@@ -53,12 +54,12 @@ class Declaration:
     default partition for everybody. ``drained`` are devices that carry no traffic, ``drained_chips`` the GUIDs of
     the InfiniBand switch chips among them, ``idle`` by InfiniBand fabric the switches and ports that the spec
     drains or takes out of service, ``subnets`` by fabric what is asked of its manager, ``ratios`` the promised
-    oversubscription by ``fabric.tier`` with its tolerance, ``encrypted_links`` the device and port at both ends of
-    every link that is to have MACsec, ``isolation`` the matrix of zones and flows. ``endpoints`` are device and
-    port of every planned GUID, ``managers`` for each fabric the hosts of which so many run its subnet manager.
-    ``protections`` are the kind of protection of each node's mounts by mount point, ``in_clear`` those that nothing is
-    to protect, with why and who answers for it, ``tls_files`` the files that
-    tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the spec declares it,
+    oversubscription by ``fabric.tier`` with its tolerance, ``switch_ratios`` that of each switch of it,
+    ``encrypted_links`` the device and port at both ends of every link that is to have MACsec, ``isolation`` the matrix
+    of zones and flows. ``endpoints`` are device and port of every planned GUID, ``managers`` for each fabric
+    the hosts of which so many run its subnet manager. ``protections`` are the kind of protection of each node's mounts
+    by mount point, ``in_clear`` those that nothing is to protect, with why and who answers for it, ``tls_files`` the
+    files that tlshd is to have by its own words for them, ``ethernet`` each switch's fabric as the spec declares it,
     ``stopped`` are devices that are drained or out of service, ``unplugged`` device and port of every NIC and
     management port whose cable is out of service. ``nccl_nodes`` are the nodes that have an NCCL profile, each
     with its number, ``railed`` the fabrics whose lowest tier has switches for each rail. ``roles`` are those of the
@@ -100,6 +101,7 @@ class Declaration:
     vouched: Mapping[str, Mapping[tuple[str | None, str], str]] = field(default_factory=dict)
     ipoib: Mapping[str, tuple[DeclaredIpoib, ...]] = field(default_factory=dict)
     lnet: Mapping[str, str] = field(default_factory=dict)
+    switch_ratios: Mapping[str, float] = field(default_factory=dict)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -188,6 +190,7 @@ def declaration_of(plan: Plan) -> Declaration:
             for device, own in carried
         },
         {device.name: lnet_networks(plan.spec, device.node_group, own) for device, own in carried},
+        {f"{fabric}.{role}": most for (fabric, role), most in promised_at_each_switch(plan.spec).items()},
     )
 
 

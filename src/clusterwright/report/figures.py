@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from clusterwright.plan.bandwidth import oversubscription
+from clusterwright.plan.bandwidth import narrowest_of_cables, oversubscription
 from clusterwright.plan.figures import peak_petaflops
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ def _link_figures(plan: Plan) -> Mapping[str, float]:
         found[f"ports_used.{upper.role}"] += 1
         if cable.a.side == "up":
             found[f"ports_used.{lower.role}"] += 1
-    for (fabric, role), ratio in oversubscription(plan, plan.cables).items():
+    ratios = oversubscription(plan, plan.cables)
+    for (fabric, role), ratio in ratios.items():
         found[f"oversubscription.{fabric}.{role}"] = ratio
+    infiniband = {fabric.name for fabric in plan.spec.fabrics if fabric.technology == "infiniband"}
+    for (fabric, role), load in narrowest_of_cables(plan, plan.cables).items():
+        if fabric not in infiniband and (fabric, role) in ratios:
+            found[f"narrowest.{fabric}.{role}"] = load.ratio
     return found

@@ -9,8 +9,9 @@ from clusterwright.platforms.templates import template
 from clusterwright.start.sizing import needs_chip_settings
 from clusterwright.start.wish import SizedTier, Sizing, Wish
 
-_KEPT = ("gpus", "switches.", "oversubscription.")  # the figures that say what was wanted
+_KEPT = ("gpus", "switches.", "oversubscription.", "narrowest.")  # the figures that say what was wanted
 _ASNS_OF_TIER = 100_000  # apart: no tier has as many switches
+_ROUNDING = 1e-6
 _SPARE = 0.75  # of what stays where one of a tier's switches is away: a rollout takes one after the other
 
 
@@ -40,12 +41,18 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
     ``file`` is what the spec will be called, for the commands that its comments name.
     """
     fabrics = (*sizing.backend, *sizing.frontend, *sizing.management)
-    full = _fullest(wish, sizing)
-    expected = [
-        (name, value, 1e-6 + (max(0.0, full / value - 1) if name.startswith("oversubscription.backend.") else 0))
-        for name, value in figures.items()
-        if name.startswith(_KEPT)
-    ]
+    expected: list[tuple[str, float, float]] = []
+    for name, value in figures.items():
+        if not name.startswith(_KEPT):
+            continue
+        kind, _, tier = name.partition(".")
+        mean = figures.get(f"oversubscription.{tier}", 0.0)
+        if kind == "narrowest" and value <= max(1.0, mean) + _ROUNDING:
+            continue  # the mean says as much
+        tolerance = _ROUNDING
+        if kind == "oversubscription" and f"narrowest.{tier}" not in figures:
+            tolerance += max(0.0, _fullest(wish, sizing) / value - 1)
+        expected.append((name, value, tolerance))
     return template("start/cluster.yaml.j2").render(
         title=_title(wish),
         file=file,

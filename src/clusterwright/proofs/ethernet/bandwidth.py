@@ -1,8 +1,13 @@
-"""Bandwidth: each tier is oversubscribed as the spec promises."""
+"""Bandwidth: each tier, and each switch of it, is oversubscribed as the spec promises.
+
+A tier's figure is a mean over its switches. So that few NICs at one switch do not hide many at another, the NICs' Gb/s
+that come to each switch, when all switches below spread evenly over their uplinks, are compared with its own uplinks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +21,7 @@ from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
 
 Gbps = NDArray[np.float64]
+_ROUNDING = 1e-9
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -34,6 +40,8 @@ def _run(tree: RenderedTree) -> Verdict:
             facts.append(
                 Fact(f"{fabric.name}: {name} oversubscription", f"{low}" if low == high else f"{low} to {high}")
             )
+            worst = round(float(cumulative(fabric)[routers].max()), 3)
+            facts.append(Fact(f"{fabric.name}: {name}, from the NICs to above its narrowest switch", worst))
     parts: dict[str, tuple[Fabric, list[RoutedFabric]]] = {}
     for fabric in fabrics:
         planned = declared(tree, fabric)
@@ -41,12 +49,13 @@ def _run(tree: RenderedTree) -> Verdict:
             parts.setdefault(planned.name, (planned, []))[1].append(fabric)
     found: list[Counterexample] = []
     tried = 0
-    for name, promise in (tree.declaration.ratios if tree.declaration is not None else {}).items():
+    for name, most_at_a_switch in (tree.declaration.switch_ratios if tree.declaration is not None else {}).items():
         fabric_name, _, role = name.partition(".")
-        if fabric_name in parts:
+        if tree.declaration is not None and fabric_name in parts:
             planned, own = parts[fabric_name]
             roles = [tier.role for tier in planned.tiers]
-            found += _broken(tree, own, roles[: roles.index(role) + 1], *promise)
+            of_tier = tree.declaration.ratios.get(name)
+            found += _broken(tree, own, roles[: roles.index(role) + 1], of_tier, most_at_a_switch)
             tried += 1
     return Verdict(tuple(facts), tuple(found), Cases("tiers with a promise", tried))
 
@@ -89,33 +98,79 @@ def _from_hosts(fabric: RoutedFabric) -> Gbps:
     return np.maximum(found, 0)
 
 
+@lru_cache(maxsize=16)
+def cumulative(fabric: RoutedFabric) -> Gbps:
+    """For each switch, the NICs' Gb/s that come to it from below over that of its uplinks; infinite without uplinks.
+
+    Every switch below spreads evenly over its uplinks. Switches at the top of the fabric have 0.
+    """
+    load, up = _from_hosts(fabric).copy(), sides(fabric)[1]
+    silent, rank = fabric.silent, fabric.rank
+    ends = fabric.ends
+    ascending = rank[ends[:, 0]] < rank[ends[:, 1]]
+    low, high = np.where(ascending, ends[:, 0], ends[:, 1]), np.where(ascending, ends[:, 1], ends[:, 0])
+    gbps = np.array([link.a_port.speed_gbps for link in fabric.links], np.float64)
+    carries = (rank[low] != rank[high]) & ~silent[low] & ~silent[high]
+    for level in range(int(rank.max(initial=0))):
+        here = carries & (rank[low] == level) & (up[low] > 0)
+        np.add.at(load, high[here], load[low[here]] * gbps[here] / up[low[here]])
+    is_top = rank == rank.max(initial=0)
+    ratio = np.divide(load, up, out=np.where(load > 0, np.inf, 0.0), where=up > 0)
+    return np.where(is_top & (up == 0), 0.0, ratio)
+
+
 def _broken(
-    tree: RenderedTree, parts: list[RoutedFabric], roles: list[str], value: float, tolerance: float
+    tree: RenderedTree,
+    parts: list[RoutedFabric],
+    roles: list[str],
+    of_tier: tuple[float, float] | None,
+    most_at_a_switch: float,
 ) -> Iterator[Counterexample]:
-    """A tier whose uplinks carry less of the hosts' bandwidth than the spec promises, at its narrowest switch.
+    """A tier or a switch of it whose uplinks carry less of the hosts' bandwidth than the spec promises.
 
     ``parts`` are all of the spec's fabric, such as its planes: a figure of ``expect:`` is one for all of them.
-    ``roles`` are those of its tiers, from the lowest to the one that is asked for.
+    ``roles`` are those of its tiers, from the lowest to the one that is asked for. ``of_tier`` is what is promised of
+    the tier on the whole, with its tolerance; None where the spec promises only something of each switch.
     """
     role = roles[-1]
-    below, members = 0.0, list[tuple[float, Router]]()
+    value, tolerance = of_tier or (np.inf, 0.0)
+    below = 0.0
+    members = list[_Member]()
     for fabric in parts:
         # Where a port leaves its speed open, ports from below are taken to fill the uplinks: 1 to 1, no narrowing.
         if any(port.peer and not port.speed_gbps for router in fabric.routers for port in router.ports):
             value = max(value, 1.0)
         at_or_below = np.array([router.stem in roles for router in fabric.routers], bool)
         below += float(_from_hosts(fabric)[at_or_below].sum())
-        members += [
-            (gbps, router)
-            for gbps, router in zip(sides(fabric)[1].tolist(), fabric.routers, strict=True)
-            if router.stem == role
-        ]
-    wide = sum(gbps for gbps, _ in members)
-    if members and below > wide * (value * (1 + tolerance) + 1e-9):
-        router = min(members, key=lambda member: (not member[0], member[0]))[1]
+        up, ratios = sides(fabric)[1].tolist(), cumulative(fabric).tolist()
+        for router, uplinks, ratio in zip(fabric.routers, up, ratios, strict=True):
+            if router.stem == role:
+                members.append(_Member(router, uplinks, ratio))
+    if not members:
+        return
+    wide = sum(member.uplinks_gbps for member in members)
+    least = min(members, key=lambda member: (not member.uplinks_gbps, member.uplinks_gbps)).router
+    narrowest = max(members, key=lambda member: member.ratio)
+    if of_tier is not None and below > wide * (value * (1 + tolerance) + _ROUNDING):
         is_now = f"is oversubscribed {below / wide:.4f} to 1" if wide else "has no uplinks"
         message = f"{role} {is_now}, the spec promises {value:g} to 1; this switch has least"
+        yield example(tree, least.device, least.ports_file, (), message)
+    elif narrowest.ratio > most_at_a_switch + _ROUNDING:
+        router = narrowest.router
+        is_now = "has no uplinks"
+        if narrowest.uplinks_gbps:
+            is_now = f"is oversubscribed {narrowest.ratio:.4f} to 1 from the NICs below it"
+        message = f"{is_now}, the spec promises {most_at_a_switch:g} to 1 of each {role}"
         yield example(tree, router.device, router.ports_file, (), message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A switch of a tier: Gb/s of its uplinks, and of the NICs whose traffic comes to it for each of them."""
+
+    router: Router
+    uplinks_gbps: float
+    ratio: float
 
 
 ETHERNET_BISECTION = ProofCheck(

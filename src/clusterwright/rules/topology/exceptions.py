@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
 from clusterwright.finding import Severity
-from clusterwright.plan.bandwidth import oversubscription
+from clusterwright.plan.bandwidth import narrowest_of_cables, oversubscription, promised_at_each_switch
 from clusterwright.plan.meeting import AttachedEnd, Wiring, wiring_of_cables
 from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -57,26 +57,55 @@ def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
     plan = _plan_with_exceptions(subject)
     if plan is None:
         return
-    promised = {item.figure: item.value * (1 + item.tolerance) for item in subject.spec.expectations}
-    rdma = {fabric.name for fabric in subject.spec.fabrics if fabric.technology != "ethernet"}
     turns = list(_in_turn(plan, plan.cables))
-    designed, left = oversubscription(plan, plan.cables), oversubscription(plan, turns[-1][1])
-    for (fabric, role), usual in designed.items():
-        figure = f"oversubscription.{fabric}.{role}"
-        most = promised.get(figure, max(1.0, usual) if fabric in rdma else inf) + 1e-9
-        if left[fabric, role] <= most:
-            continue
-        item, ratio = next(
-            (item, ratio) for item, cables in turns if (ratio := oversubscription(plan, cables)[fabric, role]) > most
-        )
-        yield Problem((*item.path, "state"), _narrower(item, role, ratio, most), "Keep it short.")
+    promised = _promised(plan)
+    for figure in _broken_promises(plan, turns[-1][1], promised):
+        for item, cables in turns:
+            broken = _broken_promises(plan, cables, promised)
+            if figure in broken:
+                what = f"With {_what(item)} {item.state}, {broken[figure]}"
+                message = f"{what}, where {promised[figure]:.4g} to 1 is promised."
+                yield Problem((*item.path, "state"), message, "Keep it short.")
+                break
 
 
-def _narrower(item: SpecException, role: str, ratio: float, most: float) -> str:
-    what = f"With {_what(item)} {item.state}, {role}"
-    if ratio == inf:
-        return f"{what} has no uplink in service, where {most:.4g} to 1 is promised."
-    return f"{what} is oversubscribed {ratio:.4g} to 1, where {most:.4g} to 1 is promised."
+_Figure = tuple[str, str]  # fabric and role of a tier with uplinks
+_ROUNDING = 1e-9
+
+
+def _promised(plan: Plan) -> Mapping[_Figure, float]:
+    """The most oversubscription of each tier: what the spec expects, else for RDMA 1, or what is designed."""
+    stated = {item.figure: item.value * (1 + item.tolerance) for item in plan.spec.expectations}
+    rdma = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "ethernet"}
+    promised: dict[_Figure, float] = {}
+    for (fabric, role), designed in oversubscription(plan, plan.cables).items():
+        otherwise = max(1.0, designed) if fabric in rdma else inf
+        promised[fabric, role] = stated.get(f"oversubscription.{fabric}.{role}", otherwise)
+    return promised
+
+
+def _broken_promises(plan: Plan, cables: Iterable[Cable], promised: Mapping[_Figure, float]) -> Mapping[_Figure, str]:
+    """Tiers that have less than is promised over ``cables``, on the whole or at their narrowest switch, and how much.
+
+    InfiniBand is held to the whole alone: its manager routes around what is missing.
+    """
+    in_service = list(cables)
+    at_each_switch = promised_at_each_switch(plan.spec)
+    infiniband = {fabric.name for fabric in plan.spec.fabrics if fabric.technology == "infiniband"}
+    broken: dict[_Figure, str] = {}
+    for figure, ratio in oversubscription(plan, in_service).items():
+        if ratio > promised[figure] + _ROUNDING:
+            broken[figure] = _narrow(figure[1], ratio)
+    for figure, load in narrowest_of_cables(plan, in_service).items():
+        is_whole_tier = figure in broken or figure[0] in infiniband
+        most = at_each_switch.get(figure, max(1.0, promised[figure]))
+        if not is_whole_tier and load.ratio > most + _ROUNDING:
+            broken[figure] = _narrow(load.switch, load.ratio)
+    return broken
+
+
+def _narrow(name: str, ratio: float) -> str:
+    return f"{name} has no uplink in service" if ratio == inf else f"{name} is oversubscribed {ratio:.4g} to 1"
 
 
 def _in_turn(plan: Plan, cables: Iterable[Cable]) -> Iterator[tuple[SpecException, list[Cable]]]:

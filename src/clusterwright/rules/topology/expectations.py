@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
 from clusterwright.finding import Severity
+from clusterwright.plan.bandwidth import narrowest_planned
 from clusterwright.plan.size import cabled_port_count, node_count, switch_counts, uplink_counts
-from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 
 
@@ -44,41 +43,27 @@ def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
         fabric = skeleton.fabric
         if fabric.technology == "ethernet":
             continue
-        worst = _narrowest(skeleton)
-        for depth, tier in enumerate(fabric.tiers):
-            name = f"oversubscription.{fabric.name}.{tier.role}"
+        narrowest = narrowest_planned(skeleton)
+        for tier in fabric.tiers:
+            name, narrow = (f"{kind}.{fabric.name}.{tier.role}" for kind in ("oversubscription", "narrowest"))
             if tier.up is None or name in declared:
                 continue
             overall = subject.figures.get(name, 0)
-            switch, ratio = worst.get(depth, ("", 0.0))
+            worst = narrowest.get(tier.role)
             if overall > 1 + 1e-9:
-                yield Problem(
-                    (*tier.up.path, "links"),
-                    f"Above {tier.role} there is {overall:.2f} times less bandwidth than its NICs have.",
-                    f"Add uplinks, or expect {name} with its reason.",
+                message = f"Above {tier.role} there is {overall:.2f} times less bandwidth than its NICs have"
+                if worst is not None and worst.ratio > overall + 1e-9:
+                    message += f", above {worst.switch} {worst.ratio:.2f} times"
+                message += "."
+            elif worst is not None and worst.ratio > 1 + 1e-9 and narrow not in declared:
+                message = (
+                    f"Above {worst.switch} there is {worst.ratio:.2f} times less bandwidth than its NICs have, "
+                    f"though not above {tier.role} on the whole."
                 )
-            elif ratio > 1 + 1e-9:
-                yield Problem(
-                    (*tier.up.path, "links"),
-                    f"Above {switch} there is {ratio:.2f} times less bandwidth than its NICs have, "
-                    f"though not above {tier.role} on the whole.",
-                    f"Add uplinks, or expect {name} with its reason.",
-                )
-
-
-def _narrowest(skeleton: FabricSkeleton) -> dict[int, tuple[str, float]]:
-    """By tier the switch with the most NIC bandwidth for each Gb/s of its uplinks, and that ratio."""
-    gbps: Counter[int] = Counter()
-    for (number, speed), count in skeleton.attached_at.items():
-        gbps[number] += count * speed
-    found: dict[int, tuple[str, float]] = {}
-    for number, below in gbps.items():
-        seat = skeleton.seats[number]
-        up = skeleton.fabric.tiers[seat.tier].up
-        ratio = below / (up.links * up.speed_gbps) if up else 0.0
-        if ratio > found.get(seat.tier, ("", 0.0))[1]:
-            found[seat.tier] = (seat.name, ratio)
-    return found
+                name = narrow
+            else:
+                continue
+            yield Problem((*tier.up.path, "links"), message, f"Add uplinks, or expect {name} with its reason.")
 
 
 @rule("CW212", Severity.ERROR)

@@ -1,4 +1,4 @@
-"""CW219, CW224, CW229, CW246, CW248: the bandwidth of every unit of an InfiniBand fabric, what directors take of it."""
+"""CW219, CW224, CW229, CW246, CW248: the bandwidth of every unit of a fabric, what directors take of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.finding import Severity
+from clusterwright.plan.bandwidth import narrowest_planned, promised_at_each_switch
 from clusterwright.plan.chips import chip_ports
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.ports import Allocation
@@ -18,7 +19,8 @@ _ROUNDING = 1e-9
 
 @rule("CW224", Severity.ERROR)
 def unequal_units(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand fabrics with a unit at some tier whose uplinks carry less of its adapters than is promised."""
+    """Units of InfiniBand, switches of Ethernet, whose uplinks carry less of their adapters than is promised."""
+    yield from _narrow_switches(subject)
     shares = promised_shares(subject.spec)
     for fabric in subject.skeleton.fabrics:
         if fabric.fabric.technology != "infiniband":
@@ -40,6 +42,29 @@ def unequal_units(subject: Subject) -> Iterator[Problem]:
             hint = f"Fill the units alike, or give each {tier.role} more uplinks"
             hint += ", or promise no more than the narrowest has." if most_to_one is not None else "."
             yield Problem((*tier.up.path, "links"), message, hint)
+
+
+def _narrow_switches(subject: Subject) -> Iterator[Problem]:
+    """Switches of Ethernet fabrics above which NICs have less bandwidth than is promised of the whole tier."""
+    promised = promised_at_each_switch(subject.spec)
+    for skeleton in subject.skeleton.fabrics:
+        fabric = skeleton.fabric
+        promised_tiers = [tier for tier in fabric.tiers if (fabric.name, tier.role) in promised]
+        if fabric.technology == "infiniband" or not promised_tiers:
+            continue
+        narrowest = narrowest_planned(skeleton)
+        for tier in promised_tiers:
+            most_to_one = promised[fabric.name, tier.role]
+            load = narrowest.get(tier.role)
+            if tier.up is None or load is None or load.ratio <= most_to_one + _ROUNDING:
+                continue
+            yield Problem(
+                (*tier.up.path, "links"),
+                f"{load.switch} has {load.uplinks_gbps:,.0f} Gb/s of uplinks for {load.nics_gbps:,.0f} Gb/s of NICs,"
+                f" {load.ratio:.4g} to 1, and the spec promises {most_to_one:.4g} to 1.",
+                f"Fill the switches alike, or give each {tier.role} more uplinks, or expect"
+                f" narrowest.{fabric.name}.{tier.role} with its reason.",
+            )
 
 
 @rule("CW229", Severity.ERROR)
