@@ -101,7 +101,7 @@ def _narrowest(
     fabric: Fabric, switches: Mapping[str, int], nics: Mapping[str, float], uplinks: list[Uplink]
 ) -> Mapping[str, SwitchLoad]:
     """By role with uplinks its narrowest switch; ``switches`` says in which tier each one stands."""
-    width = Counter[str]()
+    width: dict[str, float] = defaultdict(float)
     for link in uplinks:
         width[link.lower] += link.gbps
     load = defaultdict(float, nics)
