@@ -131,3 +131,24 @@ def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
     (finding,) = lint_path(file).findings
     assert finding.code == "CW101"
     assert "labels.csv does not exist" in finding.message
+
+
+def test_two_fabrics_plan_no_guid_twice() -> None:
+    example = data_files.folder("inventory").parent / "tests/rules/examples/CW255/good.yaml"
+    plan = build_plan(load_spec(example))
+    ports = [cable.a.guid for cable in plan.cables if cable.a.guid is not None]
+    switches = [device.guid for device in plan.devices if device.guid is not None]
+    assert len({fabric.name for fabric in plan.spec.fabrics}) == 2
+    assert len(ports) == 40
+    assert len({*ports, *switches}) == len(ports) + len(switches)
+    assert len({guid >> 40 for guid in ports}) == 1
+
+
+def test_a_label_in_two_fabrics_files_is_found(tmp_path: Path) -> None:
+    example = data_files.folder("inventory").parent / "tests/rules/examples/CW255/good.yaml"
+    for name, port in (("data", "be0"), ("files", "fe0")):
+        (tmp_path / f"{name}.csv").write_text(f"{HEADER}compute-r00n0,{port},0x0c42a10300b20000\n")
+    fabrics = "fabrics: [{name: data, guids: data.csv}, {name: files, guids: files.csv}]\n"
+    (tmp_path / "two.yaml").write_text(f"extends: {example}\n{fabrics}")
+    found = [finding for finding in lint_path(tmp_path / "two.yaml").findings if finding.code == "CW145"]
+    assert len(found) == 1

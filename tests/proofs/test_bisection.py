@@ -9,11 +9,13 @@ from pathlib import Path
 import networkx
 import pytest
 from tests.platforms.plans import plan_with
-from tests.proofs.trees import FABRIC, Cables, text_of, tree, verdict
+from tests.proofs.trees import CONFIG, FABRIC, Cables, text_of, tree, verdict
 
 from clusterwright.output.engine import render_kinds
+from clusterwright.proofs.check import ProofCheck
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.bisection import BISECTION
+from clusterwright.proofs.infiniband.paths import PATH_BALANCE
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
 
@@ -132,3 +134,28 @@ def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: 
     files = tuple(render_kinds(plan, BISECTION.kinds))
     found = BISECTION.run(tree_of(plan.name, files, declaration_of(plan)))
     assert found.is_proven or refused, found.counterexamples
+
+
+# --- engines ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", [BISECTION, PATH_BALANCE], ids=lambda check: str(check.name))
+@pytest.mark.parametrize("engine", ["updn", "minhop", "dfsssp", "ftree,updn", "ar_updn"])
+def test_only_ftree_loads_links_as_they_are_cabled(check: ProofCheck, engine: str) -> None:
+    """Real opensm put 32 times the mean on links of a regular tree by updn."""
+    edit = {CONFIG: lambda text: text.replace("routing_engine ftree", f"routing_engine {engine}", 1)}
+    found = check.run(tree("lab-ib", edit))
+    assert not found.is_proven
+    assert not found.is_refuted, found.counterexamples
+    assert engine.removeprefix("ftree,") in found.word
+    assert not any("load of an uplink" in fact.name for fact in found.facts)
+    assert check.run(tree("lab-ib")).is_proven
+
+
+def test_an_engine_is_known_by_the_text_and_not_by_the_spec(tmp_path: Path) -> None:
+    overlay = "fabrics: [{name: backend, subnet_manager: {routing_engine: updn}}]\n"
+    plan = plan_with(tmp_path, "lab-ib", overlay)
+    assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
+    artifacts = tuple(render_kinds(plan, BISECTION.kinds))
+    for declaration in (declaration_of(plan), None):
+        assert "updn loads links otherwise" in BISECTION.run(tree_of(plan.name, artifacts, declaration)).word

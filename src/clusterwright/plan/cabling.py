@@ -14,7 +14,7 @@ from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
 from clusterwright.plan.allocation.given_addresses import GivenAddresses
 from clusterwright.plan.allocation.kept_ports import CagePlaces, allocate_beside
 from clusterwright.plan.attaching import nic_ports
-from clusterwright.plan.chips import hca_guid
+from clusterwright.plan.chips import fabric_number, hca_guid
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved
@@ -132,6 +132,7 @@ def _attach(
     fabric = skeleton.fabric
     ends = _ends_by_group(spec, fabric)
     prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else None
+    number = fabric_number(spec.fabrics, fabric)
     scanned = fabric.guids.by_end if fabric.guids else {}
     filling = {attach.nodes for attach in fabric.attach if attach.to is not None}
     subnets: list[Subnet] = []
@@ -159,7 +160,8 @@ def _attach(
             rail = seat.rail if nodes[item.node].node_group in filling else item.nic
         guid = None
         if prefix is not None and item.node >= 0:
-            guid = scanned.get((device, end.port), hca_guid(prefix, layout.nodes[item.node].number, item.nic))
+            planned = hca_guid(prefix, number, layout.nodes[item.node].number, item.nic)
+            guid = scanned.get((device, end.port), planned)
         lower = Interface(device, end.port, fabric.name, end.side, item.speed_gbps, rail, address, length, guid)
         upper = Interface(
             switch, next(down_ports[item.seat]), fabric.name, "down", item.speed_gbps, rail, upper_address, length

@@ -8,29 +8,42 @@ GUIDs that stand in for labels nobody has scanned yet lie below a locally admini
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
 from clusterwright.plan.model import Device, Plan, fabric_of
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.models import Chips, HardwareModel
 from clusterwright.spec.schema.check import default_at
 
-# Planned GUIDs below the 24-bit prefix: 8 bits of kind and tier, then 32 bits of number (switches keep 8 of them for
-# chips).
-SWITCH_KIND = 0x10
-HCA_KIND = 0x80
+# Planned GUIDs below the 24-bit prefix: 8 bits of kind, then 32 bits of number (switches keep 8 of them for chips).
+# The kind tells switches, by tier, from adapters, and fabrics that share a prefix from each other.
+_SWITCH_KINDS = 0x10
+_HCA_KIND = 0x80
 CHIP_BITS = 8
+MOST_FABRICS = _HCA_KIND // _SWITCH_KINDS - 1
+"""How many fabrics may share a prefix: the kinds of switches end where those of adapters begin."""
 
 
-def switch_guid(prefix: int, tier: int, index: int) -> int:
-    """Planned node GUID of a switch; its chips, if it is a director, take the numbers that follow."""
-    return (prefix << 40) | ((SWITCH_KIND + tier) << 32) | (index << CHIP_BITS)
+def switch_guid(prefix: int, number: int, tier: int, index: int) -> int:
+    """Planned node GUID of a switch of the fabric with this ``number``; a director's chips take those that follow."""
+    kind = _SWITCH_KINDS * (number + 1) + tier
+    return (prefix << 40) | (kind << 32) | (index << CHIP_BITS)
 
 
-def hca_guid(prefix: int, node: int, nic: int) -> int:
-    """Planned port GUID (and node GUID) of a NIC."""
-    return (prefix << 40) | (HCA_KIND << 32) | (node << CHIP_BITS) | nic
+def hca_guid(prefix: int, number: int, node: int, nic: int) -> int:
+    """Planned port GUID (and node GUID) of a NIC on the fabric with this ``number``."""
+    return (prefix << 40) | ((_HCA_KIND + number) << 32) | (node << CHIP_BITS) | nic
+
+
+def fabric_number(fabrics: Iterable[Fabric], fabric: Fabric) -> int:
+    """A fabric's place among those of the spec whose planned GUIDs begin alike, in the spec's order."""
+    if fabric.subnet_manager is None:
+        return 0
+    prefix = fabric.subnet_manager.guid_prefix
+    sharing = [each.name for each in fabrics if each.subnet_manager and each.subnet_manager.guid_prefix == prefix]
+    return sharing.index(fabric.name)
 
 
 _GUID_PREFIX = ("fabrics", "subnet_manager", "guid_prefix")  # what planned GUIDs begin with
@@ -72,7 +85,7 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
     fabric = fabric_of(plan, device.fabric)
     scanned = fabric.guids.by_end if fabric.guids else {}
     prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else default_at("cluster", _GUID_PREFIX)
-    planned = switch_guid(prefix, device.tier, device.index)
+    planned = switch_guid(prefix, fabric_number(plan.spec.fabrics, fabric), device.tier, device.index)
     kinds = ["leaf"] * inside.leaves + ["spine"] * inside.spines
     ports = {"leaf": inside.external + inside.spines, "spine": inside.leaves}
     return tuple(

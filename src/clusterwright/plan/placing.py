@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.plan.addressing import fabric_addresses
 from clusterwright.plan.allocation.standing import Numbers
-from clusterwright.plan.chips import switch_guid
+from clusterwright.plan.chips import fabric_number, switch_guid
 from clusterwright.plan.layout import NodeSlot
 from clusterwright.plan.model import Device
 from clusterwright.plan.racks.filling import Racks
@@ -143,19 +143,20 @@ def _switch(
         rank=None,
         asn=asn,
         loopback=loopback,
-        guid=_guid(fabric.fabric, seat),
+        guid=_guid(skeleton, fabric.fabric, seat),
         zones=(),
         image=None,
         state=state_of(states, seat.name, around),
     )
 
 
-def _guid(fabric: Fabric, seat: Seat) -> int | None:
+def _guid(skeleton: Skeleton, fabric: Fabric, seat: Seat) -> int | None:
     """The scanned GUID of a switch, or the one that is planned for it."""
     manager = fabric.subnet_manager
     if manager is None:
         return None
-    planned = switch_guid(manager.guid_prefix, seat.tier, seat.index)
+    number = fabric_number((each.fabric for each in skeleton.fabrics), fabric)
+    planned = switch_guid(manager.guid_prefix, number, seat.tier, seat.index)
     return fabric.guids.by_end.get((seat.name, ""), planned) if fabric.guids else planned
 
 

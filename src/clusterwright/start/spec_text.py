@@ -77,7 +77,7 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         frontend=_tiers(sizing.frontend, 4200500000, "dac", 2),
         management=_tiers(sizing.management, 4200800000, "copper", 30),
         describe=_described(wish, sizing),
-        engine="ftree" if len(sizing.backend) == 2 else "updn",
+        engine="updn" if len(sizing.backend) == 1 else "ftree",  # ftree routes no lone switch
         percent=_percent(fabrics),
         figures=[(name, f"{value:.10g}", f"{tolerance:.6f}") for name, value, tolerance in expected],
         chips=sorted({stage.model.name for stage in fabrics if needs_chip_settings(stage.model)}),

@@ -2,7 +2,7 @@
 
 By the theorem of Ford and Fulkerson the maximum flow is the smallest cut. All links count as one, since no text names
 their speed: lint refuses uplinks that are slower than an adapter (CW229), and with faster ones there is more bandwidth
-than is proven. A flow may take paths that no routing engine would choose.
+than is proven. A flow may take any path: only an engine that spreads paths evenly over a regular tree loads links so.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.engines import why_uneven
 from clusterwright.proofs.infiniband.judged import Judged
 from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
@@ -43,6 +44,7 @@ def _run(tree: RenderedTree) -> Verdict:
     judged = Judged(tree)
     for subnet in judged.routed():
         units = units_of(subnet)
+        judged.unjudged = judged.unjudged or why_uneven(subnet)
         short: list[Counterexample] = []
         promised = _promised(tree, subnet)
         for title, cuts in (

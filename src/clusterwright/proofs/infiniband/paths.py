@@ -1,4 +1,8 @@
-"""Balance: pairs of leaves at the same distance have equally many shortest paths, spread evenly over the uplinks."""
+"""Balance: pairs of leaves at the same distance have equally many shortest paths, spread evenly over the uplinks.
+
+The cabling alone says so only of an engine that spreads paths as evenly as it can, and where the uplinks of a switch
+divide by the switches above it. Of all others the tables that opensm makes would have to be read.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,12 @@ from scipy.sparse import csr_array
 
 from clusterwright.platforms.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.engines import why_uneven
 from clusterwright.proofs.infiniband.judged import Judged
 from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
+
+_NOT_EVEN = "not proven, because uplinks do not divide evenly among the switches above, and opensm shares them out"
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -20,13 +27,18 @@ def _run(tree: RenderedTree) -> Verdict:
     for subnet in judged.routed():
         uneven = list(_uneven_switches(subnet))
         is_exact = not uneven and _divides(subnet)
+        engine = why_uneven(subnet)
+        if not uneven and not is_exact:
+            engine = engine or _NOT_EVEN
+        judged.unjudged = judged.unjudged or engine
         for distance, low, high, pairs, worst in _classes(subnet):
             judged.tried += pairs
             shown = low if low == high else f"{low} to {high}"
             judged.facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
             if is_exact and low != high:
                 uneven.append(_uneven_pair(subnet, worst, distance, low, high))
-        judged.facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
+        if not engine:
+            judged.facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
         judged.excuse(subnet, uneven)
     return judged.verdict("pairs of leaves")
 

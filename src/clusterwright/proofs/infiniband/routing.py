@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from clusterwright.platforms.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.drained import drained_parts
+from clusterwright.proofs.infiniband.engines import NO_FALLBACK, UP_DOWN_ENGINES, engines_of
 from clusterwright.proofs.infiniband.judged import Judged
 from clusterwright.proofs.infiniband.subnet import (
     KINDS,
@@ -25,9 +26,6 @@ from clusterwright.proofs.infiniband.subnet import (
     hops_from,
 )
 from clusterwright.proofs.tree import RenderedTree
-
-# Engines that keep to up–down paths: opensm's man page, and NVIDIA's adaptive variants of the same.
-_UP_DOWN_ENGINES = frozenset({"ftree", "updn", "ar_ftree", "ar_updn"})
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -72,18 +70,18 @@ def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:
         return ""
     fabric = declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
     asked = declaration.subnets.get(fabric) if fabric is not None else None
-    return asked.engine if asked is not None and asked.engine not in _UP_DOWN_ENGINES else ""
+    return asked.engine if asked is not None and asked.engine not in UP_DOWN_ENGINES else ""
 
 
 def _engines(subnet: ManagedSubnet, asked: str) -> Iterator[Counterexample]:
     """Engines in the text that leave up–down paths, but for the one that the spec asks for."""
     option = subnet.options.get("routing_engine")
-    engines = [word.strip() for word in option.value.split(",")] if option is not None else []
+    engines = engines_of(subnet)
     for engine in engines:
-        if engine not in _UP_DOWN_ENGINES | {"no_fallback", asked}:
+        if engine not in UP_DOWN_ENGINES | {NO_FALLBACK, asked}:
             yield subnet.at_config(option, f"the engine {engine} does not keep to up–down paths")
     # NVIDIA's subnet manager documents no such word
-    if subnet.is_open and "no_fallback" not in engines:
+    if subnet.is_open and NO_FALLBACK not in engines:
         yield subnet.at_config(option, "without no_fallback, opensm routes by minhop when the tree is not as planned")
 
 

@@ -1,16 +1,18 @@
-"""Who manages an InfiniBand subnet, with what, and where: CW160, CW215, CW217 and CW310 to CW313."""
+"""Who manages an InfiniBand subnet, with what, and where: CW160, CW215, CW217, CW255, CW256 and CW310 to CW313."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.plan.chips import MOST_FABRICS, fabric_number
 from clusterwright.plan.ports import free_ports
 from clusterwright.plan.service import ACTIVE
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import system_of
-from clusterwright.spec.infiniband import OPENSM, UFM
+from clusterwright.spec.infiniband import OPENSM, UFM, SubnetManager
 
 NVIDIA_ENGINE = "ar_"
 # Engines of NVIDIA's subnet manager besides its own ar_ ones (MLNX_SM; nue, sssp and dfsssp are the open one's alone).
@@ -89,6 +91,43 @@ def _in_service(subject: Subject, nodes: str, count: int) -> int:
     return sum(states[node.name] == ACTIVE for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
 
 
+@rule("CW255", Severity.ERROR)
+def one_prefix_for_two(subject: Subject) -> Iterator[Problem]:
+    """InfiniBand fabrics with nodes in common and one subnet prefix."""
+    earlier: list[tuple[Fabric, SubnetManager]] = []
+    for fabric in subject.spec.fabrics:
+        manager = fabric.subnet_manager
+        if manager is None:
+            continue
+        nodes = _nodes_on(fabric)
+        for other, other_manager in earlier:
+            common = sorted(nodes & _nodes_on(other))
+            if common and manager.subnet_prefix == other_manager.subnet_prefix:
+                message = (
+                    f"{fabric.name} and {other.name} have the subnet prefix 0x{manager.subnet_prefix:016x}, and"
+                    f" {common[0]} is in both: its programs take them for one subnet."
+                )
+                hint = f"Give {fabric.name} a `subnet_prefix` of its own, as 0xfe80000000000001."
+                yield Problem((*manager.path, "subnet_prefix"), message, hint)
+                break
+        earlier.append((fabric, manager))
+
+
+def _nodes_on(fabric: Fabric) -> set[str]:
+    return {attach.nodes for attach in fabric.attach if attach.nodes is not None}
+
+
+@rule("CW256", Severity.ERROR)
+def too_many_planned_alike(subject: Subject) -> Iterator[Problem]:
+    """More InfiniBand fabrics with one `guid_prefix` than planned GUIDs can tell apart."""
+    fabrics = subject.spec.fabrics
+    for fabric in fabrics:
+        manager = fabric.subnet_manager
+        if manager is not None and fabric_number(fabrics, fabric) == MOST_FABRICS:
+            message = f"More than {MOST_FABRICS} fabrics plan GUIDs below one prefix: some would have the same."
+            yield Problem((*manager.path, "guid_prefix"), message, f"Give {fabric.name} a `guid_prefix` of its own.")
+
+
 @rule("CW310", Severity.WARNING)
 def unreachable_management(subject: Subject) -> Iterator[Problem]:
     """Tiers of managed InfiniBand switches in specs that describe Ethernet, and no management network.
@@ -118,10 +157,10 @@ def foreign_engine(subject: Subject) -> Iterator[Problem]:
         engine, path = manager.routing_engine, (*manager.path, "routing_engine")
         if manager.kind == OPENSM and engine.startswith(NVIDIA_ENGINE):
             message = f"{engine} is an engine of NVIDIA's subnet manager; opensm does not know it."
-            yield Problem(path, message, "Write `kind: ufm`, or an engine of opensm such as ftree or updn.")
+            yield Problem(path, message, "Write `kind: ufm`, or an engine of opensm: ftree.")
         if manager.kind == UFM and not engine.startswith(NVIDIA_ENGINE) and engine not in UFM_ENGINES:
             message = f"{engine} is an engine of opensm; NVIDIA's subnet manager does not have it."
-            yield Problem(path, message, "Use ar_updn, which NVIDIA's takes by default, or updn.")
+            yield Problem(path, message, "Use ar_updn, which NVIDIA's takes by default.")
 
 
 @rule("CW312", Severity.ERROR)

@@ -69,11 +69,11 @@ def unknown_end(subject: Subject) -> Iterator[Problem]:
 @rule("CW145", Severity.ERROR)
 def labelled_twice(subject: Subject) -> Iterator[Problem]:
     """GUIDs and ports that two labels share, and placeholders among the labels."""
+    owner: dict[int, str] = {}  # of all fabrics: a port is in one
     for fabric in subject.spec.fabrics:
         labels, manager = fabric.guids, fabric.subnet_manager
         if labels is None:
             continue
-        owner: dict[int, str] = {}
         seen: dict[tuple[str, str], int] = {}
         for row in labels.rows:
             end, name = (row.device, row.port), f"{row.device} {row.port}".rstrip()

@@ -17,6 +17,9 @@ from clusterwright.spec.text.document import Path
 AVOIDING = ("ftree", "updn")
 # NVIDIA's do so too, by their descriptions; what they make of a switch that is missing from the list was never tried.
 UP_DOWN = (*AVOIDING, "ar_ftree", "ar_updn")
+# opensm's engine that loads the links of a regular tree alike, and NVIDIA's whose switches choose packet by packet.
+EVEN = "ftree"
+_BALANCED = (EVEN, "ar_ftree", "ar_updn")
 _HINT = "Write `state: out-of-service` and take its links down, or leave it in service."
 
 
@@ -70,9 +73,7 @@ def _reason(
             " could not be tried."
         )
     if engine not in AVOIDING:
-        return (
-            f"opensm's {engine} cannot route around {seat.name} while its links are up; {' and '.join(AVOIDING)} can."
-        )
+        return f"opensm's {engine} cannot route around {seat.name} while its links are up; {EVEN} can."
     attached = _attached(skeleton, fabric, number)
     if live_nodes := [name for name in attached if states[name] != OUT_OF_SERVICE]:
         return f"{seat.name} has adapters of {len(live_nodes)} nodes, as {live_nodes[0]}, which nothing else leads to."
@@ -114,15 +115,24 @@ def _uppers(fabric: FabricSkeleton, lower_name: str, states: Mapping[str, str]) 
 
 @rule("CW323", Severity.WARNING)
 def unproven_engine(subject: Subject) -> Iterator[Problem]:
-    """Routing engines other than those that keep to up-down paths."""
+    """Routing engines whose paths, or whose share of paths on each link, no proof follows."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
-        if manager is not None and manager.routing_engine not in UP_DOWN:
-            yield Problem(
-                (*manager.path, "routing_engine"),
-                f"No proof follows the paths of {manager.routing_engine} on {fabric.name}.",
-                f"Use {' or '.join(UP_DOWN)}.",
+        if manager is None or manager.routing_engine in _BALANCED:
+            continue
+        has_uplinks = len(fabric.tiers) > 1 or fabric.tiers[0].model.chips is not None
+        if manager.routing_engine in UP_DOWN and not has_uplinks:
+            continue  # between the ports of one chip there is nothing to choose, and ftree asks for two
+        engine, path = manager.routing_engine, (*manager.path, "routing_engine")
+        hint = f"Use {EVEN}." if manager.kind == OPENSM else "Use ar_ftree or ar_updn, with adaptive routing."
+        if engine in UP_DOWN:
+            message = (
+                f"No proof follows how {engine} loads the links of {fabric.name}: some may carry many times what"
+                " others do."
             )
+        else:
+            message = f"No proof follows the paths of {engine} on {fabric.name}."
+        yield Problem(path, message, hint)
 
 
 @rule("CW325", Severity.ERROR)

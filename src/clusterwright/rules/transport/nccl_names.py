@@ -12,6 +12,7 @@ from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile, TunerRow
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.runtime_names import known_names, known_versions, minor_of, release
+from clusterwright.spec.runtime_switches import is_switch, plugin_names
 from clusterwright.spec.zone_reach import memberships_of
 
 # NCCL's sources by release (ext-tuner/example/plugin.c, plugins/tuner/example/plugin.c): a table is read since 2.27.5;
@@ -24,11 +25,16 @@ def unknown_variable(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that are in no table of the profile's releases."""
     for nccl in subject.spec.nccl_profiles:
         known = _known(nccl)
-        for name in nccl.variables if known is not None else ():
-            if known is not None and name not in known:
-                close = get_close_matches(name, sorted(known), n=1, cutoff=0.8)
-                hint = f"Did you mean {close[0]}?" if close else "Take it away, or name the release that reads it."
-                yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
+        if known is None:
+            continue
+        # A guess must not switch anything off: whoever follows it would lose what they never asked to lose.
+        guesses = sorted(name for name in known if not is_switch(name))
+        for name in nccl.variables:
+            if name in known or name in plugin_names():
+                continue
+            close = get_close_matches(name, guesses, n=1, cutoff=0.8)
+            hint = f"Did you mean {close[0]}?" if close else "Take it away, or name the release that reads it."
+            yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
 
 
 @rule("CW420", Severity.WARNING)
@@ -103,17 +109,17 @@ def _programs(nccl: NcclProfile) -> str:
 
 @rule("CW418", Severity.ERROR)
 def contradicting_variable(subject: Subject) -> Iterator[Problem]:
-    """NCCL_IB_HCA, NCCL_IB_PKEY and NCCL_IB_SL among the variables of a profile on InfiniBand."""
+    """NCCL_IB_HCA among the variables of a profile, and on InfiniBand NCCL_IB_PKEY and NCCL_IB_SL."""
     for nccl in subject.spec.nccl_profiles:
         fabric = subject.spec.fabric(nccl.fabric)
-        if fabric is None or fabric.technology != "infiniband":
+        if fabric is None or fabric.technology == "ethernet":
             continue
-        judges = [("NCCL_IB_SL", _level(nccl, fabric))]
+        is_infiniband = fabric.technology == "infiniband"
+        judges = [("NCCL_IB_SL", _level(nccl, fabric))] if is_infiniband else []
         for group in (group for group in subject.spec.node_groups if group.name in nccl.nodes):
-            judges += [
-                ("NCCL_IB_HCA", _adapters(group, nccl, fabric)),
-                ("NCCL_IB_PKEY", _partition(subject.spec, group.name, nccl, fabric)),
-            ]
+            judges.append(("NCCL_IB_HCA", _adapters(group, nccl, fabric)))
+            if is_infiniband:
+                judges.append(("NCCL_IB_PKEY", _partition(subject.spec, group.name, nccl, fabric)))
         for name, problem in judges:
             if problem is not None:
                 path = (*nccl.path, "variables", name)

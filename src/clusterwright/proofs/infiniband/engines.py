@@ -1,0 +1,37 @@
+"""What is known of routing engines: which keep to up–down paths, and which load links as the cabling promises.
+
+opensm's ftree puts equally many paths on every uplink of a regular tree, by the tables that it makes. updn takes the
+port that has fewest paths when it meets a destination: on three levels it put 32 times the mean on a link. NVIDIA's
+subnet manager ran nowhere here.
+"""
+
+from __future__ import annotations
+
+from clusterwright.proofs.infiniband.subnet import ManagedSubnet
+
+# opensm's man page, and NVIDIA's adaptive variants of the same.
+UP_DOWN_ENGINES = frozenset({"ftree", "updn", "ar_ftree", "ar_updn"})
+NO_FALLBACK = "no_fallback"
+_EVEN_ENGINE = "ftree"
+
+
+def engines_of(subnet: ManagedSubnet) -> list[str]:
+    """The engines of opensm.conf, in the order in which it tries them."""
+    option = subnet.options.get("routing_engine")
+    return [word.strip() for word in option.value.split(",")] if option is not None else []
+
+
+def why_uneven(subnet: ManagedSubnet) -> str:
+    """Why links may be loaded otherwise than the cabling promises.
+
+    "" where opensm's ftree alone routes, and where no switch has a way up to choose.
+    """
+    if not subnet.up.nnz:
+        return ""
+    engines = [engine for engine in engines_of(subnet) if engine != NO_FALLBACK]
+    if not subnet.is_open:
+        return "not proven, because no program here shows which links NVIDIA's subnet manager loads how much"
+    if not engines or any(engine != _EVEN_ENGINE for engine in engines):
+        named = " or ".join(engine for engine in engines if engine != _EVEN_ENGINE) or "opensm's own choice"
+        return f"not proven, because {named} loads links otherwise than they are cabled, up to many times the mean"
+    return ""

@@ -1,0 +1,31 @@
+"""CW425 and CW426: variables of a profile by which NCCL or PyTorch leaves something off that the cluster has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.transport.nccl import DERIVED_VARIABLES
+from clusterwright.spec.runtime_switches import RDMA, switched_off
+
+
+@rule("CW425", Severity.ERROR)
+def rdma_switched_off(subject: Subject) -> Iterator[Problem]:
+    """Variables that take a profile's data off RDMA."""
+    for nccl in subject.spec.nccl_profiles:
+        for switch in switched_off(nccl.variables):
+            if switch.stops == RDMA:
+                message = f"{switch.name}={nccl.variables[switch.name]} {switch.effect}, and {nccl.fabric} idles."
+                yield Problem((*nccl.path, "variables", switch.name), message, "Take it away.", key=True)
+
+
+@rule("CW426", Severity.WARNING)
+def part_switched_off(subject: Subject) -> Iterator[Problem]:
+    """Variables that switch off a path, an algorithm or a check; CW408 reports those that follow from the plan."""
+    for nccl in subject.spec.nccl_profiles:
+        for switch in switched_off(nccl.variables):
+            if switch.stops != RDMA and switch.name not in DERIVED_VARIABLES:
+                message = f"{switch.name}={nccl.variables[switch.name]} {switch.effect}."
+                hint = "Take it away, or suppress this with the reason and the day on which it ends."
+                yield Problem((*nccl.path, "variables", switch.name), message, hint, key=True)

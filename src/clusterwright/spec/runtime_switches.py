@@ -1,0 +1,124 @@
+"""Variables that switch something off in NCCL or PyTorch: inventory/nccl/switches.yaml, each with its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from clusterwright import data_files
+from clusterwright.finding import SpecError
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.structuring import Structuring
+from clusterwright.spec.text.reader import read_document
+
+RDMA = "rdma"
+# What C's strtoll takes of a text with base 0, the rest of which it leaves.
+_NUMBER = re.compile(r"\s*(?P<sign>[+-]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0(?P<octal>[0-7]*)|(?P<decimal>[1-9]\d*))")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSwitch:
+    """A variable with the values that switch something off."""
+
+    name: str
+    when: str
+    """Which values: ``nonzero``, ``zero``, ``one``, ``level``, ``set`` or ``words``."""
+    stops: str
+    """``rdma`` where data between nodes leaves RDMA, else ``part``."""
+    effect: str
+    """The rest of a sentence that begins with the variable."""
+    source: str
+    words: str = ""
+    """The pattern of the whole value, for ``words``."""
+
+    def is_off(self, value: str) -> bool:
+        """Whether this value switches it off. An empty one counts as none."""
+        if not value:
+            return False
+        if self.when == "set":
+            return True
+        if self.when == "words":
+            return re.fullmatch(self.words, value, re.IGNORECASE) is not None
+        if self.when == "level":  # src/graph/paths.cc: a name of a distance, or a number that starts with a digit
+            return value == "LOC" or (value[0].isdigit() and c_number(value) == 0)
+        number = c_number(value)
+        return {"nonzero": number != 0, "zero": number == 0, "one": number == 1}[self.when]
+
+
+@dataclass(frozen=True, slots=True)
+class Harmless:
+    """A variable whose name looks like a switch, and why it is none."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginNames:
+    """The variables of a network plugin."""
+
+    source: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSwitches:
+    """All that is known of switches, as the file has it."""
+
+    switches: tuple[RuntimeSwitch, ...]
+    harmless: tuple[Harmless, ...]
+    plugin: PluginNames
+
+
+def c_number(text: str) -> int:
+    """A number as NCCL reads it: 0 for words, hexadecimal after 0x, octal after 0."""
+    match = _NUMBER.match(text)
+    if match is None:
+        return 0
+    if match["hex"] is not None:
+        size = int(match["hex"], 16)
+    elif match["decimal"] is not None:
+        size = int(match["decimal"])
+    else:
+        size = int(match["octal"] or "0", 8)
+    return -size if match["sign"] == "-" else size
+
+
+def switched_off(variables: Mapping[str, str]) -> Iterable[RuntimeSwitch]:
+    """What variables with these values switch off."""
+    for name, value in variables.items():
+        for switch in _by_name().get(name, ()):
+            if switch.is_off(value):
+                yield switch
+
+
+def is_switch(name: str) -> bool:
+    """Whether some value of a variable switches something off."""
+    return name in _by_name()
+
+
+@cache
+def runtime_switches() -> RuntimeSwitches:
+    """The file. Raises SpecError where it does not read."""
+    document = read_document(data_files.folder("inventory") / "nccl" / "switches.yaml")
+    findings = check(document, "nccl-switches")
+    if findings:
+        raise SpecError(findings)
+    return Structuring("nccl-switches").typed(RuntimeSwitches, document.data, ())
+
+
+@cache
+def plugin_names() -> frozenset[str]:
+    """The variables that NVIDIA's network plugin reads beside NCCL's."""
+    return frozenset(runtime_switches().plugin.names)
+
+
+@cache
+def _by_name() -> Mapping[str, tuple[RuntimeSwitch, ...]]:
+    found: dict[str, tuple[RuntimeSwitch, ...]] = {}
+    for switch in runtime_switches().switches:
+        found[switch.name] = (*found.get(switch.name, ()), switch)
+    return MappingProxyType(found)
