@@ -23,7 +23,7 @@ from clusterwright.platforms.kueue import writer as kueue
 from clusterwright.platforms.nccl import files as nccl
 from clusterwright.platforms.nccl.topology import cpu_mask
 from clusterwright.platforms.slurm import writer as slurm
-from clusterwright.spec.runtime_names import known_names
+from clusterwright.spec.runtime.names import known_names
 
 REPOSITORY = Path(__file__).parents[2]
 TABLES = sorted((data_files.folder("inventory") / "nccl").glob("*.txt"))

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.overlays import codes, findings_of
 
 from clusterwright import data_files
-from clusterwright.spec.runtime_switches import RDMA, c_number, runtime_switches, switched_off
+from clusterwright.spec.runtime.switches import RDMA, c_number, runtime_switches, switched_off
 
 LOOKS_LIKE_ONE = re.compile(r"_(?:DISABLE|ENABLE|IGNORE|DISABLED)(?:_|$)|_ASYNC_ERROR_HANDLING$")
 

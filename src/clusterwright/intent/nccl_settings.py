@@ -17,7 +17,7 @@ from clusterwright.intent.traffic_classes import data_class_of, traffic_class_by
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile
-from clusterwright.spec.runtime_names import known_names
+from clusterwright.spec.runtime.names import known_names
 from clusterwright.spec.text.document import Path
 
 STAGGERED_RANKS = 256  # NCCL_UID_STAGGER_THRESHOLD's default: jobs above it meet at the root in waves

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.spec.job import NcclProfile
-from clusterwright.spec.runtime_names import known_names, release
+from clusterwright.spec.runtime.names import known_names, release
 from clusterwright.spec.text.document import Path
 
 FIRST_TORCH_PREFIX = (2, 2)  # older ones read NCCL_BLOCKING_WAIT and its like

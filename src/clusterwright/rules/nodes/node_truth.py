@@ -9,6 +9,7 @@ from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
 from clusterwright.spec.model import ClusterSpec, NodeGroup
+from clusterwright.spec.runtime.switches import c_number
 
 _PASS_THROUGH = frozenset({"iommu=pt", "iommu.passthrough=1", "iommu=off", "intel_iommu=off", "amd_iommu=off"})
 _TRANSLATES = frozenset(
@@ -108,7 +109,8 @@ def status_listener(subject: Subject) -> Iterator[Problem]:
 def strict_ordering(subject: Subject) -> Iterator[Problem]:
     """NCCL profiles that switch relaxed ordering off on nodes with RDMA."""
     for nccl in subject.spec.nccl_profiles:
-        if nccl.variables.get(_RELAXED_ORDERING) == "0":
+        value = nccl.variables.get(_RELAXED_ORDERING)
+        if value is not None and c_number(value) == 0:
             message = f"{' and '.join(nccl.nodes)} write to memory in strict order."
             yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Take it away, or set 1 or 2.")
 

@@ -11,8 +11,8 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile, TunerRow
 from clusterwright.spec.model import ClusterSpec, NodeGroup
-from clusterwright.spec.runtime_names import known_names, known_versions, minor_of, release
-from clusterwright.spec.runtime_switches import is_switch, plugin_names
+from clusterwright.spec.runtime.names import known_names, known_versions, minor_of, release
+from clusterwright.spec.runtime.switches import is_switch, plugin_names
 from clusterwright.spec.zone_reach import memberships_of
 
 # NCCL's sources by release (ext-tuner/example/plugin.c, plugins/tuner/example/plugin.c): a table is read since 2.27.5;

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.transport.nccl import DERIVED_VARIABLES
-from clusterwright.spec.runtime_switches import RDMA, switched_off
+from clusterwright.spec.runtime.switches import RDMA, switched_off
 
 
 @rule("CW425", Severity.ERROR)
