@@ -34,6 +34,12 @@ MEMORY_LIMIT_BYTES = 1 << 30
 RENDERED_DEVICES = 6
 
 
+@pytest.fixture(autouse=True)
+def raising(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that stops on an error of its own is a defect here, whatever else is wrong with the spec."""
+    monkeypatch.setenv("CLUSTERWRIGHT_DEBUG", "1")
+
+
 def lint_in_time(file: Path) -> tuple[Finding, ...]:
     """What lint finds, having looked at each finding and at the clock."""
     begin = time.process_time()

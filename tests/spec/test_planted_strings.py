@@ -58,7 +58,7 @@ mounts:
 """
 # Texts that files are called by, or by which lists are sorted: with another text comes another order. A file system of
 # another kind is reached by other ports.
-CALLED = frozenset({"local_file", "package", "path", "file_system"})
+CALLED = frozenset({"local_file", "package", "path", "mountpoint", "folder", "placed_file", "file_system"})
 # Digests of what is planted, and the place in the spec that the report names.
 DIGEST = re.compile(
     r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f])|sha256-[A-Za-z0-9+/]+=*|(?<=spec\.yaml):1:\d+"

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def dhcp_port(plan: Plan) -> int:
-    """Where boot servers take requests, by the IP version of the boot fabric; 0 where nothing boots."""
-    boot = plan.spec.boot
-    return 0 if boot is None else DHCP_PORTS[plan.address_version(boot.fabric)]
+    """Where boot servers take requests, by the IP version of the boot fabric; 0 where nothing can boot."""
+    network = plan.spec.boot_network
+    return 0 if network is None else DHCP_PORTS[plan.address_version(network[0].name)]
 
 
 @per_plan

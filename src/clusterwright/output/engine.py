@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusterwright.output.distinct_paths import require_distinct_paths
 from clusterwright.output.layers import own_files
 from clusterwright.platforms.registry import RENDERERS, all_files
 
@@ -27,12 +28,14 @@ def render_own(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artif
 
 def render_devices(plan: Plan, names: Iterable[str] | None = None) -> Iterator[Artifact]:
     """The files of the devices ``names`` (None: all), in the plan's order. Raises KeyError for an unknown name."""
+    require_distinct_paths(plan)
     for name in in_plan_order(plan, names):
         yield from render_device(plan, name)
 
 
 def render_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
     """The artifacts of ``kinds`` alone, of every device: what a proof reads. Renderer by renderer, in plan order."""
+    require_distinct_paths(plan)
     return (
         artifact
         for entry in RENDERERS

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.intent.device_kind import Kind, NodeKind, device_kind
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.output.distinct_paths import require_distinct_paths
 from clusterwright.platforms import registry
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class GroupImage:
 
 def group_images(plan: Plan, names: Iterable[str] | None = None) -> tuple[GroupImage, ...]:
     """The images of the devices ``names`` (None: of all), with those of their members that are among them."""
+    require_distinct_paths(plan)
     if names is None:
         return _all_images(plan)
     chosen = frozenset(names)
@@ -60,6 +62,7 @@ def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 def layered_kinds(plan: Plan, kinds: Collection[str]) -> tuple[Iterator[Artifact], tuple[GroupImage, ...]]:
     """The artifacts of ``kinds`` alone: what a proof reads. First those that devices have alone, then images'."""
+    require_distinct_paths(plan)
     images = tuple(
         replace(image, files=tuple(each for each in image.files if each.kind in kinds)) for image in _all_images(plan)
     )

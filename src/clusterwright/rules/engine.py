@@ -7,6 +7,7 @@ Suppressions are looked at only when everything has been judged: they decide wha
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -180,8 +181,13 @@ def judge_document(
     doubts = {finding.place: finding for finding in schema if finding.place} | dict(rest.taken) | dict(typed.doubts)
     spec = replace(typed.spec, document=document)
     subject = Subject(fence(spec, doubts), day)
+    stopped: dict[str, Exception] = {}
     for rule in sorted(rules.values(), key=_turn):
-        findings, obstacle = run_rule(subject, rule)
+        try:
+            findings, obstacle = run_rule(subject, rule)
+        except Exception as error:
+            stopped[rule.code] = error
+            continue
         found += findings
         if obstacle is not None:
             unjudged[rule.code] = obstacle
@@ -192,12 +198,25 @@ def judge_document(
             subject = Subject(fence(spec, doubts), day)
         if rule.leaves_no_plan and subject.no_plan is None and (findings or obstacle):
             subject = replace(subject, no_plan=next(iter(findings), obstacle))
+    unjudged |= _stopped_by_errors(stopped, found)
     suppressible = frozenset(code for code, rule in rules.items() if rule.is_suppressible)
     kept, suppressed = suppress(found, document, suppressible, frozenset(rules.keys() - unjudged.keys()))
     kept, ignored = policy.accept(kept)
     accepted = (*suppressed, *ignored)
     result = LintResult(tuple(sorted(kept, key=Finding.sort_key)), accepted, document.files, _by_cause(unjudged))
     return result, subject if subject.spec is spec and subject.no_plan is None else None
+
+
+def _stopped_by_errors(stopped: Mapping[str, Exception], found: Iterable[Finding]) -> dict[str, Finding]:
+    """What rules that raised an error were stopped by: the first error that others found in the spec.
+
+    Raises the error itself where nothing is wrong with the spec, and where CLUSTERWRIGHT_DEBUG=1 looks for it.
+    """
+    errors = sorted((finding for finding in found if finding.severity is Severity.ERROR), key=Finding.sort_key)
+    for error in stopped.values():
+        if not errors or os.environ.get("CLUSTERWRIGHT_DEBUG") == "1":
+            raise error
+    return dict.fromkeys(stopped, errors[0]) if stopped else {}
 
 
 def _turn(rule: LintRule) -> tuple[bool, bool, str]:

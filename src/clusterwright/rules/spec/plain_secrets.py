@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from clusterwright.finding import Severity
 from clusterwright.placeholder import LIKE_ONE, MARK
 from clusterwright.rules.isolation.keys import secrets_named
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.schema.string_kinds import strings_of_kind
 from clusterwright.spec.text.document import Path
 
 # EOS: what keeps a secret, and the words in front of it. Forms 7 and 8a are reversible, 5 and sha512 can be guessed at.
@@ -33,6 +35,7 @@ _KEYS = re.compile(r"pass(?:word|key|phrase)|secret|community|private_?key", re.
 _LOOKS_LIKE_A_VALUE = re.compile(r"[a-f][0-9a-f]{15,}")
 _PLACEHOLDERS = re.compile(LIKE_ONE)
 _HINT = "Name it under `secrets`, write `<secret NAME>` in its place, and choose another value: this one is known."
+_HINT_URL = "Take it out: everybody on a node reads the address. A server that needs one stands behind a local mirror."
 
 
 @rule("CW555", Severity.ERROR)
@@ -48,6 +51,9 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "lines", at), message, _HINT)
         for path in _plain_entries(item.merge, (*item.path, "merge")):
             yield Problem(path, f'The value of "{path[-1]}" is a secret in plain text.', _HINT, key=True)
+    for url in strings_of_kind(subject.spec.document.data, "cluster", {"url"}):
+        if "@" in urlsplit(url.value).netloc:
+            yield Problem(url.path, "This address has a user or a password in it.", _HINT_URL)
     for name, path in secrets_named(subject.spec):
         if _LOOKS_LIKE_A_VALUE.fullmatch(name):
             yield Problem(path, "This looks like a secret itself; the name of one belongs here.", _HINT)

@@ -1,0 +1,163 @@
+"""CW163 and CW164: paths on devices that belong to the operating system, and paths that are in each other's way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.schema.string_kinds import KindedString, strings_of_kind
+from clusterwright.spec.text.document import format_path
+
+MOUNTPOINT, FOLDER, FILE = "mountpoint", "folder", "placed_file"
+
+# Filesystem Hierarchy Standard 3.0, chapters 3 to 6, and file-hierarchy(7) of systemd: what belongs to the kernel, the
+# firmware, root or the packages, with all that lies below.
+CLOSED = frozenset(
+    {"/bin", "/boot", "/dev", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/proc", "/root"}
+    | {"/sbin", "/sys", "/usr", "/var/lock", "/var/run"}
+)
+_OPEN_BELOW = frozenset({"/usr/local"})  # of closed ones: for what is installed beside the packages
+# The same chapters: folders that every system has, in which others may lie.
+STANDARD = frozenset(
+    {"/", "/home", "/media", "/mnt", "/opt", "/run", "/srv", "/tmp", "/usr/local", "/var", "/var/home"}  # noqa: S108
+    | {f"/usr/local/{name}" for name in ("bin", "etc", "games", "include", "lib", "man", "sbin", "share", "src")}
+    | {f"/var/{name}" for name in ("backups", "cache", "crash", "lib", "local", "log", "mail", "opt", "spool", "tmp")}
+    | {f"/run/{name}" for name in ("lock", "log", "systemd", "udev", "user", "dbus", "sshd", "credentials")}
+)
+# Of these, what a file system may lie on as a whole: the same chapters call them mount points or sites' own.
+MOUNTABLE = frozenset({"/home", "/media", "/mnt", "/opt", "/srv"})
+# Folders that packages of a base system keep: `dpkg -S` on Debian 12 and Ubuntu 24.04, `rpm -qf` on Rocky 9, and those
+# that systemd makes by itself (StateDirectory=, CacheDirectory=, LogsDirectory= of its units).
+OF_PACKAGES = frozenset(
+    {f"/var/cache/{name}" for name in ("apt", "debconf", "dnf", "ldconfig", "man", "private", "snapd", "yum")}
+    | {f"/var/lib/{name}" for name in ("NetworkManager", "alternatives", "apt", "cloud", "dbus", "dhcp", "dkms", "dnf")}
+    | {
+        f"/var/lib/{name}"
+        for name in ("dpkg", "grub", "initramfs-tools", "logrotate", "misc", "nfs", "pam", "polkit-1")
+    }
+    | {f"/var/lib/{name}" for name in ("private", "python", "rpm", "rpm-state", "selinux", "shells.state", "snapd")}
+    | {f"/var/lib/{name}" for name in ("sss", "sudo", "systemd", "tpm2-tss", "ucf", "update-manager")}
+    | {f"/var/log/{name}" for name in ("apt", "audit", "chrony", "dist-upgrade", "journal", "private", "sssd")}
+    | {f"/var/spool/{name}" for name in ("anacron", "at", "cron", "mail", "postfix", "rsyslog")}
+)
+# Names that credentials have: PEM and DER by OpenSSL's and Kerberos' pages. A program's own file has none of them.
+_ENDINGS = frozenset({".cer", ".cert", ".crl", ".crt", ".der", ".key", ".keytab", ".pem"})
+# Authorities that the distribution trusts: packages write them anew (update-ca-certificates(8), update-ca-trust(8)).
+BUNDLES = frozenset({"/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/cert.pem"})
+_BUNDLE_FOLDERS = ("/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs", "/etc/ssl/certs")
+
+
+class Placed(NamedTuple):
+    """A path of the spec, and the node groups whose nodes have it; None for all."""
+
+    string: KindedString
+    nodes: frozenset[str] | None
+
+    @property
+    def path(self) -> PurePosixPath:
+        """The path on the device."""
+        return PurePosixPath(self.string.value)
+
+
+@rule("CW163", Severity.ERROR)
+def paths_of_the_system(subject: Subject) -> Iterator[Problem]:
+    """Folders, mount points and files of a spec in places that belong to the operating system."""
+    homes = {
+        f"{folder}/{user.name}"
+        for folder in ("/home", "/var/home")
+        for image in subject.spec.images
+        for user in image.users
+    }
+    for item in _placed(subject):
+        path, kind = item.string.value, item.string.kind
+        if kind == FILE:
+            owner = _owner_of_file(path)
+            hint = "Name a file in a folder of your own, such as /etc/pki/SITE/authorities.pem."
+        else:
+            owner = _owner_of_folder(path, kind, homes)
+            hint = "Name a folder that nothing else uses, such as /srv/NAME or /var/log/NAME."
+        if owner is not None:
+            yield Problem(item.string.path, f"{path} {owner}.", hint)
+
+
+@rule("CW164", Severity.ERROR)
+def paths_in_each_others_way(subject: Subject) -> Iterator[Problem]:
+    """Two paths of a spec that are the same on a device, or of which one hides the other."""
+    for first, second in combinations(_placed(subject), 2):
+        if first.nodes is not None and second.nodes is not None and not first.nodes & second.nodes:
+            continue
+        if what := _conflict(first, second):
+            place = format_path(first.string.path, subject.spec.document.data)
+            message = f"{second.string.value} {what} {first.string.value}, which `{place}` names."
+            yield Problem(second.string.path, message, "Give each a path of its own, none below the other.")
+
+
+def _placed(subject: Subject) -> Sequence[Placed]:
+    data = subject.spec.document.data
+    placed: list[Placed] = []
+    for string in strings_of_kind(data, "cluster", (MOUNTPOINT, FOLDER, FILE)):
+        holder = subject.spec.document.at(string.path[:-1])
+        nodes = holder.get("nodes") if isinstance(holder, dict) else None
+        placed.append(Placed(string, _node_groups(nodes)))
+    return placed
+
+
+def _node_groups(nodes: object) -> frozenset[str] | None:
+    if isinstance(nodes, str):
+        return frozenset({nodes})
+    return frozenset(nodes) if isinstance(nodes, list) else None
+
+
+def _owner_of_folder(path: str, kind: str, homes: set[str]) -> str | None:
+    """Why a folder of this path must not be made or mounted, as the end of a sentence; None where it may."""
+    if closed := _closed_above(path):
+        return "belongs to the operating system" if closed == path else f"lies in {closed}, the operating system's"
+    if path in STANDARD and not (kind == MOUNTPOINT and path in MOUNTABLE):
+        return "is a folder of the operating system, which others use as well"
+    for folder in OF_PACKAGES:
+        if path == folder or path.startswith(f"{folder}/"):
+            return f"belongs to the packages that keep their data in {folder}"
+    if kind == FOLDER and path in homes:
+        return "is the home of an account of the spec"
+    return None
+
+
+def _owner_of_file(path: str) -> str | None:
+    """Why a credential must not lie at this path, as the end of a sentence; None where it may."""
+    file = PurePosixPath(path)
+    if file.suffix not in _ENDINGS:
+        endings = ", ".join(sorted(_ENDINGS))
+        return f"has none of the endings of keys and certificates, {endings}, and may be a file of a program"
+    if path in BUNDLES or str(file.parent) in _BUNDLE_FOLDERS:
+        return "is kept by the distribution, which writes its trusted authorities anew there"
+    closed = _closed_above(path)
+    if closed not in (None, "/etc"):
+        return f"lies in {closed}, the operating system's"
+    return None
+
+
+def _closed_above(path: str) -> str | None:
+    """The closed folder that ``path`` is or lies in; None where it lies in none."""
+    folders = [path, *(str(folder) for folder in PurePosixPath(path).parents)]
+    if any(folder in _OPEN_BELOW for folder in folders):
+        return None
+    return next((folder for folder in folders if folder in CLOSED), None)
+
+
+def _conflict(first: Placed, second: Placed) -> str | None:
+    """What the second path is to the first where both cannot be; None where they can."""
+    kinds = {first.string.kind, second.string.kind}
+    if first.path == second.path:
+        both_are_authorities = {first.string.path[-1], second.string.path[-1]} <= {"truststore", "authority"}
+        return None if both_are_authorities else "is the same as"
+    if FILE not in kinds:
+        return None  # a folder on a mount, a mount on another one
+    if first.path in second.path.parents:
+        return "lies below"
+    if second.path in first.path.parents:
+        return "lies above"
+    return None
