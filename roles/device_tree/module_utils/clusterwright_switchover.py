@@ -24,13 +24,34 @@ from ansible.module_utils.clusterwright_running import Changes, Exempt, RunningC
 POLL_S = 0.5
 
 
+def restarting_changes(restart: Mapping[str, Any], path: str, before: bytes | None, after: bytes) -> list[str]:
+    """What of a changed file the program takes when it starts alone: the file, or words that begin lines of it.
+
+    ``read_again`` maps files that it reads while it runs to the words that count then; None stands for all of them.
+    """
+    read_again: Mapping[str, Sequence[str] | None] = restart["read_again"]
+    if path not in read_again or before is None:
+        return [path]
+    words = read_again[path]
+    if words is None:
+        return []
+    changed = _lines(before) ^ _lines(after)
+    return sorted({re.split(r"[\s=]", line, maxsplit=1)[0] for line in changed} - set(words))
+
+
+def _lines(text: bytes) -> set[str]:
+    """The lines of a file of options, without comments and empty ones."""
+    lines = (line.partition("#")[0].strip() for line in text.decode(errors="replace").splitlines())
+    return {line for line in lines if line}
+
+
 class SwitchOver:
     """One program. What it was last brought onto is kept beside the manifest, as a digest of its files."""
 
     def __init__(self, step: Mapping[str, Any], wanted: WantedFiles, exempt: Exempt, tree: Tree) -> None:
         self.step, self.tree = step, tree
         self.name = str(step["name"])
-        files = [path for path in sorted(wanted) if any(fnmatch.fnmatchcase(path, want) for want in step["files"])]
+        files = [path for path in sorted(wanted) if self._reads(path)]
         self.exempted = [self.name] if files and exempt("service:" + self.name) else []
         self.files = [] if self.exempted else [wanted[path] for path in files]
         self.marker = os.path.join(tree.state, "service-" + re.sub(r"[^\w-]", "_", self.name) + ".json")
@@ -38,6 +59,11 @@ class SwitchOver:
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.before: bytes | None = None  # of the one file of a step that patches, when the program runs it
         self.patched = False
+        self.replaced = False  # whether a file differs from the one that lay there
+        self.touched: list[str] = []  # what only a restart brings about, of the files as they are to be
+
+    def _reads(self, path: str) -> bool:
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.step["files"])
 
     def check(self) -> None:
         """Have the program itself judge the files that are new, before anything is touched. Raises Refused."""
@@ -45,6 +71,11 @@ class SwitchOver:
             found = self.tree.find(file.path)
             if found is not None and found.content == file.content:
                 continue
+            self.replaced = True
+            if "restart" in self.step:
+                self.touched += restarting_changes(
+                    self.step["restart"], file.path, found.content if found is not None else None, file.content
+                )
             if found is not None and self.step.get("patch") and self._runs_on(file.path, found.content):
                 self.before = found.content
             if self.step.get("format") == "json":
@@ -55,6 +86,10 @@ class SwitchOver:
             for judge in self.step.get("validate") or ():
                 if fnmatch.fnmatchcase(file.path, judge.get("files", "*")):
                     self._judge(judge, file.path, file.content)
+
+        if "restart" in self.step:
+            wanted = {file.path for file in self.files}
+            self.touched += [path for path in sorted(self.tree.managed()) if self._reads(path) and path not in wanted]
 
     def _judge(self, judge: Mapping[str, Any], path: str, content: bytes) -> None:
         with tempfile.TemporaryDirectory(prefix="clusterwright-") as folder:
@@ -143,8 +178,20 @@ class SwitchOver:
 
     def _activate(self) -> None:
         start = self._log_bytes()
-        self._run(self.step["activate"])
+        if self._restarts():
+            self._run(self.step["restart"]["commands"])
+        else:
+            self._run(self.step["activate"])
+            if self._is_standby():
+                return
         self._verify(start)
+
+    def _restarts(self) -> bool:
+        """Whether the program has to start anew: for what it reads then alone, or when nobody knows what differs.
+
+        A run that ended between files and activation leaves files that are equal, and a program that is not theirs.
+        """
+        return "restart" in self.step and (bool(self.touched) or not self.replaced)
 
     def _verify(self, start: int = 0) -> None:
         deadline = time.monotonic() + self.step.get("deadline_s", 60)
@@ -159,6 +206,17 @@ class SwitchOver:
                 time.sleep(POLL_S)
         if self.step.get("log"):
             self._follow_log(start, deadline)
+
+    def _is_standby(self) -> bool:
+        """Whether the program said last that another one acts: it reads its files again, and reports nothing of it."""
+        if "standby" not in self.step:
+            return False
+        try:
+            with open(self.step["log"], errors="replace") as stream:
+                states = [line for line in stream if re.search(self.step["standby"]["states"], line)]
+        except OSError:
+            return False
+        return bool(states) and re.search(self.step["standby"]["quiet"], states[-1]) is not None
 
     def _log_bytes(self) -> int:
         try:

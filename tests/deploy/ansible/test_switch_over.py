@@ -6,6 +6,8 @@ import base64
 import contextlib
 import gzip
 import json
+import re
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 import yaml
 from tests.lab.ibnet import simulate_fabric
 from tests.lab.sshfleet import SshFleet
+from tests.platforms.plans import plan_of, plan_with
+from tests.platforms.routes import cabling_of
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
@@ -23,6 +27,7 @@ from clusterwright.deploy.target import Outcome, Status
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.opensm.writer.configuration import manager_guids, manager_hosts
 from clusterwright.spec.load import load_spec
 
 UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
@@ -189,10 +194,48 @@ class SimulatedManager:
         limits = f"-N {fabric.nodes} -S {fabric.switches} -P {fabric.ports}"
         self._start(f"ibsim -s -n {limits} /run/sim/net", "ibsim", "MaxMcastCap", "/run/sim/ibsim")
 
-    def manage(self) -> None:
-        self._start(
-            f"LD_PRELOAD={UMAD} opensm -F /etc/opensm/opensm.conf -d2", "opensm", "SUBNET UP", "/var/log/opensm.log"
+    def manage(self, ready: str = "SUBNET UP") -> None:
+        self._start(f"LD_PRELOAD={UMAD} opensm -F /etc/opensm/opensm.conf -d2", "opensm", ready, "/var/log/opensm.log")
+
+    def have_another_master(self, guid: int) -> None:
+        """Start a manager of somebody else, of higher priority, on the port of another host."""
+        self.fleet.run(
+            self.name, "sh", "-c", "cp /usr/sbin/opensm /run/sim/master; mkdir -p /run/sim/cache; touch /run/sim/none"
         )
+        self.environment, own = re.sub("H-.*", f"H-{guid - 1:016x}", self.environment), self.environment
+        options = f"-F /run/sim/none -p 15 -g {guid:#x} -f /run/sim/master.log -d2"
+        command = f"LD_PRELOAD={UMAD} OSM_CACHE_DIR=/run/sim/cache ./master {options}"
+        self._start(command, "started", "SUBNET UP", "/run/sim/master.log")
+        self.environment = own
+
+    def under_systemd(self) -> None:
+        """A stand-in for systemctl, which starts this manager anew as its unit would."""
+        start = f"LD_PRELOAD={UMAD} setsid env opensm -F /etc/opensm/opensm.conf -d2"
+        script = f"""\
+            #!/bin/sh
+            [ "$*" = "restart opensm.service" ] || exec /usr/bin/systemctl "$@"
+            pkill -x opensm; while pgrep -x opensm >/dev/null; do sleep 0.1; done
+            cd /run/sim; {self.environment} {start} >/run/sim/opensm 2>&1 </dev/null &
+            """
+        put(self.fleet, self.name, "/usr/local/bin/systemctl", textwrap.dedent(script))
+
+    def entries_through(self, plan: Plan, switch: str) -> int:
+        """How many entries of the leaves' tables lead up to a switch."""
+        guid = plan.by_name[switch].guid
+        cabling = cabling_of(plan, "backend")
+        ports = {end for end, (far, _) in cabling.ends.items() if far == guid}
+        found, chip = 0, 0
+        tables = self.fleet.run(
+            self.name, "sh", "-c", f"cd /run/sim; {self.environment} LD_PRELOAD={UMAD} dump_fts 2>/dev/null"
+        )
+        for line in tables.splitlines():
+            if "of switch" in line:
+                name = re.search(r"guid 0x([0-9a-f]+)", line)
+                assert name is not None, line
+                chip = int(name[1], 16)
+            elif line.startswith("0x"):
+                found += (chip, int(line.split()[1])) in ports
+        return found
 
     def log(self) -> str:
         return self.fleet.run(self.name, "cat", "/var/log/opensm.log")
@@ -245,3 +288,55 @@ def test_opensm_sweeps_with_its_new_files_and_with_the_previous_ones_when_it_can
         assert "PARSE ERROR" not in manager.log().rpartition("Partition configuration in error")[2]
         again = target.apply({name: tuple(files.values())})[name]
         assert again.changed == (partitions, "service:opensm"), again
+
+
+def test_a_drained_spine_carries_nothing_once_opensm_has_its_new_roots(tmp_path: Path) -> None:
+    plan = plan_of("lab-ib")
+    drained = plan_with(tmp_path, "lab-ib", "exceptions:\n  - {device: spine-00, state: drained, reason: a fan}\n")
+    name = manager_hosts(plan, "backend")[0]
+    addresses = {name: "10.217.1.1"}
+    with SshFleet(addresses, "10.217.0.1") as fleet, fleet.as_controller():
+        access = Access(addresses, fleet.private_key, fleet.known_hosts)
+        target = AnsibleTarget(tmp_path / "runs", access, run_timeout_s=150)
+        before, after = (
+            tuple(item for item in render_devices(each, [name]) if item.path.startswith("etc/opensm/"))
+            for each in (plan, drained)
+        )
+        assert target.apply({name: before})[name].ok
+        manager = SimulatedManager(fleet, name, plan, tmp_path)
+        manager.under_systemd()
+        manager.manage()
+        assert target.apply({name: before})[name].status is Status.UNCHANGED
+        usual = manager.entries_through(plan, "spine-00")
+        assert usual > 100
+
+        changed = target.apply({name: after})[name]
+        assert changed.ok, changed
+        assert set(changed.changed) == {"etc/opensm/root_guids.conf", "service:opensm"}
+        # What is left leads to the spine itself, which is still managed.
+        assert manager.entries_through(plan, "spine-00") < usual / 10
+
+        assert target.apply({name: before})[name].ok
+        assert manager.entries_through(plan, "spine-00") == usual
+
+
+def test_a_standby_reads_its_files_again_and_is_not_waited_for(tmp_path: Path) -> None:
+    plan = plan_of("lab-ib")
+    _, name = manager_hosts(plan, "backend")
+    addresses = {name: "10.218.1.1"}
+    with SshFleet(addresses, "10.218.0.1") as fleet, fleet.as_controller():
+        access = Access(addresses, fleet.private_key, fleet.known_hosts)
+        target = AnsibleTarget(tmp_path / "runs", access, run_timeout_s=150)
+        before = tuple(item for item in render_devices(plan, [name]) if item.path.startswith("etc/opensm/"))
+        partitions = next(item for item in before if item.path == "etc/opensm/partitions.conf")
+        text = partitions.content.replace(b"training", b"training_b")
+        renamed = Artifact(name, partitions.path, text, partitions.kind)
+        after = tuple(renamed if item is partitions else item for item in before)
+        assert target.apply({name: before})[name].ok
+        manager = SimulatedManager(fleet, name, plan, tmp_path)
+        master = manager_guids(plan, "backend")[manager_hosts(plan, "backend")[0]]
+        manager.have_another_master(master)
+        manager.manage("Entering STANDBY state")
+
+        changed = target.apply({name: after})[name]
+        assert (changed.ok, changed.changed) == (True, (partitions.path, "service:opensm")), changed
