@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.platforms.plans import plan_of, plan_with
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.engine import render_device, render_devices
 from clusterwright.plan.model import Plan
 
 DRAIN = """exceptions:
@@ -74,3 +74,13 @@ def test_a_switch_out_of_service_loses_ports_and_sessions(tmp_path: Path) -> Non
     (port,) = [part for part in config.split("!\n") if "to ctsw-p00-01 " in part]
     assert "(out of service)\n   shutdown\n" in port
     assert "description ctsw-p00-01" not in config
+
+
+def test_a_drained_node_keeps_its_links_and_the_scheduler_alone_is_told(tmp_path: Path) -> None:
+    """Its jobs end over these ports before Slurm lets go of it."""
+    normal, drained = plan_of("lab-roce"), plan_with(tmp_path, "lab-roce", DRAIN % "gpu-p00r00n0")
+    before, after = (
+        {(item.device, item.path): item.content for item in render_devices(plan)} for plan in (normal, drained)
+    )
+    changed = {place for place, content in before.items() if after[place] != content}
+    assert changed == {("svc-v00n0", "etc/slurm/slurm.conf")}

@@ -124,8 +124,13 @@ def _records(own: Scheduler, folder: Path) -> str:
     )
 
 
-def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = (), *, scheduler: int = 0) -> dict[str, str]:
-    """What a real controller says about our files: topology, config and nodes, and which nodes jobs get."""
+def controller_answers(
+    plan: Plan, folder: Path, requests: Sequence[str] = (), *, scheduler: int = 0, then: str = ""
+) -> dict[str, str]:
+    """What a real controller says about our files: topology, config and nodes, and which nodes jobs get.
+
+    ``then`` are commands of a shell that are run beside it, once it has answered.
+    """
     own = plan.spec.schedulers[scheduler]
     for program, package in PACKAGES.items():
         assert shutil.which(program), f"{program} is missing: apt-get install {package}"
@@ -152,7 +157,7 @@ def controller_answers(plan: Plan, folder: Path, requests: Sequence[str] = (), *
         folder=folder,
         controller=controller,
         address=host[1],
-        questions=questions,
+        questions=questions + then,
         state=state,
         records=_records(own, folder),
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.platforms.plans import plan_of, plan_with
-from tests.platforms.slurm.controller import acting, files_of
+from tests.platforms.slurm.controller import acting, controller_answers, controller_files, files_of
 
+from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.secrets.secrets import SecretError, resolve
 from clusterwright.platforms.image.packages import all_packages
@@ -20,6 +23,8 @@ from clusterwright.platforms.linux.writer.health import LIMITS_FILE
 from clusterwright.platforms.slurm import writer as slurm
 from clusterwright.spec.distribution import distribution_of
 
+ROLE = yaml.safe_load((data_files.folder("roles") / "device_tree/defaults/main.yml").read_text())
+DRAINED = "exceptions:\n  - {device: gpu-p00r00n0, state: drained, reason: a fan}\n"
 KEY = "scheduler:\n  munge: {by_site: null, secret: munge-key}\n"
 
 
@@ -138,3 +143,31 @@ def test_images_hold_what_either_side_calls(tmp_path: Path) -> None:
     assert debian is not None
     names = {package.name for package in all_packages(plan, image, debian)}
     assert {"munge", "slurmd", "slurmctld", "slurm-client"} <= names
+
+
+def test_slurm_gets_a_node_back_that_the_spec_drains_no_more(tmp_path: Path) -> None:
+    plan, drained = plan_of("lab-roce"), plan_with(tmp_path, "lab-roce", DRAINED)
+    (step,) = (each for each in ROLE["device_tree_switch_overs"] if each["name"] == "slurmctld")
+    activate = "\n".join(shlex.join(command) for command in step["activate"])
+    conf = "etc/slurm/slurm.conf"
+    (tmp_path / "drained.conf").write_bytes(controller_files(drained)[conf].content)
+    (tmp_path / "usual.conf").write_bytes(controller_files(plan)[conf].content)
+
+    def brought_onto(name: str) -> str:
+        tell = f"sinfo -hN -o '%N %T %E' | sort -u > {tmp_path}/{name}.states"
+        return f"cat {tmp_path}/{name}.conf > /etc/slurm/slurm.conf\n{activate}\nsleep 1\n{tell}\n"
+
+    then = f"mount --bind {tmp_path}/usr/local/sbin /usr/local/sbin\nchmod 755 /usr/local/sbin/slurm-return-nodes\n"
+    then += brought_onto("drained")
+    then += "scontrol update NodeName=gpu-p00r01n0 State=DRAIN Reason='a fan'\n" + brought_onto("usual")
+    controller_answers(plan, tmp_path, then=then)
+
+    before, after = (_states(tmp_path / f"{name}.states") for name in ("drained", "usual"))
+    assert before["gpu-p00r00n0"] == "drained* drained in the spec"
+    assert not before["gpu-p00r01n0"].startswith("drained")
+    assert not after["gpu-p00r00n0"].startswith("drained")
+    assert after["gpu-p00r01n0"] == "drained* a fan"
+
+
+def _states(file: Path) -> dict[str, str]:
+    return dict(line.split(maxsplit=1) for line in file.read_text().splitlines())

@@ -49,6 +49,9 @@ WANTS = "etc/systemd/system/multi-user.target.d/92-slurm.conf"
 STATE_FOLDERS = "etc/tmpfiles.d/clusterwright-slurm.conf"
 DATABASE_FILE = "etc/clusterwright/slurmdbd.conf"
 EPILOG = "usr/local/sbin/node-epilog"
+RETURN_NODES = "usr/local/sbin/slurm-return-nodes"
+# Ends the reason of each node that the spec drains, so that nodes drained by anybody else are told apart.
+DRAIN_REASON = "in the spec"
 # A width of 16, Slurm's own since 23.11, is three hops for 4,096 nodes. A message that fans out over more than a
 # thousand nodes waits for the slowest of them: the 10 s that Slurm gives it by itself are for small clusters.
 USUAL_WIDTH, LARGE = 16, 1024
@@ -127,8 +130,14 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     yield Artifact(device.name, STATE_FOLDERS, folders.encode(), KIND)
     if keeps_accounts(plan, device):
         yield from _accounting_files(plan, scheduler, device)
-    for name, content in _controller_files(plan, scheduler) if is_controller(plan, device) else ():
+    if not is_controller(plan, device):
+        return
+    for name, content in _controller_files(plan, scheduler):
         yield Artifact(device.name, f"{FOLDER}/{name}", content, KIND)
+    script = template("slurm/return-nodes.sh.j2").render(reason=DRAIN_REASON)
+    yield Artifact(device.name, RETURN_NODES, script.encode(), KIND, 0o755)
+    start = template("slurm/slurmctld-nodes.conf.j2").render(program=f"/{RETURN_NODES}")
+    yield Artifact(device.name, "etc/systemd/system/slurmctld.service.d/91-nodes.conf", start.encode(), KIND)
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
@@ -269,7 +278,7 @@ def _controller_files(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, byte
         "sizes": slurm.block_sizes,
     }
     texts = (
-        ("slurm.conf", template("slurm/slurm.conf.j2").render(view=view)),
+        ("slurm.conf", template("slurm/slurm.conf.j2").render(view=view, reason=DRAIN_REASON)),
         ("topology.conf", template(f"slurm/topology-{slurm.plugin}.conf.j2").render(**topology)),
         ("topology.yaml", template("slurm/topology.yaml.j2").render(**topology)),
         ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),

@@ -72,6 +72,7 @@ _COMMANDS = {
         rf'ExecStartPre=-/usr/bin/timeout \d+ /bin/sh -c "until {_SBIN}/node-health > /dev/null; do sleep 2; done"',
     ),
     "slurmctld.service.d/90-clusterwright.conf": (),
+    "slurmctld.service.d/91-nodes.conf": (rf"ExecStartPost=-/usr/bin/timeout \d+ {_SBIN}/slurm-return-nodes --wait",),
     "systemd-networkd.service.d/90-clusterwright.conf": (),
     "tlshd.service.d/90-clusterwright.conf": (
         r"ExecStartPre=/bin/grep -q -a -F x509\.crl /usr/sbin/tlshd",
