@@ -55,13 +55,19 @@ def test_the_file_is_written_once_and_read_by_diff_in_every_revision(
     assert call("lint", ".") == 0
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["a-node,a-port,z-node,z-port", "SRC_NAME;SRC_HCA_PORT;DST_NAME;DST_PORT", "a_device\ta_port\tb_device\tb_port"],
+)
 def test_a_list_of_cables_is_taken_and_what_moves_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = write(data_of("lab-roce"), Path("cluster.yaml"))
     rows = ["st-s00n0,fe0,rsw-s00,eth1/2/3", "rsw-s00,eth1/2/1,st-s00n1,1"]
-    Path("laid.csv").write_text("\n".join(["a-node,a-port,z-node,z-port", *rows]))
+    delimiter = next(each for each in ",;\t" if each in header)
+    text = "\n".join([header, *(row.replace(",", delimiter) for row in rows)])
+    Path("laid.csv").write_text(f"\ufeff{text}")
     assert call("allocate", path, "--cables", "laid.csv") == 0
     assert capsys.readouterr().out.splitlines()[0] == (
         "as laid: 2 cables stay where they are, which the plan had elsewhere; 0 addresses and 0 numbers change"

@@ -14,6 +14,7 @@ from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
     from clusterwright.observe.difference import ObservedDifference
+    from clusterwright.observe.lldp import Neighbour
     from clusterwright.plan.model import Plan
 
 LABELS = "labels"
@@ -38,7 +39,7 @@ _EXIT_DIFFERENCES = 1
     "dumps",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="A device's LLDP neighbours, as DEVICE.json, or a folder of such files (EOS, lldpcli); may be repeated.",
+    help="A device's LLDP neighbours, as DEVICE.json, or a folder of such files (EOS, lldpcli, NVUE); may be repeated.",
 )
 @click.option(
     "--running",
@@ -83,8 +84,7 @@ def observe(
     from clusterwright.observe.compare import compare, scanned_states
     from clusterwright.observe.ibnetdiscover import parse, parse_name_map
     from clusterwright.observe.labels import label_lines
-    from clusterwright.observe.lldp import parse_neighbours
-    from clusterwright.observe.lldp_compare import compare_neighbours, heard_states
+    from clusterwright.observe.lldp_compare import compare_neighbours, heard_states, not_judged
 
     if [bool(listings), bool(dumps), bool(running)].count(True) != 1:
         raise ClusterwrightError("observe compares one thing at a time: give --ibnetdiscover, --lldp or --running.")
@@ -95,10 +95,18 @@ def observe(
     with _no_garbage_collection():
         plan, _ = plan_with_findings(spec)
         if dumps:
-            heard = {path.stem: parse_neighbours(_text(path), str(path)) for path in _files(dumps)}
+            heard, unread = _heard(dumps)
+            if not heard:
+                raise ClusterwrightError("\n".join(unread))
+            for note in not_judged(plan, heard):
+                click.echo(f"note: {note}", err=True)
             if form == PROGRESS:
-                return _tell_progress(plan, heard_states(plan, heard))
-            return _tell(compare_neighbours(plan, heard), plan.name, "", form)
+                status = _tell_progress(plan, heard_states(plan, heard))
+            else:
+                status = _tell(compare_neighbours(plan, heard), plan.name, "", form)
+            if unread:
+                raise ClusterwrightError("\n".join(unread))
+            return status
         chosen = fabric or _only_fabric(plan)
         names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
         scans = [parse(_text(path), str(path)) for path in listings]
@@ -149,6 +157,20 @@ def _tell_progress(plan: Plan, states: Mapping[tuple[str, str], str]) -> int:
 
     click.echo("".join(csv_table(CableProgress._fields, crew_progress(Inventory(plan), states))), nl=False)
     return 0 if all(state == "seen" for state in states.values()) else _EXIT_DIFFERENCES
+
+
+def _heard(dumps: tuple[Path, ...]) -> tuple[dict[str, tuple[Neighbour, ...]], list[str]]:
+    """The neighbours of each device, and what is wrong with dumps that do not read: they do not end the others."""
+    from clusterwright.observe.lldp import parse_neighbours
+
+    heard: dict[str, tuple[Neighbour, ...]] = {}
+    unread: list[str] = []
+    for path in _files(dumps):
+        try:
+            heard[path.stem] = parse_neighbours(_text(path), str(path))
+        except ClusterwrightError as error:
+            unread.append(str(error))
+    return heard, unread
 
 
 def _files(places: tuple[Path, ...]) -> list[Path]:

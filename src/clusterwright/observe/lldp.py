@@ -1,6 +1,7 @@
-"""What a device says of its neighbours: EOS's ``show lldp neighbors [detail] | json``, and lldpd's ``lldpcli -f json``.
+"""What a device says of its neighbours, in the forms that switches and nodes print.
 
-FBOSS switches, SONiC switches and nodes run lldpd or print its form.
+EOS: ``show lldp neighbors [detail] | json``, alone or as eAPI returns it. lldpd (SONiC, FBOSS, Cumulus Linux, nodes):
+``lldpcli -f json`` and ``-f json0``. NVUE: ``nv show interface lldp -o json``.
 """
 
 from __future__ import annotations
@@ -12,45 +13,74 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.text.scalars import shown
 
 _MAC = re.compile(r"([0-9a-f]{2}[:.-]?){5}[0-9a-f]{2}|([0-9a-f]{4}\.){2}[0-9a-f]{4}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Who is heard at a device's ``port``; ``neighbour_port`` is "" where it gives no name of its port."""
+    """Who is heard at a device's ``port``; names are "" where it gives none, as firmware of adapters does."""
 
     port: str
     neighbour: str
     neighbour_port: str
+    description: str = ""
+    """The port's description: its name where the port id is a MAC address or a number."""
 
 
 def parse_neighbours(text: str, file: str) -> tuple[Neighbour, ...]:
     """The neighbours in one device's dump. Raises ClusterwrightError for anything else."""
     try:
-        document = json.loads(text)
+        document = json.loads(text.removeprefix("\ufeff"))
     except ValueError as error:
         raise ClusterwrightError(f"{file}: is not JSON: {error}. Ask for it with `| json` or `-f json`.") from None
+    except RecursionError:
+        raise ClusterwrightError(f"{file}: nests deeper than any list of neighbours.") from None
     try:
-        if "lldpNeighbors" in document:
-            return tuple(_eos(document["lldpNeighbors"]))
-        if "lldp" in document:
-            return tuple(_lldpd(document["lldp"]))
-    except (AttributeError, KeyError, TypeError, IndexError) as error:
-        raise ClusterwrightError(f"{file}: lacks what every neighbour has: {error}") from None
-    raise ClusterwrightError(f'{file}: has neither "lldpNeighbors" (EOS) nor "lldp" (lldpd) at its top')
+        return tuple(_neighbours(document))
+    except _UnknownForm:
+        raise ClusterwrightError(
+            f'{file}: has neither "lldpNeighbors" (EOS) nor "lldp" (lldpd, NVUE) at its top'
+        ) from None
+    except (AttributeError, KeyError, TypeError, IndexError, StopIteration, ValueError) as error:
+        raise ClusterwrightError(f"{file}: lacks what every neighbour has: {shown(str(error))}") from None
 
 
-def _eos(found: Any) -> Iterator[Neighbour]:
-    if isinstance(found, list):
-        for one in found:
-            yield Neighbour(one["port"], one["neighborDevice"], _port_name(one["neighborPort"]))
+class _UnknownForm(Exception):
+    """A document of another kind."""
+
+
+def _neighbours(document: Any) -> Iterator[Neighbour]:
+    if isinstance(document, dict) and "result" in document:
+        # JSON-RPC, as eAPI answers it: a result for each command.
+        document = next((each for each in document["result"] if "lldpNeighbors" in each), {})
+    if not isinstance(document, dict):
+        raise _UnknownForm
+    if "lldpNeighbors" in document:
+        yield from _eos(document["lldpNeighbors"])
+    elif isinstance(document.get("lldp"), list):
+        yield from _json0(document["lldp"])
+    elif "lldp" in document:
+        yield from _lldpd(document["lldp"])
+    elif document and all(isinstance(each, dict) for each in document.values()):
+        if not any("lldp" in each for each in document.values()):
+            raise _UnknownForm
+        yield from _nvue(document)
+    else:
+        raise _UnknownForm
+
+
+def _eos(interfaces: Any) -> Iterator[Neighbour]:
+    if isinstance(interfaces, list):
+        for one in interfaces:
+            yield _neighbour(one["port"], one["neighborDevice"], one["neighborPort"])
         return
-    for port, detail in found.items():
+    for port, detail in interfaces.items():
         for one in detail["lldpNeighborInfo"]:
-            interface = one["neighborInterfaceInfo"]
-            name = interface.get("interfaceId_v2", interface.get("interfaceId", ""))
-            yield Neighbour(port, one["systemName"], _port_name(name, interface.get("interfaceDescription", "")))
+            interface = one.get("neighborInterfaceInfo", {})
+            identity = interface.get("interfaceId_v2", interface.get("interfaceId", ""))
+            yield _neighbour(port, one.get("systemName"), identity, interface.get("interfaceDescription"))
 
 
 def _lldpd(found: Any) -> Iterator[Neighbour]:
@@ -60,13 +90,42 @@ def _lldpd(found: Any) -> Iterator[Neighbour]:
         for port, one in entry.items():
             chassis, said = one["chassis"], one["port"]
             # A chassis that says its name has it as its key, one that does not has its fields at once.
-            name = "" if "id" in chassis else next(iter(chassis))
-            kind = said["id"]["type"]
-            number = "" if kind == "mac" else said["id"]["value"]
-            yield Neighbour(port, name, _port_name(number, said.get("descr", "")))
+            name = next(iter(chassis), "") if "id" not in chassis else ""
+            yield _neighbour(port, name, said["id"]["value"], said.get("descr"))
 
 
-def _port_name(identity: str, description: str = "") -> str:
-    """The port's name as its owner calls it: the identity, or the description of a port that is known by a MAC."""
-    name = identity.strip('"')
-    return description if not name or _MAC.fullmatch(name) else name
+def _json0(found: Any) -> Iterator[Neighbour]:
+    """Every value is a list here, whether it is one or several."""
+    for section in found:
+        for interface in section.get("interface", []):
+            chassis, port = interface["chassis"][0], interface["port"][0]
+            yield _neighbour(
+                interface["name"], _first_value(chassis, "name"), _first_value(port, "id"), _first_value(port, "descr")
+            )
+
+
+def _first_value(fields: Any, name: str) -> Any:
+    values = fields.get(name) or [{}]
+    return values[0].get("value")
+
+
+def _nvue(interfaces: Any) -> Iterator[Neighbour]:
+    for name, interface in interfaces.items():
+        for neighbour, fields in (interface.get("lldp", {}).get("neighbor") or {}).items():
+            chassis, port = fields.get("chassis", {}), fields.get("port", {})
+            yield _neighbour(name, chassis.get("system-name", neighbour), port.get("name"), port.get("description"))
+
+
+def _neighbour(port: Any, neighbour: Any, identity: Any, description: Any = None) -> Neighbour:
+    """A neighbour of printable words. The port id is left out where it is a MAC address: the description names it."""
+    if not isinstance(port, str) or not port:
+        raise ValueError("a local port")
+    identity = _word(identity).strip('"')
+    description = _word(description)
+    if not identity or _MAC.fullmatch(identity):
+        identity = "" if _MAC.fullmatch(description) else description
+    return Neighbour(shown(port), _word(neighbour), identity, description)
+
+
+def _word(value: Any) -> str:
+    return shown(value) if isinstance(value, str) else ""

@@ -1,7 +1,12 @@
-"""The planned cables against what devices hear of each other: which cable to move, to add or to take out."""
+"""The planned cables against what devices hear of each other: which cable to move, to add or to take out.
+
+A port may hear several: the host, firmware of its adapter, its BMC, all behind something that passes LLDP on. The
+planned neighbour is looked for first; where it is among them, the others say nothing of the cable.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from clusterwright.and_more import and_more
@@ -10,7 +15,8 @@ from clusterwright.observe.cabling import Edge, Move, repair
 from clusterwright.observe.difference import DifferenceKind, ObservedDifference, Place, in_rack_order
 from clusterwright.observe.lldp import Neighbour
 from clusterwright.observe.progress import CableState, cable_states
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.spec.hardware.port_names import PortNames
 
 _Port = tuple[str, str]
 
@@ -18,8 +24,9 @@ _Port = tuple[str, str]
 def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[ObservedDifference, ...]:
     """Every difference between the planned Ethernet cables and the dumps of the devices in ``heard``.
 
-    A cable is judged when one of its devices was asked; what nobody was asked about is no difference. A cable that is
-    heard at one end alone is there. Raises ClusterwrightError for a dump of a device that the plan does not know.
+    A cable is judged when one of its devices was asked that can hear it; what nobody was asked about is no difference.
+    A cable that is heard at one end alone is there. Raises ClusterwrightError for a dump of a device that the plan does
+    not know.
     """
     comparison = _Comparison(plan, heard)
     return in_rack_order([*comparison.strangers(), *comparison.doubled(), *comparison.cables()])
@@ -34,6 +41,23 @@ def heard_states(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> dict[_
     return dict(cable_states(cables, own.observed, foreign, own.silent, doubled))
 
 
+def not_judged(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[str, ...]:
+    """Sentences on cables of which a switch was asked, and about which its silence says nothing."""
+    own = _Comparison(plan, heard)
+    notes = []
+    for model, ends in own.mute.items():
+        notes.append(
+            f"{len(ends)} cables of management ports of {model} were not judged: no {model} was heard at one, so that"
+            " they do not announce themselves"
+        )
+    if own.nameless:
+        notes.append(
+            f"{len(own.nameless)} ports towards nodes hear a device without a name, as firmware of adapters is, and"
+            " not the node: they were not judged"
+        )
+    return tuple(notes)
+
+
 class _Comparison:
     def __init__(self, plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> None:
         unknown = sorted(heard.keys() - plan.by_name.keys())
@@ -43,27 +67,40 @@ class _Comparison:
             )
         self.plan = plan
         self.heard = heard
+        self.folded = {name.lower(): name for name in plan.by_name}
         self.numbers: dict[_Port, int] = {}
         self.ports: list[_Port] = []
-        technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
         self.planned: dict[int, int] = {}
         self.lower: set[int] = set()
         self.optional: set[int] = set()
-        for cable in plan.cables:
-            if technologies.get(cable.fabric) == "infiniband":
-                continue
+        self.in_use: dict[str, set[str]] = defaultdict(set)
+        self.names: dict[str, PortNames] = {}
+        bmcs: dict[str, list[int]] = defaultdict(list)
+        for cable in self._ethernet_cables():
             a, b = self.number((cable.a.device, cable.a.port)), self.number((cable.b.device, cable.b.port))
             self.planned |= {a: b, b: a}
             self.lower.add(a)
-            if not cable.in_service or not self.is_audible(cable.a.device, cable.b.device):
+            for end in (cable.a, cable.b):
+                self.in_use[end.device].add(end.port)
+            if not cable.in_service or not self.is_audible(cable):
                 self.optional |= {a, b}
-        self.silent = frozenset(self.optional)
+            elif self.is_bmc((cable.a.device, cable.a.port)):
+                bmcs[plan.by_name[cable.a.device].model].append(a)
         self.observed: dict[int, int] = {}
         self.foreign: list[tuple[_Port, Neighbour]] = []
+        self.nameless: set[int] = set()
         self.rivals: dict[int, list[int]] = {}  # a port to those that hear it besides the first
-        for device in sorted(heard):
-            for neighbour in heard[device]:
-                self.hear(device, neighbour)
+        self.hear_all()
+        self.mute = {model: ends for model, ends in bmcs.items() if self.observed.keys().isdisjoint(ends)}
+        for ends in self.mute.values():
+            self.optional |= {*ends, *(self.planned[end] for end in ends)}
+        self.silent = frozenset(self.optional)
+
+    def _ethernet_cables(self) -> Iterator[Cable]:
+        technologies = {fabric.name: fabric.technology for fabric in self.plan.spec.fabrics}
+        for cable in self.plan.cables:
+            if technologies.get(cable.fabric) != "infiniband":
+                yield cable
 
     def number(self, port: _Port) -> int:
         """The port's number."""
@@ -72,31 +109,108 @@ class _Comparison:
             self.ports.append(port)
         return self.numbers[port]
 
-    def is_audible(self, *devices: str) -> bool:
-        """Whether one of two devices was asked and the other one runs."""
-        return any(name in self.heard for name in devices) and all(
-            self.plan.by_name[name].state == "active" for name in devices
-        )
+    def is_bmc(self, port: _Port) -> bool:
+        """Whether a port belongs to the management controller of a node, which its host does not hear."""
+        device = self.plan.by_name[port[0]]
+        management = self.plan.spec.catalogue[device.model].management
+        return device.kind == "node" and management is not None and management.name == port[1]
 
-    def hear(self, device: str, said: Neighbour) -> None:
-        """Take in one neighbour; the first word on a port counts."""
-        here = self.number((device, said.port))
-        name = said.neighbour.removesuffix(f".{self.plan.spec.site.domain}")
-        if name not in self.plan.by_name:
-            self.foreign.append(((device, said.port), said))
-            self.optional |= {here}
+    def is_audible(self, cable: Cable) -> bool:
+        """Whether one of the cable's devices was asked that hears it, and both run."""
+        ends = (cable.a, cable.b)
+        if any(self.plan.by_name[end.device].state != "active" for end in ends):
+            return False
+        return any(end.device in self.heard and not self.is_bmc((end.device, end.port)) for end in ends)
+
+    def hear_all(self) -> None:
+        """Take in all dumps: planned neighbours first, then who else is heard where they are not."""
+        open_ports: dict[int, list[Neighbour]] = {}
+        for device in sorted(self.heard):
+            for neighbour in self.heard[device]:
+                here = self.number((device, self.local_port(device, neighbour.port)))
+                open_ports.setdefault(here, []).append(neighbour)
+        for here, neighbours in list(open_ports.items()):
+            there = self.planned.get(here)
+            if there is not None and any(self.meant(here, each) == there for each in neighbours):
+                self.observed |= {here: there, there: here}
+                del open_ports[here]
+        for here, neighbours in open_ports.items():
+            if here not in self.observed:
+                self.hear(here, neighbours)
+
+    def hear(self, here: int, neighbours: Sequence[Neighbour]) -> None:
+        """Take in who is heard at a port that does not hear its planned neighbour: the first that the plan knows."""
+        for neighbour in neighbours:
+            there = self.meant(here, neighbour)
+            if there is None:
+                continue
+            planned = self.planned.get(here)
+            if planned is not None and self.is_bmc(self.ports[planned]) and self.is_matched_host(there, planned):
+                there = planned  # a BMC that calls its port as the host calls one that is where it should be
+            if there not in self.observed:
+                self.observed |= {here: there, there: here}
+            else:
+                self.rivals.setdefault(there, []).append(here)
+                ends = (here, there, self.observed[there])
+                self.optional |= {*ends, *(self.planned[end] for end in ends if end in self.planned)}
             return
-        port = said.neighbour_port
+        self.optional |= {here}
+        named = [neighbour for neighbour in neighbours if neighbour.neighbour]
+        if not named and self.is_towards_node(here):
+            self.nameless.add(here)
+            self.optional |= {self.planned[here]}
+            return
+        self.foreign.append((self.ports[here], (named or list(neighbours))[0]))
+
+    def is_matched_host(self, there: int, planned: int) -> bool:
+        """Whether ``there`` is a port of the same device that is heard where it was planned."""
+        same_device = self.ports[there][0] == self.ports[planned][0]
+        return same_device and self.observed.get(there) == self.planned.get(there, -1)
+
+    def is_towards_node(self, here: int) -> bool:
+        """Whether the port is planned for a node."""
         planned = self.planned.get(here)
-        if not port and planned is not None and self.ports[planned][0] == name:
-            port = self.ports[planned][1]  # it is the right device, and which of its ports it did not say
-        there = self.number((name, port))
-        if here not in self.observed and there not in self.observed:
-            self.observed |= {here: there, there: here}
-        elif here not in self.observed:
-            self.rivals.setdefault(there, []).append(here)
-            ends = (here, there, self.observed[there])
-            self.optional |= {*ends, *(self.planned[end] for end in ends if end in self.planned)}
+        return planned is not None and self.plan.by_name[self.ports[planned][0]].kind == "node"
+
+    def meant(self, here: int, said: Neighbour) -> int | None:
+        """The port that a neighbour at a port is, by name; None where no device of the plan is called so."""
+        planned = self.planned.get(here)
+        device = self.device_called(said.neighbour, planned)
+        if device is None:
+            return None
+        names = self.names_of(device)
+        in_use = self.in_use[device.name]
+        words = [word for word in (said.neighbour_port, said.description) if word]
+        for word in words:
+            port = names.of_announcement(word, in_use)
+            if port is not None:
+                return self.number((device.name, port))
+        is_planned_device = planned is not None and self.ports[planned][0] == device.name
+        if planned is not None and is_planned_device and (not words or device.kind == "node"):
+            return planned  # the right device, and which of its ports it did not say in words of ours
+        return self.number((device.name, said.neighbour_port))
+
+    def device_called(self, name: str, planned: int | None) -> Device | None:
+        """The device that announces itself by a name, with or without the site's domain."""
+        folded = name.lower().removesuffix(f".{self.plan.spec.site.domain.lower()}")
+        if folded in self.folded:
+            return self.plan.by_name[self.folded[folded]]
+        if planned is None or not self.is_bmc(self.ports[planned]):
+            return None
+        node, port = self.ports[planned]
+        # As the zone files call a BMC, and as its users do: bmc.NODE, bmc-NODE, NODE-bmc.
+        is_bmc_of_node = folded.startswith((f"{node}-", f"{node}.")) or folded in {f"{port}.{node}", f"{port}-{node}"}
+        return self.plan.by_name[node] if is_bmc_of_node else None
+
+    def names_of(self, device: Device) -> PortNames:
+        """The names of the ports of a device's model."""
+        if device.model not in self.names:
+            self.names[device.model] = PortNames(self.plan.spec.catalogue[device.model])
+        return self.names[device.model]
+
+    def local_port(self, device: str, word: str) -> str:
+        """The port that a device's own dump calls so."""
+        return self.names_of(self.plan.by_name[device]).of_list(word, self.in_use[device]) or word
 
     def place(self, end: int) -> Place:
         """A port, with rack and unit of its device."""

@@ -14,6 +14,7 @@ from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.spec.allocated.facts import Allocated, End, StandingCable
 from clusterwright.spec.allocated.point_to_point import LaidCable, no_cable
 from clusterwright.spec.allocated.reading import GIVEN_TWICE, NO_FACT
+from clusterwright.spec.hardware.port_names import PortNames
 
 CANNOT_STAND = "CW262"
 
@@ -27,6 +28,8 @@ class _Import:
     findings: list[Finding] = field(default_factory=list)
     cables: dict[str, dict[End, StandingCable]] = field(default_factory=dict)
     _taken: dict[End, int] = field(default_factory=dict)
+    _names: dict[str, PortNames] = field(default_factory=dict)
+    _in_use: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def add(self, rows: Iterable[LaidCable]) -> None:
         planned = {(each.a.device, each.a.port): each for each in self.plan.cables}
@@ -80,21 +83,13 @@ class _Import:
         return device.name, found
 
     def _port(self, device: Device, port: str) -> str | None:
-        """A port under the catalogue's name. Adapters of a node count from 1 (NVIDIA's tool: its HCA mapping)."""
-        model = self.plan.spec.catalogue[device.model]
-        names = [nic.interface for group in model.nic_groups for nic in group.nics]
-        known = {name: name for name in names}
-        if model.management is not None:
-            known[model.management.name] = model.management.name
-        for block in model.blocks:
-            for cage in block.cages:
-                known |= {each: each for mode in block.modes for each in mode.ports(cage)}
-        folded: Mapping[str, str] = {name.lower(): name for name in known}
-        if port in known:
-            return port
-        if device.kind == "node" and port.isascii() and port.isdigit() and 0 < int(port) <= len(names):
-            return names[int(port) - 1]
-        return folded.get(port.lower())
+        """A port under the catalogue's name."""
+        if device.model not in self._names:
+            self._names[device.model] = PortNames(self.plan.spec.catalogue[device.model])
+        if device.name not in self._in_use:
+            ends = [end for cable in self.plan.cables_of.get(device.name, ()) for end in (cable.a, cable.b)]
+            self._in_use[device.name] = frozenset(end.port for end in ends if end.device == device.name)
+        return self._names[device.model].of_list(port, self._in_use[device.name])
 
     def _problem(self, row: LaidCable, message: str, hint: str, code: str = NO_FACT) -> None:
         if len(self.findings) < MOST_TOLD:

@@ -1,8 +1,9 @@
 """Reading a point-to-point list: the cables as they were laid, a CSV file with a row for each.
 
-NVIDIA's Cable Validation Tool and Mission Control call the columns ``A-Node`` (``A-Node Name``), ``A-Port``, ``Z-Node``
-and ``Z-Port`` in any case and order, beside others; the list of cables that ``clusterwright inventory`` writes has
-``a_device``, ``a_port``, ``b_device`` and ``b_port``.
+NVIDIA's Cable Validation Tool calls the columns ``A-Node`` (``A-Node Name``), ``A-Port``, ``Z-Node`` and ``Z-Port`` in
+any case and order, beside others, its Mission Control ``SRC_NAME``, ``SRC_HCA_PORT``, ``DST_NAME`` and ``DST_PORT``.
+The list of cables that ``clusterwright inventory`` writes has ``a_device``, ``a_port``, ``b_device`` and ``b_port``.
+Spreadsheets part fields by semicolons or tabs, too.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ from typing import NamedTuple
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.spec.allocated.reading import MAX_BYTES, NO_FACT
-from clusterwright.spec.text.source import read_text
+from clusterwright.spec.text.source import delimiter_of, read_text
 
-_COLUMNS = (("anode", "anodename", "adevice"), ("aport",), ("znode", "znodename", "bdevice"), ("zport", "bport"))
+_COLUMNS = (
+    ("anode", "anodename", "adevice", "srcname"),
+    ("aport", "srchcaport", "srcport"),
+    ("znode", "znodename", "bdevice", "dstname"),
+    ("zport", "bport", "dstport", "dsthcaport"),
+)
 _EXPECTED = "Begin it with the columns A-Node, A-Port, Z-Node and Z-Port; others may stand beside them."
 
 
@@ -33,7 +39,8 @@ class LaidCable(NamedTuple):
 def read_cables(path: FilePath) -> tuple[LaidCable, ...]:
     """The rows of the list at ``path``. Raises SpecError: CW101 for a file that cannot be read, CW260 for no list."""
     file = str(path)
-    reader = csv.reader(read_text(path, file, MAX_BYTES).removeprefix("\ufeff").splitlines())
+    text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff")
+    reader = csv.reader(text.splitlines(), delimiter=delimiter_of(text))
     try:
         return tuple(_rows(reader, file))
     except csv.Error as error:

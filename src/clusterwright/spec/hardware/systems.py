@@ -146,7 +146,7 @@ class System:
     ``writes_spare_ports`` that it is told of those without a cable too,
     ``takes_platform_files`` that vendors' files describe them (``platform_files``). ``factory_accounts`` are those
     that it has, with passwords that everybody knows, before it is told anything. ``services`` are the programs of its
-    image that parts of its configuration need.
+    image that parts of its configuration need. ``announces_aliases`` says that LLDP has a port's alias as port id.
     """
 
     name: str
@@ -178,6 +178,7 @@ class System:
     takes_platform_files: Annotated[bool, Key("ports", "files")] = False
     factory_accounts: Annotated[tuple[str, ...], Key("factory_accounts", "names")] = ()
     services: Annotated[tuple[ImageProgram, ...], Key("services", "programs")] = ()
+    announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
 
     def service(self, name: str) -> ImageProgram | None:
         """A program of its image; None for one that nothing is known of."""

@@ -19,7 +19,7 @@ from clusterwright.finding import MOST_TOLD, Finding, Position, Severity
 from clusterwright.spec.labels.guids import guid_of
 from clusterwright.spec.labels.macs import mac_of
 from clusterwright.spec.text.formulas import FORMULA_STARTS
-from clusterwright.spec.text.source import read_text, refuse_characters
+from clusterwright.spec.text.source import delimiter_of, read_text, refuse_characters
 
 NOT_NOTED = "CW280"
 MAX_BYTES = 64 * 1024 * 1024
@@ -103,11 +103,12 @@ def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
             findings.append(Finding(NOT_NOTED, Severity.ERROR, message, hint, Position(file, line, 1)))
 
     order: list[str] | None = None
+    delimiter = delimiter_of(text)
     for line, raw in enumerate(text.split("\n"), 1):
         if not raw.strip() or raw.startswith("#"):
             continue
         try:
-            fields = [each.strip() for each in next(csv.reader([raw]))]
+            fields = [each.strip() for each in next(csv.reader([raw], delimiter=delimiter))]
         except csv.Error as error:
             problem(line, f"This is no line of CSV: {error}.", "Scan its labels again.")
             continue

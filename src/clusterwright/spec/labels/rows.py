@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import NamedTuple
 
 from clusterwright.finding import Finding, Position, Severity
-from clusterwright.spec.text.source import read_text, refuse_characters
+from clusterwright.spec.text.source import delimiter_of, read_text, refuse_characters
 
 
 class Label(NamedTuple):
@@ -38,10 +38,11 @@ class LabelFile:
         """The rows of the file at ``path``. Raises SpecError where it cannot be read (CW101)."""
         text = read_text(path, self.file).removeprefix("\ufeff").replace("\r\n", "\n")
         refuse_characters(text, self.file)
+        delimiter = delimiter_of(text)
         columns = ("device", "port", self.column)
         order: dict[str, int] | None = None
         for number, line in enumerate(text.split("\n"), 1):
-            fields = _fields(line)
+            fields = _fields(line, delimiter)
             if not line.strip() or line.startswith("#"):
                 continue
             if order is None:
@@ -63,11 +64,11 @@ class LabelFile:
             self.problem(1, 1, "the file has no header.", f"Begin it with the line {','.join(columns)}.")
 
 
-def _fields(line: str) -> list[tuple[int, str]]:
+def _fields(line: str, delimiter: str) -> list[tuple[int, str]]:
     """The fields of a line, each with its column from 1. Quotes around a field are what a spreadsheet adds."""
     found: list[tuple[int, str]] = []
     column = 1
-    for field_text in line.split(","):
+    for field_text in line.split(delimiter):
         bare = field_text.strip()
         found.append((column + len(field_text) - len(field_text.lstrip()), bare.strip('"')))
         column += len(field_text) + 1

@@ -138,3 +138,13 @@ def refuse_characters(text: str, file: str) -> None:
 def unreadable(file: str, message: str, hint: str, position: Position | None = None) -> Finding:
     """The finding for a file that cannot be read at all (CW101)."""
     return Finding("CW101", Severity.ERROR, f"{message}.", hint, position or Position(file, 1, 1))
+
+
+def delimiter_of(text: str) -> str:
+    """What parts the fields of a table: a comma, or the semicolon or tab that its header has more of.
+
+    Spreadsheets write semicolons where the comma is part of numbers (RFC 4180 has the comma alone).
+    """
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    header = next(lines, "")
+    return max(",;\t", key=header.count)
