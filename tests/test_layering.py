@@ -74,8 +74,12 @@ PLATFORMS: dict[str, str] = {
     "sonic": "linux",
     "ufm": "opensm",
 }
-# What a reader of text may import beside other readers: nothing that decided or wrote the text.
-READER_READS = ("packets", "platforms.reader", "platforms.router", "platforms.unread", "spec.hardware")
+# What a reader of text may import beside other readers: nothing that decided or wrote the text. Words by release are
+# a table.
+READER_READS = (
+    *("packets", "platforms.reader", "platforms.router", "platforms.unread", "spec.hardware"),
+    "platforms.nvue.words",
+)
 
 READS_TEXT = re.compile(r"^platforms\.(readers?|router|unread|\w+\.reader)\b")  # what of platforms/ reads
 

@@ -26,7 +26,7 @@ from clusterwright.spec.text.extends import identity, merge, read_spec_document
 from clusterwright.spec.text.reader import read_document
 
 SPECS = Path(__file__).parent / "specs"
-NAMES = ("roce", "infiniband", "ufm", "sonic")
+NAMES = ("roce", "infiniband", "ufm", "sonic", "nvue")
 HARDWARE = SPECS / "hardware.yaml"
 PORTS = "port_config.ini"  # which a model in it names
 
@@ -97,18 +97,17 @@ def _unwritten(leaf: Leaf) -> list[Where]:
     ][:2]
 
 
-def _changed(leaf: Leaf, where: Where, value: Any, file: Path) -> list[tuple[Seen, Seen]]:
+def _changed(leaf: Leaf, where: Where, value: Any, file: Path) -> Iterator[tuple[Seen, Seen]]:
     """The specs that the change of ``where`` to ``value`` touches, as they stand and as they then are."""
     name, place, _ = where
     if leaf not in FIGURES:
-        return [(seen(name), Seen(changed(seen(name).document, place, value)))]
+        yield seen(name), Seen(changed(seen(name).document, place, value))
+        return
     file.write_text(json.dumps(changed(catalogue(), place, value).data))
     shutil.copy(SPECS / PORTS, file.parent)
-    pairs = []
-    for each in ("roce", "infiniband"):
+    for each in ("roce", "infiniband", "nvue"):
         document = seen(each).document
-        pairs.append((seen(each), Seen(replace(document, data={**document.data, "hardware": [str(file)]}))))
-    return pairs
+        yield seen(each), Seen(replace(document, data={**document.data, "hardware": [str(file)]}))
 
 
 def _is_seen(leaf: Leaf, where: Where, value: Any, file: Path) -> bool:
@@ -162,7 +161,7 @@ def test_no_two_values_of_a_choice_mean_the_same(leaf: Leaf, tmp_path: Path) -> 
     assert alike, f"{leaf.name} has one legal value alone, and so says nothing"
     for where in _where(leaf)[:PLACES]:
         wanted = {value for pair in alike for value in pair}
-        made = {value: _changed(leaf, where, value, tmp_path / f"{at}.yaml") for at, value in enumerate(wanted)}
+        made = {value: list(_changed(leaf, where, value, tmp_path / f"{at}.yaml")) for at, value in enumerate(wanted)}
         alike = {
             (one, other)
             for one, other in alike

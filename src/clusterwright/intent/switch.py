@@ -19,6 +19,7 @@ from clusterwright.intent.switch_links import Link, SwitchBond, bonds_of, links_
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.plan.ports import modes_at
+from clusterwright.spec.hardware.systems import release_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +71,8 @@ class SwitchView:
     platform: Mapping[str, Any] | None
     modes: dict[tuple[str, int], Modes]
     relay: str | None = None
+    release: str = ""
+    """Of its system; empty where no release of that is known by its words."""
 
     @property
     def loopback(self) -> str | None:
@@ -157,6 +160,7 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
         modes=_modes(plan, device.fabric, device.tier, device.model),
         relay=_relays(plan).get(device.name),
+        release=release_of(plan.spec.catalogue[device.model], fabric.tiers[device.tier].release),
     )
 
 

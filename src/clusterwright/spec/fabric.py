@@ -99,7 +99,7 @@ class Tier:
     In every instance of the level ``per`` there are ``count`` switches for each plane. ``join`` says which plane a link
     from below belongs to: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position that a
     switch of
-    the tier below has in its own group).
+    the tier below has in its own group). ``release`` is that of the switches' system, None where the model's is meant.
     """
 
     role: str
@@ -111,6 +111,7 @@ class Tier:
     up: Uplinks | None
     asn: AsnPlan | None
     path: Path
+    release: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

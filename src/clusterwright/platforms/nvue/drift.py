@@ -1,7 +1,7 @@
 """What a switch with NVUE runs, against what it was given: objects, in whichever form its release prints them.
 
 `nv config show -o yaml` merges ports of equal settings to ranges, and shows secrets encrypted and passwords as `*`.
-Objects that the plan does not set are told, unless NVUE names them by itself.
+Objects that the plan does not set are told, unless NVUE names them by itself, and a release that has other words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.placeholder import PLACEHOLDER
 from clusterwright.platforms.drift import Difference, Found
-from clusterwright.platforms.nvue.reader.objects import Object, read_objects, shown
+from clusterwright.platforms.nvue.reader.objects import Object, shown
+from clusterwright.platforms.nvue.reader.releases import read_nvue_objects, release_bounds, stated_release
+from clusterwright.platforms.nvue.words.table import dotted
 
 _HIDDEN = ("$nvsec$", "$6$", "$y$")  # a secret that NVUE encrypted, passwords that it hashed
 _WORDS = {"on": "enabled", "off": "disabled", "enable": "enabled", "disable": "disabled"}
@@ -21,9 +23,15 @@ _Path = tuple[str, ...]
 def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
     """Objects and values by their paths. Raises ValueError."""
     try:
-        wanted, found = read_objects(planned), read_objects(runs)
+        wanted, found = read_nvue_objects(planned), read_nvue_objects(runs)
+        since, until = release_bounds(planned)
     except Unreadable as error:
         raise ValueError(str(error)) from None
+    release = stated_release(runs)
+    if release is not None and ((since and release < since) or (until and release >= until)):
+        bounds = [f"{word} {dotted(each)}" for word, each in (("since", since), ("before", until)) if each]
+        stated = dotted(release)
+        yield Difference.CHANGED, "header version", ", ".join(bounds), stated, ("header", "version"), stated
     yield from _compare(wanted, found, ())
 
 

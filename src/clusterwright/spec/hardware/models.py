@@ -178,6 +178,8 @@ class HardwareModel:
     host: Host | None = None
     pcie: Pcie | None = None
     platform_ports: MachinePorts | None = None
+    release: str | None = None
+    """The release of the network OS; None where tiers or the system say it."""
 
     def platform_port(self, name: str, mode: PortMode | None) -> PlatformPort:
         """What the network OS calls the port ``name`` in a mode. Raises PlatformPortError where that is not known."""

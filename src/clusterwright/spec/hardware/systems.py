@@ -6,6 +6,7 @@ headroom, what the vendor has to add, what BGP has, which interfaces the system 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -123,6 +124,30 @@ class ImageProgram:
         return self.started in {"always", "fixed"} or device_type in self.types
 
 
+@dataclass(frozen=True, slots=True)
+class SystemReleases:
+    """Releases of a system whose words are known, oldest first, and the one that is written for by ``default``."""
+
+    known: tuple[str, ...]
+    default: str
+    relays_ipv6_until: str | None = None
+    """The newest that can be told which server a DHCPv6 relay asks; None where every one can."""
+
+    def knows(self, release: str) -> bool:
+        """True for a release that is known, or begins with one that is."""
+        return any(numbers(release)[: len(numbers(known))] == numbers(known) for known in self.known)
+
+    def relays_ipv6(self, release: str) -> bool:
+        """True where a release can be told which server a DHCPv6 relay asks."""
+        until = self.relays_ipv6_until
+        return until is None or numbers(release)[: len(numbers(until))] <= numbers(until)
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """The numbers of a release, by which one comes before another."""
+    return tuple(int(part) for part in re.findall(r"[0-9]+", release))
+
+
 def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
     return lambda _, written, __: written == word
 
@@ -179,6 +204,8 @@ class System:
     factory_accounts: Annotated[tuple[str, ...], Key("factory_accounts", "names")] = ()
     services: Annotated[tuple[ImageProgram, ...], Key("services", "programs")] = ()
     announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
+    releases: SystemReleases | None = None
+    """None where no release is known by its words."""
 
     def service(self, name: str) -> ImageProgram | None:
         """A program of its image; None for one that nothing is known of."""
@@ -222,6 +249,13 @@ def system_of(model: HardwareModel) -> System | None:
     Raises KeyError for a system that has no file: the catalogue's loader lets none in.
     """
     return None if model.network_os in {None, UNMANAGED} else systems()[model.network_os]
+
+
+def release_of(model: HardwareModel, stated: str | None) -> str:
+    """The release that a switch runs: as its tier states it, its model, or its system's default; "" where none does."""
+    system = system_of(model)
+    default = system.releases.default if system is not None and system.releases is not None else ""
+    return stated or model.release or default
 
 
 def filter_tables_of(name: str) -> FilterTables:

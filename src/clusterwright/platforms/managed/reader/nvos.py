@@ -54,7 +54,8 @@ KNOWN = KnownObjects(
         "system": _ISOLATION,
         "service": _ISOLATION,
     },
-    unknown_interfaces,
+    lambda root, _: unknown_interfaces(root),
+    read_objects,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.tokens import Unreadable
@@ -10,8 +10,9 @@ from clusterwright.placeholder import PLACEHOLDER
 from clusterwright.platforms.nvue.reader.classes import port_qos, qos_map
 from clusterwright.platforms.nvue.reader.interfaces import PORT, is_numbered
 from clusterwright.platforms.nvue.reader.lists import bonds_of
-from clusterwright.platforms.nvue.reader.objects import Object, read_objects
+from clusterwright.platforms.nvue.reader.objects import Object
 from clusterwright.platforms.nvue.reader.policies import policies
+from clusterwright.platforms.nvue.reader.releases import read_nvue_objects
 from clusterwright.platforms.router import (
     Aggregate,
     HashFunction,
@@ -42,7 +43,7 @@ _NOWHERE = frozenset({"blackhole", "reject"})
 def read_nvue(device: str, text: str) -> Router:
     """The router that the file makes. Raises VerifyError for text that is no such file."""
     try:
-        return _router(device, read_objects(text))
+        return _router(device, read_nvue_objects(text))
     except Unreadable as error:
         raise VerifyError(f"{device}:/{PATH}:{error.line}: {error}. Render the spec again.") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -135,12 +136,25 @@ def _advertised(root: Object) -> Iterator[Prefix]:
 def _relayed(root: Object) -> Iterator[Prefix]:
     """Subnets of interfaces that hosts ask at, where there is a server to pass requests on to."""
     v4, v6 = root.at("service", "dhcp-relay", "default"), root.at("service", "dhcp-relay6", "default", "interface")
-    asked = {6: v6.at("downstream").below, 4: v4.at("interface").below}
-    answered = {6: any(own.text("server-address") for _, own in v6.items("upstream")), 4: bool(v4.at("server").below)}
+    has_server = any(own.text("server-address") for _, own in v6.items("upstream"))
+    asked_v4 = {name for name, servers, _ in relay_groups(v4) if servers}
+    asked_v6 = set(v6.at("downstream").below) if has_server else set()
     for name, address, length, _ in _addresses(root):
-        version = 4 if len(address) == _V4_BYTES else 6
-        if answered[version] and name in asked[version]:
+        if name in (asked_v4 if len(address) == _V4_BYTES else asked_v6):
             yield network_of(address, length)
+
+
+def relay_groups(relay: Object) -> Iterator[tuple[str, Mapping[str, Object], Object]]:
+    """Each interface that hosts ask at over IPv4, the servers that are asked for it, and its place.
+
+    Until 5.13 all servers are asked for every interface, since 5.14 those of the interface's group
+    (CumulusNetworks/docs, 5.14, DHCP Relays): one without an upstream interface asks nobody.
+    """
+    for name, own in relay.items("interface"):
+        yield name, relay.at("server").below, own
+    for name, own in relay.items("downstream-interface"):
+        group = relay.at("server-group", own.text("server-group-name"))
+        yield name, group.at("server").below if group.at("upstream-interface").below else {}, own
 
 
 def _ports(root: Object) -> Iterator[Port]:

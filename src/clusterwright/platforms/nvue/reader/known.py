@@ -5,9 +5,13 @@ A `*` stands for any name. What is on neither list is unread, and the claims tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from clusterwright.platforms.nvue.reader.configuration import PATH
 from clusterwright.platforms.nvue.reader.interfaces import unknown_interfaces
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS
+from clusterwright.platforms.nvue.reader.objects import Object
+from clusterwright.platforms.nvue.reader.releases import mixed_words, read_nvue_objects
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
 
 # Read by `lists`, `configuration`, `policies`, `classes` or `switch`.
@@ -70,7 +74,10 @@ router policy route-map * rule * match community-list
 router policy route-map * rule * match ip-prefix-list
 router policy route-map * rule * match type
 router policy route-map * rule * set community *
+service dhcp-relay default downstream-interface * server-group-name
 service dhcp-relay default server *
+service dhcp-relay default server-group * server *
+service dhcp-relay default server-group * upstream-interface *
 service dhcp-relay6 default interface upstream * server-address
 service snmp-server listening-address *
 service snmp-server listening-address * vrf
@@ -142,7 +149,7 @@ _IDLE = {
     ),
     "it delays what is announced until the chip has it": "router bgp wait-for-install",
     "the switch asks; what answers is judged at the management port": (
-        "service dns * server *|service lldp tx-interval|service ntp * server * iburst"
+        "service dns * server *|service dns * search *|service lldp tx-interval|service ntp * server * iburst"
         "|service syslog * server * port|service syslog * server * protocol"
         "|service dhcp-relay default interface *|service dhcp-relay6 default interface downstream *"
         "|system aaa authentication-order *|system aaa tacacs enable|system aaa tacacs server * *"
@@ -163,6 +170,13 @@ _TOUCHES = {
     "system aaa": "isolation management",
     "system ssh-server": "isolation management",
 }
+
+
+def _unknown(root: Object, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    yield from unknown_interfaces(root)
+    yield from mixed_words(text)
+
+
 KNOWN = KnownObjects(
     PATH,
     (
@@ -171,5 +185,6 @@ KNOWN = KnownObjects(
         *(path for paths in _IDLE.values() for path in paths.split("|")),
     ),
     {words: frozenset(claims.split()) for words, claims in _TOUCHES.items()},
-    unknown_interfaces,
+    _unknown,
+    read_nvue_objects,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.nvue.reader.objects import begins, read_objects
+from clusterwright.platforms.nvue.reader.objects import begins
+from clusterwright.platforms.nvue.reader.releases import read_nvue_objects
 from clusterwright.platforms.reader import Login
 
 LOCKED = ("", "*", "!")  # a password that none is; an empty one is told among the openings
@@ -15,7 +16,7 @@ _READING = frozenset({"nvue-monitor", "monitor"})
 def logins(path: str, text: str) -> Iterator[Login]:
     """Every account with its password, each of its keys, and every user of SNMP. Nothing of what does not read."""
     try:
-        root = read_objects(text)
+        root = read_nvue_objects(text)
     except Unreadable:
         return
     for name, own in root.items("system", "aaa", "user"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, statics
-from clusterwright.platforms.nvue.reader.objects import Object, begins, read_objects
+from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, relay_groups, statics
+from clusterwright.platforms.nvue.reader.objects import Object, begins
+from clusterwright.platforms.nvue.reader.releases import read_nvue_objects
 from clusterwright.platforms.reader import (
     LEASES,
     LOGINS,
@@ -45,14 +46,14 @@ _Named = tuple[Object, str, str, bool]  # where a server is named, for what, its
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
     """Everything that opens a way beside the lists, and what the plan does not know. Raises Unreadable."""
-    root = read_objects(text)
+    root = read_nvue_objects(text)
     found = [*_openings(root), *(() if planned is None else _unplanned(root, device, planned))]
     yield from ((begins(text, line), what) for line, what in found)
 
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes that lead somewhere, and default routes that a gateway makes. Raises Unreadable."""
-    root = read_objects(text)
+    root = read_nvue_objects(text)
     leading = [
         (prefix, hop, own)
         for vrf, _ in root.items("vrf")
@@ -93,14 +94,14 @@ def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
 
 def servers(text: str) -> Iterator[Server]:
     """Servers of names, time, logs and logins, and those that hosts' requests go to. Raises Unreadable."""
-    root = read_objects(text)
+    root = read_nvue_objects(text)
     for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
         yield Server(begins(text, own.line), what, server, is_asked)
 
 
 def silent(text: str) -> Iterator[Fault]:
     """Services that are off: SNMP comes so. Raises Unreadable."""
-    root = read_objects(text)
+    root = read_nvue_objects(text)
     for name, field, usual, service in (("ssh-server", "state", "on", SSH), ("snmp-server", "enable", "off", SNMP)):
         own = root.at("system" if service == SSH else "service", name)
         if own.text(field, default=usual) not in _ON:
@@ -130,7 +131,9 @@ def _login_servers(root: Object) -> Iterator[_Named]:
 
 
 def _relays(root: Object) -> Iterator[_Named]:
-    for server, own in root.items("service", "dhcp-relay", "default", "server"):
+    relay = root.at("service", "dhcp-relay", "default")
+    named = {server: own for _, servers, _ in relay_groups(relay) for server, own in servers.items()}
+    for server, own in {**relay.at("server").below, **named}.items():
         yield own, LEASES, server, True
     for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
         yield port.at("server-address"), LEASES, port.text("server-address"), True

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.nvue.reader.objects import Object, read_objects
+from clusterwright.platforms.nvue.reader.objects import Object
 from clusterwright.platforms.unread import BETWEEN, Unread
 
 _Trie = dict[str, "_Trie"]
@@ -20,7 +20,7 @@ class KnownObjects:
     """The paths of which is known what they do, and by first words which claims others could touch.
 
     Every claim that reads the file where nothing in ``touches`` begins a path. ``unknown`` gives lines and paths whose
-    words are known and whose names or values are not.
+    words are known and whose names or values are not; ``read`` gives the objects of a text.
     """
 
     def __init__(
@@ -28,9 +28,11 @@ class KnownObjects:
         file: str,
         paths: Iterable[str],
         touches: Mapping[str, frozenset[str]],
-        unknown: Callable[[Object], Iterator[_Place]],
+        unknown: Callable[[Object, str], Iterator[_Place]],
+        read: Callable[[str], Object],
     ) -> None:
         self._file = file
+        self._read = read
         self._unknown = unknown
         self._touches = {tuple(words.split()): claims for words, claims in touches.items()}
         self._known: _Trie = {}
@@ -43,12 +45,12 @@ class KnownObjects:
     def unread(self, text: str) -> tuple[Unread, ...]:
         """Every object and value that is on no list; nothing where the file does not read, which proofs say."""
         try:
-            root = read_objects(text)
+            root = self._read(text)
         except Unreadable:
             return ()
         return tuple(
             Unread(self._file, line, BETWEEN.join(path), self._touched(path))
-            for line, path in (*_unread(root, (self._known,), ()), *self._unknown(root))
+            for line, path in (*_unread(root, (self._known,), ()), *self._unknown(root, text))
         )
 
     def _touched(self, path: tuple[str, ...]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""NVUE: the configuration of a switch with Cumulus Linux, in the objects of NVUE's model as of 5.10.
+"""NVUE: the configuration of a switch with Cumulus Linux, in the objects that NVUE's model has in its release.
 
 The file is staged whole with `nv config replace` and takes effect with `nv config apply`. What it does not name is as
 NVUE comes, so the account that every switch is delivered with is gone after it.
@@ -13,10 +13,12 @@ from clusterwright.intent.edge import management_reach
 from clusterwright.intent.switch import view_switch
 from clusterwright.intent.switch_links import management_port
 from clusterwright.platforms.extra_config import with_patches
+from clusterwright.platforms.nvue.words.table import parsed_release
 from clusterwright.platforms.nvue.writer.bgp import default_vrf, router
 from clusterwright.platforms.nvue.writer.filters import host_filters, management_filters
 from clusterwright.platforms.nvue.writer.interfaces import bridge, interfaces
 from clusterwright.platforms.nvue.writer.qos import qos
+from clusterwright.platforms.nvue.writer.releases import written_for
 from clusterwright.platforms.nvue.writer.services import MANAGEMENT_VRF, SYSTEM, service, system
 from clusterwright.platforms.nvue.writer.yaml_lines import dump
 
@@ -44,7 +46,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 
 def configuration(plan: Plan, view: SwitchView) -> Objects:
-    """Everything below ``set``, in NVUE's order: by name."""
+    """Everything below ``set`` in the words of the switch's release, in NVUE's order: by name."""
     port = None if view.management is None else management_port(plan, view.management)
     hosts, management = host_filters(plan, view), management_filters(plan, view)
     bound: Objects = {name: {"inbound": {"control-plane": {}}} for name in management}
@@ -55,10 +57,11 @@ def configuration(plan: Plan, view: SwitchView) -> Objects:
         "qos": qos(view),
         "router": router(view),
         "service": service(plan, view, port),
-        "system": system(plan, view),
+        "system": system(plan, view, port),
         "vrf": _vrfs(plan, view, port),
     }
-    return {name: objects for name, objects in found.items() if objects}
+    objects = {name: each for name, each in found.items() if each}
+    return written_for(objects, parsed_release(view.release))
 
 
 def _vrfs(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:

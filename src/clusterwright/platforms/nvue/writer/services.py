@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import is_host_port
+from clusterwright.platforms.nvue.words.table import RELAY_GROUPS_SINCE, parsed_release
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ SYSTEM = "nvue"
 ON, OFF = "on", "off"
 ROLES = {"admin": "system-admin"}
 LOCKED = "*"  # a password that none is: the account has its keys alone
-MANAGEMENT_VRF = "mgmt"
+MANAGEMENT_VRF, DEFAULT_VRF = "mgmt", "default"
 SYSLOG_PORT, TACACS_PORT, RADIUS_PORT = 514, 49, 1812
 ANSWER_S = 5
+RELAY_GROUP = "boot"
 LLDP_INTERVAL_S = 30
 HASH_FIELDS = ("destination-ip", "destination-port", "ip-protocol", "source-ip", "source-port")
 # On a switch these are on as NVUE comes, or not at all: written, so that all switches spread by the same.
@@ -30,8 +32,8 @@ WITHOUT_FIELDS = ("gtp-teid", "ingress-interface", "ipv6-label")
 Objects = dict[str, Any]
 
 
-def system(plan: Plan, view: SwitchView) -> Objects:
-    """The objects under ``system``."""
+def system(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
+    """The objects under ``system``; without a management port servers of logins are asked over the fabric."""
     site = plan.spec.site
     fields = dict.fromkeys(HASH_FIELDS, ON) | dict.fromkeys(WITHOUT_FIELDS, OFF)
     forwarding: Objects = {"ecmp-hash": dict(sorted(fields.items()))}
@@ -43,17 +45,17 @@ def system(plan: Plan, view: SwitchView) -> Objects:
         "hostname": view.device.name,
         "ssh-server": _ssh(view),
     }
-    accounts = _aaa(site)
+    accounts = _aaa(site, _servers_vrf(port))
     return ({"aaa": accounts} if accounts else {}) | found
 
 
 def service(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
     """The objects under ``service``; without a management port servers are asked over the fabric."""
     site = plan.spec.site
-    servers, vrf = site.management, MANAGEMENT_VRF if port is not None else "default"
+    servers, vrf = site.management, _servers_vrf(port)
     found: Objects = {"lldp": {"tx-interval": LLDP_INTERVAL_S}}
     if servers.dns:
-        found["dns"] = {vrf: {"server": {server: {} for server in servers.dns}}}
+        found["dns"] = {vrf: {"search": {site.domain: {}}, "server": {server: {} for server in servers.dns}}}
     if servers.ntp:
         found["ntp"] = {vrf: {"server": {server: {"iburst": ON} for server in servers.ntp}}}
     if servers.syslog:
@@ -67,6 +69,11 @@ def service(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Object
     return dict(sorted(found.items()))
 
 
+def _servers_vrf(port: ManagementPort | None) -> str:
+    """Where servers are: beside the fabric, if the switch has a port there."""
+    return MANAGEMENT_VRF if port is not None else DEFAULT_VRF
+
+
 def _ssh(view: SwitchView) -> Objects:
     own: Objects = {
         "authentication-retries": 3,
@@ -78,10 +85,10 @@ def _ssh(view: SwitchView) -> Objects:
     return own | ({} if view.management is None else {"vrf": {MANAGEMENT_VRF: {}}})
 
 
-def _aaa(site: Site) -> Objects:
+def _aaa(site: Site, vrf: str) -> Objects:
     found: Objects = {}
     if site.aaa is not None:
-        found |= _central(site.aaa)
+        found |= _central(site.aaa, vrf)
     if site.operators:
         found["user"] = {operator.name: _user(operator) for operator in site.operators}
     return found
@@ -100,7 +107,7 @@ def _user(operator: Operator) -> Objects:
     }
 
 
-def _central(aaa: CentralAaa) -> Objects:
+def _central(aaa: CentralAaa, vrf: str) -> Objects:
     """Servers in the spec's order (the lowest priority is asked first), then local accounts when none answers."""
     secret = f"<secret {aaa.secret}>"
     order = {"10": aaa.protocol, "20": "local"}
@@ -114,7 +121,7 @@ def _central(aaa: CentralAaa) -> Objects:
             server: {"port": RADIUS_PORT, "priority": number, "secret": secret}
             for number, server in enumerate(aaa.servers, 1)
         }
-    own = {"enable": ON, "server": ranked, "timeout": ANSWER_S, "vrf": MANAGEMENT_VRF}
+    own = {"enable": ON, "server": ranked, "timeout": ANSWER_S, "vrf": vrf}
     return {"authentication-order": order, aaa.protocol: own}
 
 
@@ -126,10 +133,18 @@ def _snmp(snmp: SnmpAccess, port: ManagementPort | None) -> Objects:
 
 
 def _relay(view: SwitchView) -> Objects:
+    up = sorted({link.port.port for link in view.links if link.port.side == "up"})
     if view.version == 4:
         own: Objects = {"interface": {name: {} for name in _relay_ports(view)}, "server": {view.relay: {}}}
+        if parsed_release(view.release) >= RELAY_GROUPS_SINCE:
+            below = _relay_ports(view, is_up=False)
+            own = {
+                "downstream-interface": {name: {"server-group-name": RELAY_GROUP} for name in below},
+                "server-group": {
+                    RELAY_GROUP: {"server": {view.relay: {}}, "upstream-interface": {name: {} for name in up}}
+                },
+            }
         return {"dhcp-relay": {"default": own}}
-    up = sorted({link.port.port for link in view.links if link.port.side == "up"})
     # "address" until Cumulus Linux 5.5: docs.nvidia.com, Cumulus Linux 5.10, DHCP Relays.
     upstream = {name: {"server-address": view.relay} for name in up}
     down: Objects = {name: {} for name in _relay_ports(view, is_up=False)}

@@ -1,0 +1,171 @@
+"""The words of NVUE by release: which object has which name since when, for whoever writes and whoever reads.
+
+The program knows the words of 5.10, the oldest release that it writes for. What later releases call otherwise stands
+here, each change with its page of NVIDIA's documentation (github CumulusNetworks/docs, below content/).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Release = tuple[int, ...]
+_WHATS_NEW = "cumulus-linux-{}/Whats-New/_index.md"
+_CHANGED_515 = "cumulus-linux-515/Whats-New/New-and-Changed-NVUE-Commands.md"
+_REFERENCE = "nvue-reference/Set-and-Unset-Commands/{}.md"
+ON_OFF = {"on": "enabled", "off": "disabled"}
+BFD_PROFILE = "fabric"
+V4, V6 = "<v4>", "<v6>"  # addresses of one version
+
+
+@dataclass(frozen=True, slots=True)
+class MovedObject:
+    """An object that has another path ``since`` a release. Words in ``<>`` stand for names that both paths have.
+
+    ``kept`` is the path of the value that holds the name in ``<>`` which the new path lacks, ``lifted`` that of the
+    value which the new path has as a name. ``otherwise`` is that name where nothing holds it.
+    """
+
+    since: Release
+    was: str
+    now: str
+    page: str
+    kept: str = ""
+    lifted: str = ""
+    otherwise: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class RewordedValue:
+    """A value that is ``on`` or ``off`` before a release, and ``enabled`` or ``disabled`` since."""
+
+    since: Release
+    was: str
+    now: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedValue:
+    """A value that a release no longer has, as everything with the object is ``on`` there."""
+
+    since: Release
+    was: str
+    page: str
+
+
+PROFILES_SINCE = _515 = (5, 15)
+MOVES = (
+    MovedObject((5, 11), "service snmp-server", "system snmp-server", _REFERENCE.format("SNMP-Server")),
+    MovedObject(
+        (5, 12),
+        "system aaa tacacs server <number>",
+        "system aaa tacacs server <host>",
+        _WHATS_NEW.format("512"),
+        kept="system aaa tacacs server <host> priority",
+        lifted="system aaa tacacs server <number> host",
+    ),
+    MovedObject(
+        (5, 13),
+        "service syslog <vrf> server <server>",
+        "system syslog server <server>",
+        _WHATS_NEW.format("513"),
+        kept="system syslog server <server> vrf",
+    ),
+    MovedObject(
+        _515,
+        "service dns <vrf> server <server>",
+        "system dns server <server>",
+        _CHANGED_515,
+        kept="system dns server <server> vrf",
+    ),
+    MovedObject(
+        _515, "service dns <vrf> search <domain>", "system dns search <domain>", _CHANGED_515, otherwise="mgmt"
+    ),
+    MovedObject(
+        _515,
+        "service ntp <vrf> server <server>",
+        "system ntp server <server>",
+        _CHANGED_515,
+        kept="system ntp vrf",
+    ),
+    MovedObject(_515, "service lldp", "system lldp", _CHANGED_515),
+    MovedObject(_515, f"interface <name> ip address {V4}", f"interface <name> ipv4 address {V4}", _CHANGED_515),
+    MovedObject(_515, f"interface <name> ip address {V6}", f"interface <name> ipv6 address {V6}", _CHANGED_515),
+    MovedObject(_515, f"interface <name> ip gateway {V4}", f"interface <name> ipv4 gateway {V4}", _CHANGED_515),
+    MovedObject(_515, f"interface <name> ip gateway {V6}", f"interface <name> ipv6 gateway {V6}", _CHANGED_515),
+    MovedObject(
+        _515, "interface <name> ip neighbor-discovery", "interface <name> ipv6 neighbor-discovery", _CHANGED_515
+    ),
+    MovedObject(_515, "interface <name> ip vrf", "interface <name> vrf", _CHANGED_515),
+)
+
+
+def _renamed(path: str) -> RewordedValue:
+    """``enable on`` of an object, which is ``state enabled`` since 5.15."""
+    return RewordedValue(_515, f"{path} enable", f"{path} state", _CHANGED_515)
+
+
+def _reworded(path: str) -> RewordedValue:
+    return RewordedValue(_515, path, path, _CHANGED_515)
+
+
+_BGP = "vrf <vrf> router bgp"
+SWITCHES = (
+    RewordedValue((5, 11), "system snmp-server enable", "system snmp-server state", _REFERENCE.format("SNMP-Server")),
+    *map(
+        _renamed,
+        (
+            "interface <name> ipv6 neighbor-discovery router-advertisement",
+            "qos roce",
+            "router bgp",
+            _BGP,
+            f"{_BGP} address-family <family>",
+            f"{_BGP} address-family <family> redistribute <protocol>",
+            f"{_BGP} neighbor <peer>",
+            f"{_BGP} neighbor <peer> address-family <family>",
+            f"{_BGP} neighbor <peer> address-family <family> default-route-origination",
+            f"{_BGP} peer-group <group> address-family <family>",
+            f"{_BGP} peer-group <group> address-family <family> default-route-origination",
+        ),
+    ),
+    *map(
+        _reworded,
+        (
+            "interface <name> bond lacp-bypass",
+            "interface <name> ipv6 neighbor-discovery router-advertisement managed-config",
+            "interface <name> link auto-negotiate",
+            "router bgp wait-for-install",
+            "system forwarding ecmp-hash <field>",
+            "system ntp server <server> iburst",
+            f"{_BGP} neighbor <peer> address-family <family> community-advertise <kind>",
+            f"{_BGP} neighbor <peer> address-family <family> prefix-limits inbound warning-only",
+            f"{_BGP} neighbor <peer> shutdown",
+            f"{_BGP} path-selection multipath aspath-ignore",
+            f"{_BGP} peer-group <group> address-family <family> community-advertise <kind>",
+            f"{_BGP} peer-group <group> address-family <family> prefix-limits inbound warning-only",
+            f"{_BGP} peer-group <group> shutdown",
+        ),
+    ),
+)
+GONE = (
+    RemovedValue((5, 12), "system aaa radius enable", _WHATS_NEW.format("512")),
+    RemovedValue((5, 12), "system aaa tacacs enable", _WHATS_NEW.format("512")),
+)
+# Which kind of a login is asked is an object of its own: exported by 5.13 (NVIDIA/enterprise-ras, spectrum-era).
+ORDER, ORDER_SINCE = "system aaa authentication-order <number>", (5, 13)
+# A relay has groups of servers, each with its upstream interfaces: IPv4 alone (_REFERENCE.format("DHCP-Relay")).
+RELAY_GROUPS_SINCE: Release = (5, 14)
+# BFD of a neighbour or group is a profile's (_REFERENCE.format("BFD"), _CHANGED_515).
+PROFILE, BFD_TIMES = "router bfd profile <profile>", ("detect-multiplier", "min-rx-interval", "min-tx-interval")
+BFD_PLACES = (f"{_BGP} peer-group <group> bfd", f"{_BGP} neighbor <peer> bfd")
+
+
+def parsed_release(text: str) -> Release:
+    """A release's numbers: major and minor. Raises ValueError for text that begins with none."""
+    major, minor, *_ = text.split(".")
+    return int(major), int(minor)
+
+
+def dotted(release: Release) -> str:
+    """A release as people write it."""
+    return ".".join(map(str, release))

@@ -1,0 +1,57 @@
+"""CW351 and CW352: releases of switch systems whose words are not known, and those that lack what a spec asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.intent.boot_relays import relay_addresses
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Tier
+from clusterwright.spec.hardware.systems import release_of, system_of
+from clusterwright.spec.text.document import Path
+
+_IPV6 = 6
+
+
+@rule("CW351", Severity.ERROR)
+def unknown_releases(subject: Subject) -> Iterator[Problem]:
+    """Releases that a tier or its model states, and whose words nobody here knows."""
+    for fabric in subject.spec.fabrics:
+        for tier in fabric.tiers:
+            stated, system = tier.release or tier.model.release, system_of(tier.model)
+            if stated is None:
+                continue
+            title = tier.model.name if system is None else system.title
+            if system is None or system.releases is None:
+                message = f"No release of {title} is known here: its text is the same for every one."
+                yield Problem(_place(tier), message, "Leave it out.")
+            elif not system.releases.knows(stated):
+                known = ", ".join(system.releases.known)
+                message = f"The words of {title} {stated} are not known here; those of {known} are."
+                yield Problem(_place(tier), message, "Take one of these.")
+
+
+@rule("CW352", Severity.ERROR)
+def lacking_releases(subject: Subject) -> Iterator[Problem]:
+    """Relays for machines that boot over IPv6, on a release that cannot be told which server to ask."""
+    plan, boot = subject.plan, subject.spec.boot
+    if boot is None or plan.address_version(boot.fabric) != _IPV6:
+        return
+    fabric = next(fabric for fabric in subject.spec.fabrics if fabric.name == boot.fabric)
+    for index in sorted({plan.by_name[switch].tier for switch in relay_addresses(plan)}):
+        tier = fabric.tiers[index]
+        system, release = system_of(tier.model), release_of(tier.model, tier.release)
+        if system is None or system.releases is None or system.releases.relays_ipv6(release):
+            continue
+        last = system.releases.relays_ipv6_until
+        message = (
+            f"{system.title} {release} cannot be told which server a DHCPv6 relay asks; the last that can is {last}."
+        )
+        mend = f"Take {last} or an older one, addresses of IPv4 for {fabric.name}, or switches of another system."
+        yield Problem(_place(tier), message, mend)
+
+
+def _place(tier: Tier) -> Path:
+    """Where the release of a tier is stated, or what names its model."""
+    return (*tier.path, "release" if tier.release is not None else "model")
