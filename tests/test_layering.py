@@ -24,6 +24,7 @@ GROUND = frozenset(
         "data_files",
         "durable",
         "finding",
+        "json_api",
         "known_secrets",
         "placeholder",
     }

@@ -6,16 +6,17 @@ The token comes from the environment and goes into a header: never into a comman
 from __future__ import annotations
 
 import base64
-import json
-import ssl
-import urllib.error
-import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from clusterwright.finding import ClusterwrightError
+from clusterwright.json_api import answer_text, open_server, reason_of
 from clusterwright.keys.kms import KmsError, WrappingKey
+
+if TYPE_CHECKING:
+    import httpx
 
 _TIMEOUT_S = 15
 
@@ -35,8 +36,11 @@ class TransitKms:
         found = self._ask("GET", f"keys/{quote(key)}", missing=True)
         if found is None:
             return None
+        for name in ("latest_version", "min_available_version"):
+            if not isinstance(found.get(name), int):
+                raise KmsError(f"{self.address} does not speak the transit API: keys/{key} is answered without {name}")
         # What was not trimmed still exists, even where it no longer unwraps.
-        return WrappingKey(int(found["latest_version"]), max(1, int(found["min_available_version"])))
+        return WrappingKey(found["latest_version"], max(1, found["min_available_version"]))
 
     def create(self, key: str) -> None:
         """See ``Kms.create``."""
@@ -48,15 +52,15 @@ class TransitKms:
 
     def data_key(self, key: str) -> str:
         """See ``Kms.data_key``."""
-        return str(self._answer("POST", f"datakey/wrapped/{quote(key)}", {"bits": 256})["ciphertext"])
+        return self._answer("POST", f"datakey/wrapped/{quote(key)}", {"bits": 256}, "ciphertext")
 
     def rewrap(self, key: str, wrapped: str) -> str:
         """See ``Kms.rewrap``."""
-        return str(self._answer("POST", f"rewrap/{quote(key)}", {"ciphertext": wrapped})["ciphertext"])
+        return self._answer("POST", f"rewrap/{quote(key)}", {"ciphertext": wrapped}, "ciphertext")
 
     def unwrap(self, key: str, wrapped: str) -> bytes:
         """See ``Kms.unwrap``."""
-        return base64.b64decode(self._answer("POST", f"decrypt/{quote(key)}", {"ciphertext": wrapped})["plaintext"])
+        return base64.b64decode(self._answer("POST", f"decrypt/{quote(key)}", {"ciphertext": wrapped}, "plaintext"))
 
     def forget_before(self, key: str, version: int) -> None:
         """See ``Kms.forget_before``: nothing older is used, then nothing older unwraps, then nothing older exists.
@@ -67,40 +71,52 @@ class TransitKms:
         self._ask("POST", f"keys/{quote(key)}/config", bounds)
         self._ask("POST", f"keys/{quote(key)}/trim", {"min_available_version": version})
 
-    def _answer(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        found = self._ask(method, path, body)
-        if found is None:
-            raise KmsError(f"{self.address}: no answer to {path}")
-        return found
+    def _answer(self, method: str, path: str, body: dict[str, Any], field_name: str) -> str:
+        """The text that the engine's documentation promises under ``field_name``."""
+        found = self._ask(method, path, body) or {}
+        if not isinstance(found.get(field_name), str):
+            raise KmsError(f"{self.address} does not speak the transit API: {path} is answered without {field_name}")
+        return str(found[field_name])
 
     def _ask(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, missing: bool = False
     ) -> dict[str, Any] | None:
-        if urlsplit(self.address).scheme not in ("http", "https"):
-            raise KmsError(f"{self.address} is no address such as https://kms.example.net:8200")
-        url = f"{self.address.rstrip('/')}/v1/{self.mount}/{path}"
-        content = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, content, {"X-Vault-Token": self.token}, method=method)  # noqa: S310 - scheme checked above
-        context = ssl.create_default_context(cafile=self.authority) if url.startswith("https") else None
+        """The answer's ``data``; None where there is no content, or nothing is there and it may be ``missing``.
+
+        The API's pages name 200 with a JSON object that has ``data``, and 204 without content; all else is refused.
+        """
+        import httpx
+
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=context) as reply:  # noqa: S310 - as above
-                text = reply.read()
-        except urllib.error.HTTPError as error:
-            if missing and error.code == 404:
-                return None
-            raise KmsError(f"{self.address} refuses {path}: {_reason(error)}") from None
-        except OSError as error:
-            raise KmsError(f"{self.address} cannot be reached: {getattr(error, 'reason', error)}") from None
+            with open_server(
+                self.address, {"X-Vault-Token": self.token}, timeout_s=_TIMEOUT_S, authority=self.authority
+            ) as server:
+                answer = server.request(method, f"/v1/{quote(self.mount)}/{path}", json=body)
+        except httpx.TransportError as error:
+            raise KmsError(f"{self.address} cannot be reached: {reason_of(error)}") from None
+        except ClusterwrightError as error:
+            raise KmsError(str(error)) from None
+        if missing and answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        if answer.status_code == httpx.codes.NO_CONTENT:
+            return None
+        if answer.status_code != httpx.codes.OK:
+            raise KmsError(f"{self.address} refuses {path}: {_reason(answer)}")
         try:
-            data = json.loads(text).get("data") if text else None
+            document = answer.json()
         except ValueError:
             raise KmsError(f"{self.address} does not speak the transit API: {path} is answered by no JSON") from None
-        return data if isinstance(data, dict) else None
+        if not isinstance(document, dict) or not isinstance(document.get("data"), dict | None):
+            raise KmsError(f"{self.address} does not speak the transit API: {path} is answered by other JSON")
+        if "data" not in document:
+            raise KmsError(f"{self.address} does not speak the transit API: {path} is answered without data")
+        return document["data"]
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
+def _reason(answer: httpx.Response) -> str:
+    """What Vault says under ``errors``, or else what the server said."""
     try:
-        told = json.loads(error.read())["errors"]
-        return f"{error.code}, {'; '.join(told) or error.reason}"
+        told = "; ".join(answer.json()["errors"])
     except (ValueError, KeyError, TypeError):
-        return f"{error.code}, {error.reason}"
+        told = ""
+    return f"{answer.status_code}, {told}" if told else answer_text(answer)

@@ -6,25 +6,24 @@ into a header and nowhere else.
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.json_api import answer_text, open_server, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import httpx
 
     from clusterwright.source_of_truth.rows import Record
 
 _PAGE = 1000  # what both serve at most, unless they are told otherwise; fewer are taken as they come
 _TIMEOUT_S = 300  # a hundred cables take a busy server half a minute
 _LEAST_PAGE = 20  # objects; a server that has no time for so few is not there
-_MOST_SHOWN = 300
 
 
 class RefusedError(ClusterwrightError):
@@ -43,17 +42,13 @@ class Client:
     """A server at ``url``, asked over ``connections`` at a time."""
 
     def __init__(self, url: str, token: str, token_kind: str, connections: int) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
-            raise ClusterwrightError(f'"{url}" is no address of a server: write https://netbox.example.net.')
-        self.url, self._parts = url, parts
-        self._headers = {
+        headers = {
             "Authorization": f"{token_kind} {token}",
             "Accept": "application/json",
             "Content-Type": "application/json",
         }
-        self._own = threading.local()
-        self._open: list[http.client.HTTPConnection] = []
+        self.url = url
+        self._server = open_server(url, headers, timeout_s=_TIMEOUT_S, connections=connections)
         self.connections, self._at_a_time = connections, _PAGE
         self.pool = ThreadPoolExecutor(connections)
 
@@ -63,8 +58,7 @@ class Client:
     def __exit__(self, *_: object) -> None:
         """Closes the connections, once nothing is under way any more."""
         self.pool.shutdown()
-        for connection in self._open:
-            connection.close()
+        self._server.close()
 
     def read(self, endpoint: str, query: Sequence[tuple[str, str]]) -> Iterator[Record]:
         """Every object of a list. Raises RefusedError, and ClusterwrightError for a server that does not answer."""
@@ -118,47 +112,34 @@ class Client:
         return answer
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
-        content = None if body is None else json.dumps(body).encode()
-        whole = f"{self._parts.path.rstrip('/')}/api/{path}"
-        for attempt in (1, 2):
-            connection = self._connection()
-            try:
-                connection.request(method, whole, content, self._headers)
-                answer = connection.getresponse()
-                text = answer.read()
-                break
-            except (OSError, http.client.HTTPException) as error:
-                connection.close()
-                # A server closes what has been idle; only what changes nothing may be asked twice.
-                if method != "GET" or attempt == 2 or isinstance(error, TimeoutError):
-                    raise UnansweredError(f"{self.url} does not answer: {error}.") from error
-        if answer.status in {http.client.UNAUTHORIZED, http.client.FORBIDDEN}:
-            raise ClusterwrightError(f"{self.url} refuses the token ({answer.status}): {_shortened(text)}")
-        if answer.status in {http.client.BAD_GATEWAY, http.client.SERVICE_UNAVAILABLE, http.client.GATEWAY_TIMEOUT}:
-            raise UnansweredError(f"{self.url} does not answer in time ({answer.status}): {_shortened(text)}")
-        if answer.status >= http.client.INTERNAL_SERVER_ERROR:
-            raise ClusterwrightError(f"{self.url} failed ({answer.status}): {_shortened(text)}")
-        if answer.status >= http.client.MULTIPLE_CHOICES:
-            raise RefusedError(answer.status, _shortened(text))
+        import httpx
+
+        answer = self._answer(method, path, body)
+        status, said = answer.status_code, answer_text(answer)
+        if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
+            raise ClusterwrightError(f"{self.url} refuses the token: {said}.")
+        if status in {httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT}:
+            raise UnansweredError(f"{self.url} does not answer in time: {said}.")
+        if answer.is_server_error:
+            raise ClusterwrightError(f"{self.url} failed: {said}.")
+        if answer.is_redirect:
+            raise ClusterwrightError(f"{self.url} answers with {said}. Name the address that it leads to.")
+        if not answer.is_success:
+            raise RefusedError(status, said)
         try:
-            return json.loads(text) if text else None
+            return answer.json() if answer.content else None
         except ValueError as error:
             raise ClusterwrightError(f"{self.url}/api answers with something that is no JSON.") from error
 
-    def _connection(self) -> http.client.HTTPConnection:
-        """This thread's own."""
-        if not hasattr(self._own, "connection"):
-            host, port = self._parts.hostname or "", self._parts.port
-            self._own.connection = (
-                http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=ssl.create_default_context())
-                if self._parts.scheme == "https"
-                else http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
-            )
-            self._open.append(self._own.connection)
-        connection: http.client.HTTPConnection = self._own.connection
-        return connection
+    def _answer(self, method: str, path: str, body: object) -> httpx.Response:
+        import httpx
 
-
-def _shortened(text: bytes) -> str:
-    said = " ".join(text.decode("utf-8", "replace").split())
-    return said if len(said) <= _MOST_SHOWN else f"{said[:_MOST_SHOWN]} …"
+        content = None if body is None else json.dumps(body).encode()
+        for attempt in (1, 2):
+            try:
+                return self._server.request(method, f"/api/{path}", content=content)
+            except httpx.TransportError as error:
+                # A server closes what has been idle; only what changes nothing may be asked twice.
+                if method != "GET" or attempt == 2 or isinstance(error, httpx.TimeoutException):
+                    raise UnansweredError(f"{self.url} does not answer: {reason_of(error)}.") from error
+        raise AssertionError("the second attempt returns or raises")
