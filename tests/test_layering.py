@@ -78,11 +78,11 @@ PLATFORMS: dict[str, str] = {
 # What a reader of text may import beside other readers: nothing that decided or wrote the text. Words by release are
 # a table.
 READER_READS = (
-    *("packets", "platforms.reader", "platforms.router", "platforms.unread", "spec.hardware"),
+    *("packets", "platforms.reader", "platforms.router", "platforms.unread", "platforms.values", "spec.hardware"),
     "platforms.nvue.words",
 )
 
-READS_TEXT = re.compile(r"^platforms\.(readers?|router|unread|\w+\.reader)\b")  # what of platforms/ reads
+READS_TEXT = re.compile(r"^platforms\.(readers?|router|unread|values|\w+\.reader)\b")  # what of platforms/ reads
 
 
 def module_of(path: Path) -> str:

@@ -100,6 +100,7 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
     """
     from clusterwright.cli.proofs import prove
     from clusterwright.output.engine import render_kinds
+    from clusterwright.output.plain import PlainFiles
     from clusterwright.plan.model import Plan
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.registry import CHECKS
@@ -107,7 +108,7 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
 
     if isinstance(subject, Plan):
         kinds = {kind for check in CHECKS for kind in check.kinds}
-        tree = tree_of(subject.name, render_kinds(subject, kinds), declaration_of(subject))
+        tree = tree_of(subject.name, render_kinds(subject, kinds), declaration_of(subject), plain=PlainFiles(subject))
     else:
         tree = tree_of("", subject)
     return {check.name: verdict for check, verdict in prove(tree, CHECKS)}

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from tests.proofs.ethernet_blind import ELSEWHERE, HARMLESS, blind_edit, reason
+from tests.proofs.ethernet_blind import HARMLESS, blind_edit, reason
 from tests.proofs.ethernet_edits import NAMED, NVUE, SONIC
 from tests.proofs.ethernet_trees import (
-    AGENT,
-    BGP,
-    EOS,
     NCCL,
     NETWORK_BE0,
     SCRIPT,
@@ -81,7 +78,7 @@ def test_every_edit_that_changes_behaviour_is_caught(path: str) -> None:
     assert by.total() >= len(NAMED[path])
 
 
-@pytest.mark.parametrize("path", [EOS, BGP, AGENT, SONIC, SCRIPT, NCCL, NETWORK_BE0])
+@pytest.mark.parametrize("path", [SCRIPT, NCCL, NETWORK_BE0])
 def test_what_a_blind_edit_changes_is_caught_or_known_to_be_harmless(path: str) -> None:
     chosen = Random(f"{SEED} blind {path}")
     caught = harmless = 0
@@ -89,9 +86,7 @@ def test_what_a_blind_edit_changes_is_caught_or_known_to_be_harmless(path: str) 
     for _ in range(BLIND):
         device = chosen.choice(devices_with(path))
         text = text_of(spec_of(path), device, path)
-        place, after = blind_edit(path, text, chosen)
-        while reason(place) in ELSEWHERE:
-            place, after = blind_edit(path, text, chosen)
+        place, after = blind_edit(text, chosen)
         if judge(tree(spec_of(path), {(device, path): lambda _, after=after: after})) is not None:  # type: ignore[misc]  # as above
             caught += 1
         elif reason(place) is not None:

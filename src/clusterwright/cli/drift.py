@@ -16,8 +16,9 @@ from clusterwright.observe.adoption import adoption
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.drift import OUTPUTS, Compare, Drift, drifts
-from clusterwright.platforms.eos.drift import compare_lines, compare_options, compare_sysctl, compare_variables
+from clusterwright.platforms.eos.drift import compare_options, compare_sysctl, compare_variables
 from clusterwright.platforms.json_drift import compare_json
+from clusterwright.platforms.line_drift import compare_lines
 from clusterwright.platforms.linux.drift import compare_nft
 from clusterwright.platforms.registry import PLATFORMS
 

@@ -67,13 +67,14 @@ def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
     """Every claim about what the plan renders, in the words of verify."""
     from clusterwright.cli.proofs import prove
     from clusterwright.output.engine import render_kinds
+    from clusterwright.output.plain import PlainFiles
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.registry import CHECKS
     from clusterwright.proofs.tree import tree_of
     from clusterwright.report.sections.proofs import ProvenClaim
 
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    tree = tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))
+    tree = tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan), plain=PlainFiles(plan))
     return tuple(
         ProvenClaim(
             check.name,

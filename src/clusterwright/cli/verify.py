@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,6 +113,7 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
     from clusterwright.cli.planning import sound_plan
     from clusterwright.output.layers import layered_kinds
+    from clusterwright.output.plain import PlainFiles
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.tree import tree_of
 
@@ -120,7 +122,8 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
         return None
     kinds = {kind for check in checks for kind in check.kinds}
     own, images = layered_kinds(plan, kinds)
-    return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
+    shared = ((image.members, image.files) for image in images)
+    return tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
 
 
 def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
@@ -128,6 +131,7 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
     from clusterwright.cli.planning import sound_plan
     from clusterwright.output.engine import render_own
     from clusterwright.output.layers import group_images
+    from clusterwright.output.plain import PlainFiles
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.folder import read_folder
     from clusterwright.proofs.registry import CHECKS
@@ -148,7 +152,7 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
         raise ClusterwrightError(
             f'{folder}: was rendered for the cluster "{tree.cluster}", {spec} describes "{plan.name}". Name its spec.'
         )
-    return tree
+    return replace(tree, plain=PlainFiles(plan))
 
 
 def _text(verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:

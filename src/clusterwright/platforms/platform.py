@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from clusterwright.artifact import Artifact
 from clusterwright.intent.device_kind import Kind, NodeKind, SwitchKind, device_kind
 from clusterwright.plan.model import Device, Plan
+from clusterwright.platforms.differing import Differing
 from clusterwright.platforms.drift import Compare
 from clusterwright.platforms.effect import Effects
 from clusterwright.platforms.reader import SystemReader, Unsupported
@@ -75,13 +76,15 @@ class Probes:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), what a change of a file
-    does while it is applied (``effects``), and its ``probes``. ``steps`` names the file of the role device_tree that
+    """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), where a file says
+    something else than the rendered one (``differing``, by file), what a change of a file does while it is applied
+    (``effects``), and its ``probes``. ``steps`` names the file of the role device_tree that
     says how the switch is brought onto its changed files (roles/device_tree/systems)."""
 
     reader: SystemReader
     writer: Writer
     drift: Mapping[str, Compare]
+    differing: Mapping[str, Differing]
     effects: Effects | Unsupported
     probes: Probes
     steps: str | Unsupported

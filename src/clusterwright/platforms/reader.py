@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from clusterwright.packets.filters import Rule, Ruleset
 from clusterwright.platforms.router import Router
 from clusterwright.platforms.unread import Unread
+from clusterwright.platforms.values import FieldValues
 
 IN, OUT = "in", "out"
 Fault = tuple[int, str]
@@ -134,7 +135,8 @@ class SystemReader:
     """The reader of a system. A device runs it when it has the ``file``.
 
     ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
-    filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows; ``services``
+    filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows, ``values`` by
+    file which values need not be the rendered ones; ``services``
     who may speak to the switch; ``servers`` by file whom it asks, and ``relays`` for its hosts alone, where another
     file says that; ``logins`` who may log in, by file, or by folder where it ends in a slash, of a path and its text;
     ``manages`` which of the services, and of the words beside them, these files speak of, ``silent`` those that its
@@ -151,6 +153,7 @@ class SystemReader:
     lists: Callable[[str], Lists]
     openings: Mapping[str, Callable[[str, str, Planned | None], Iterator[Fault]]]
     unread: Mapping[str, Callable[[str], tuple[Unread, ...]]]
+    values: Mapping[str, FieldValues]
     services: Callable[[str], Iterator[SwitchService]] | Unsupported
     servers: ServersByFile
     logins: Mapping[str, Callable[[str, str], Iterator[Login]]]

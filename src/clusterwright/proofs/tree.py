@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from itertools import chain, islice
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from clusterwright.artifact import Artifact
 from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
+from clusterwright.platforms.values import Keys
 from clusterwright.proofs.declaration import Declaration
 
 Held = TypeVar("Held")
@@ -122,6 +123,21 @@ def _around_secrets(content: bytes) -> tuple[bytes, ...]:
     return tuple(parts) if len(parts) > 1 else ()
 
 
+class PlainText(Protocol):
+    """What a spec renders by itself, without what it adds by hand."""
+
+    @property
+    def devices(self) -> Collection[str]:
+        """Names of all devices of the spec."""
+
+    @property
+    def amended(self) -> frozenset[str]:
+        """The switches to which the spec adds something by hand."""
+
+    def differing(self, device: str, path: str, text: str) -> Iterable[Keys]:
+        """The keys of all values of a switch's file that are not the rendered ones. Raises ValueError."""
+
+
 @dataclass(frozen=True, eq=False)
 class RenderedTree:
     """All files that checks may read, by (device, path).
@@ -129,7 +145,8 @@ class RenderedTree:
     ``declaration`` is what the spec asks for, None where there is only a folder: a tree cannot vouch for itself.
     Compared by identity, so that what was parsed can be remembered for it. ``rendering`` is what a folder ought to
     hold by the spec, None where nobody says it; a tree that ``is_read_back`` comes from devices, without a manifest.
-    ``others`` are its files that are not what the spec renders.
+    ``others`` are its files that are not what the spec renders. ``plain`` is what values are compared with, None where
+    nobody says it.
     """
 
     cluster: str
@@ -138,6 +155,7 @@ class RenderedTree:
     rendering: Rendering | None = None
     is_read_back: bool = False
     others: tuple[tuple[str, str], ...] = ()
+    plain: PlainText | None = None
 
     def devices_with(self, path: str) -> tuple[str, ...]:
         """Names of the devices that have a file at ``path``, in order."""
@@ -198,12 +216,16 @@ class RenderedTree:
 
 
 def tree_of(
-    cluster: str, artifacts: Iterable[Artifact], declaration: Declaration | None = None, images: Images = ()
+    cluster: str,
+    artifacts: Iterable[Artifact],
+    declaration: Declaration | None = None,
+    images: Images = (),
+    plain: PlainText | None = None,
 ) -> RenderedTree:
     """The tree of artifacts held in memory, and of ``images``."""
     own = {(artifact.device, artifact.path): _in_memory(artifact) for artifact in artifacts}
     shared = [(members, {artifact.path: _shared(artifact) for artifact in files}) for members, files in images]
-    return RenderedTree(cluster, layered(own, shared), declaration)
+    return RenderedTree(cluster, layered(own, shared), declaration, plain=plain)
 
 
 def _in_memory(artifact: Artifact) -> RenderedFile:

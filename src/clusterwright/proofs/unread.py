@@ -16,17 +16,21 @@ from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_un
 from clusterwright.platforms.linux.reader.nccl import NCCL
 from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
+from clusterwright.platforms.router import line_of
 from clusterwright.platforms.ufm.reader import SETTINGS, settings_unread
-from clusterwright.platforms.unread import Unread
+from clusterwright.platforms.unread import BETWEEN, Unread
+from clusterwright.platforms.values import FieldValues, Keys
 from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES, options_unread
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, ZONE_FILE
-from clusterwright.proofs.tree import RenderedFile, RenderedTree
+from clusterwright.proofs.tree import PlainText, RenderedFile, RenderedTree
 
 # By path on the device, what its platform says of the text of that file.
 UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
     **{file: read for reader in READERS for file, read in reader.unread.items()},
     SETTINGS: settings_unread,
 }
+# By path on the device, which values need not be the rendered ones.
+VALUES: Mapping[str, FieldValues] = {file: values for reader in READERS for file, values in reader.values.items()}
 # Beside those: a line that is not understood there is an error, or unread by itself.
 _READ_TO_THE_END = frozenset({RUNNING, BOOTING, NCCL, ZONE_FILE, *UNREAD})
 _FOLDER = frozenset({"files"})
@@ -52,9 +56,15 @@ class Left:
     def reason(self) -> str:
         """Why nothing is proven, with the first places of the different texts."""
         open_places = [place for place in self.places if not place.because]
-        if not open_places:
-            return ""
-        return f"not proven, because no reader knows {and_more(_told(open_places), _SHOWN, '; ')}"
+        unknown = [place for place in open_places if not place.what.differs]
+        differing = [place for place in open_places if place.what.differs]
+        reasons = []
+        if unknown:
+            reasons.append(f"no reader knows {and_more(_told(unknown), _SHOWN, '; ')}")
+        if differing:
+            shown = and_more(_told(differing), _SHOWN, "; ")
+            reasons.append(f"other values stand here than the spec renders, and no fact tells what they do: {shown}")
+        return f"not proven, because {' and '.join(reasons)}" if reasons else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -84,7 +94,7 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
 def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
     vouched = tree.declaration.vouched if tree.declaration is not None else {}
     found: list[UnreadPlace] = []
-    for device, path, left in chain(_of_switches(tree), _of_hosts(tree)):
+    for device, path, left in chain(_of_switches(tree), _of_values(tree), _of_hosts(tree)):
         if not left:
             continue
         reasons = vouched.get(device, {})
@@ -93,13 +103,24 @@ def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
                 device,
                 tree.files[device, path].kind,
                 what,
-                reasons.get((path, what.text)) or reasons.get((None, what.text), ""),
+                _reason(reasons, path, what),
             )
             for what in left
         ]
     found += _of_managers(tree)
     found += _others(tree)
     return tuple(found)
+
+
+def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unread) -> str:
+    """Why the spec vouches for a place, or, of a value, for one of the objects that it stands in; "" if it does not."""
+    place = what.text
+    while place:
+        reason = reasons.get((path, place)) or reasons.get((None, place), "")
+        if reason or not what.differs:
+            return reason
+        place = place.rpartition(BETWEEN)[0]
+    return ""
 
 
 def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
@@ -137,6 +158,44 @@ def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, .
     for path in UNREAD:
         for device in tree.devices_with(path):
             yield device, path, unread_of(tree, device, path)
+
+
+def _of_values(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
+    """Values of switches' files that no fact reads, and that are not the rendered ones."""
+    if tree.plain is None:
+        return
+    others = frozenset(tree.others)
+    for path in VALUES:
+        for device in tree.devices_with(path):
+            if (device, path) in others or device in tree.plain.amended:
+                yield device, path, tuple(_differing_values(tree, tree.plain, device, path))
+
+
+def _differing_values(tree: RenderedTree, plain: PlainText, device: str, path: str) -> Iterator[Unread]:
+    if device not in plain.devices:
+        return
+    text = tree.files[device, path].read()
+    unknown = {what.text for what in unread_of(tree, device, path)}
+    try:
+        differing = tuple(dict.fromkeys(plain.differing(device, path, text)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        yield Unread(path, 0, "the whole file: it does not read", differs=True)
+        return
+    for keys in differing:
+        place = BETWEEN.join(keys)
+        if place not in unknown and not VALUES[path].may_differ(keys):
+            yield Unread(path, _line_of_keys(text, keys), place, VALUES[path].claims_of(keys), differs=True)
+
+
+def _line_of_keys(text: str, keys: Keys) -> int:
+    """The line where a value stands; of one that is missing, the line of what it is missing from."""
+    quote = '"' if text.lstrip()[:1] == "{" else ""
+    mark = tuple(f"{quote}{key}{quote}" if key[0] != "[" else key.partition("=")[2][:-1] for key in keys if key)
+    for count in range(len(mark), 0, -1):
+        line = line_of(text, mark[:count])
+        if line:
+            return line
+    return 1
 
 
 def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
+from clusterwright.platforms.differing import by_lines
 from clusterwright.platforms.eos import effects
 from clusterwright.platforms.eos.drift import compare_eos
 from clusterwright.platforms.eos.reader.system import READER
@@ -25,6 +26,7 @@ PLATFORM = Platform(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.render),
     drift={READER.file: compare_eos},
+    differing={READER.file: by_lines(compare_eos)},
     effects=effects.effect,
     probes=Probes(
         neighbours=("show lldp neighbors | json",),

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
+from clusterwright.platforms.differing import by_keys
 from clusterwright.platforms.fboss import effects
+from clusterwright.platforms.fboss.reader.configuration import AGENT, BGP
 from clusterwright.platforms.fboss.reader.system import READER
 from clusterwright.platforms.fboss.writer import configuration
 from clusterwright.platforms.fboss.writer.services import shared_files
@@ -29,6 +31,7 @@ PLATFORM = Platform(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=shared_files),
     drift={"etc/coop/*.conf": compare_json},
+    differing=dict.fromkeys((AGENT, BGP), by_keys(compare_json)),
     effects=effects.effect,
     probes=Probes(
         neighbours=("fboss2 show lldp",),

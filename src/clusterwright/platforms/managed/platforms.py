@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from clusterwright.platforms.differing import by_keys, by_lines
+from clusterwright.platforms.line_drift import compare_lines
 from clusterwright.platforms.managed import writer
 from clusterwright.platforms.managed.reader import systems
+from clusterwright.platforms.nvue.drift import compare_nvue
 from clusterwright.platforms.platform import Platform, Probes, Writer
 from clusterwright.platforms.reader import Unsupported
 
@@ -16,5 +19,21 @@ _PROBES = Probes(
 
 _EFFECTS = Unsupported("nobody here renders what changes forwarding there; a switch that changes counts as away")
 _STEPS = Unsupported("no step of a role is known to suit it: people apply the file with the switch's own command")
-MLNX_OS = Platform(reader=systems.MLNX_OS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES, steps=_STEPS)
-NVOS = Platform(reader=systems.NVOS, writer=_WRITER, drift={}, effects=_EFFECTS, probes=_PROBES, steps=_STEPS)
+MLNX_OS = Platform(
+    reader=systems.MLNX_OS,
+    writer=_WRITER,
+    drift={},
+    differing={systems.MLNX_OS.file: by_lines(compare_lines)},
+    effects=_EFFECTS,
+    probes=_PROBES,
+    steps=_STEPS,
+)
+NVOS = Platform(
+    reader=systems.NVOS,
+    writer=_WRITER,
+    drift={},
+    differing={systems.NVOS.file: by_keys(compare_nvue)},
+    effects=_EFFECTS,
+    probes=_PROBES,
+    steps=_STEPS,
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.platforms import frr
+from clusterwright.platforms.differing import by_keys
 from clusterwright.platforms.nvue import effects
 from clusterwright.platforms.nvue.drift import compare_nvue
 from clusterwright.platforms.nvue.reader.system import READER
@@ -13,6 +14,7 @@ PLATFORM = Platform(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.render),
     drift={READER.file: compare_nvue},
+    differing={READER.file: by_keys(compare_nvue)},
     effects=effects.effect,
     probes=Probes(
         neighbours=("lldpcli -f json show neighbors",),

@@ -13,6 +13,7 @@ from clusterwright.platforms.eos.reader.routes import routes
 from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.platforms.eos.reader.services import services
 from clusterwright.platforms.eos.reader.unread import unread
+from clusterwright.platforms.eos.reader.values import VALUES
 from clusterwright.platforms.reader import (
     EAPI,
     GNMI,
@@ -52,6 +53,7 @@ READER = SystemReader(
     lists=read_eos_lists,
     openings={PATH: openings},
     unread={PATH: unread},
+    values={PATH: VALUES},
     services=services,
     servers={PATH: servers},
     logins={PATH: logins},

@@ -17,6 +17,7 @@ from clusterwright.platforms.fboss.reader.openings import (
 )
 from clusterwright.platforms.fboss.reader.routes import routes
 from clusterwright.platforms.fboss.reader.unread import agent_unread, bgp_unread
+from clusterwright.platforms.fboss.reader.values import AGENT_VALUES, BGP_VALUES
 from clusterwright.platforms.linux.reader.logins import LOGINS, SERVERS
 from clusterwright.platforms.reader import LOGINS as LOGIN_SERVERS
 from clusterwright.platforms.reader import LOGS, PASSWORDS, SNMP, TIME, SystemReader, Unsupported, nothing_silent
@@ -36,6 +37,7 @@ READER = SystemReader(
     lists=FbossLists,
     openings={AGENT: openings, BGP: session_openings},
     unread={AGENT: agent_unread, BGP: bgp_unread},
+    values={AGENT: AGENT_VALUES, BGP: BGP_VALUES},
     services=Unsupported("the firewall of the Linux under it says who reaches its services"),
     servers={
         **SERVERS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clusterwright.platforms.managed.reader import mlnxos, nvos
+from clusterwright.platforms.managed.reader import mlnxos, nvos, values
 from clusterwright.platforms.managed.reader.mlnxos_lists import MlnxOsLists
 from clusterwright.platforms.nvue.reader.lists import NvueLists
 from clusterwright.platforms.nvue.reader.logins import logins as nvue_logins
@@ -22,6 +22,7 @@ MLNX_OS = SystemReader(
     lists=MlnxOsLists,
     openings={mlnxos.PATH: mlnxos.openings},
     unread={mlnxos.PATH: mlnxos.unread},
+    values={mlnxos.PATH: values.MLNX_OS},
     services=_NO_SERVICES,
     servers={mlnxos.PATH: mlnxos.servers},
     logins={mlnxos.PATH: mlnxos.logins},
@@ -40,6 +41,7 @@ NVOS = SystemReader(
     lists=NvueLists,
     openings={nvos.PATH: nvos.openings},
     unread={nvos.PATH: nvos.KNOWN.unread},
+    values={nvos.PATH: values.NVOS},
     services=_NO_SERVICES,
     servers={nvos.PATH: nvos.servers},
     logins={nvos.PATH: nvue_logins},

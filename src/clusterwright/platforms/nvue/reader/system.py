@@ -10,6 +10,7 @@ from clusterwright.platforms.nvue.reader.known import KNOWN
 from clusterwright.platforms.nvue.reader.lists import NvueLists
 from clusterwright.platforms.nvue.reader.logins import logins
 from clusterwright.platforms.nvue.reader.openings import openings, routes, servers, silent
+from clusterwright.platforms.nvue.reader.values import VALUES
 from clusterwright.platforms.reader import LOGINS, LOGS, NAMES, PASSWORDS, SNMP, TIME, SystemReader, Unsupported
 
 _POLICY = re.compile(r"^    router:\n(?:     .*\n)*|^          peer-group:\n(?:           .*\n)*", re.M)
@@ -28,6 +29,7 @@ READER = SystemReader(
     lists=NvueLists,
     openings={PATH: openings},
     unread={PATH: KNOWN.unread},
+    values={PATH: VALUES},
     services=Unsupported("the management port's list names the ports of services"),
     servers={PATH: servers},
     logins={PATH: logins},

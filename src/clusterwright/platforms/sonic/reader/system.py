@@ -13,6 +13,7 @@ from clusterwright.platforms.sonic.reader.lists import SonicLists
 from clusterwright.platforms.sonic.reader.openings import openings, servers, silent, snmp_users, unread
 from clusterwright.platforms.sonic.reader.routes import routes
 from clusterwright.platforms.sonic.reader.services import services
+from clusterwright.platforms.sonic.reader.values import VALUES
 
 _POLICY_TABLES = {"BGP_PEER_GROUP_AF", "COMMUNITY_SET", "PREFIX", "ROUTE_MAP"}
 
@@ -33,6 +34,7 @@ READER = SystemReader(
     lists=SonicLists,
     openings={PATH: openings},
     unread={PATH: unread},
+    values={PATH: VALUES},
     services=services,
     servers={PATH: servers},
     logins={PATH: snmp_users, **LOGINS},
