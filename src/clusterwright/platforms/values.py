@@ -21,7 +21,7 @@ _ANY = "*"
 _BELOW = "..."
 
 
-class Harmless(NamedTuple):
+class IdleFields(NamedTuple):
     """Fields that touch no claim: the ``program`` of the switch that reads them, why, and the pattern of their keys."""
 
     program: str
@@ -38,7 +38,7 @@ class FieldValues:
     """
 
     judged: re.Pattern[str]
-    harmless: tuple[Harmless, ...]
+    harmless: tuple[IdleFields, ...]
     touches: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = ()
 
     def may_differ(self, keys: Keys) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusterwright.platforms.eos.reader.known_lines import CLAIMS
-from clusterwright.platforms.values import FieldValues, Harmless, line_pattern
+from clusterwright.platforms.values import FieldValues, IdleFields, line_pattern
 
 # Each of these is a fact of the readers, whatever stands there: rules and routes are followed, maps are compared.
 _JUDGED: tuple[tuple[str, str], ...] = (
@@ -61,5 +61,5 @@ VALUES = FieldValues(
         (line_pattern(_CLASSES), frozenset({"qos"})),
         (line_pattern(_MANAGEMENT), frozenset({"isolation", "management"})),
     ),
-    harmless=tuple(Harmless(program, reason, line_pattern(lines)) for program, reason, lines in _HARMLESS),
+    harmless=tuple(IdleFields(program, reason, line_pattern(lines)) for program, reason, lines in _HARMLESS),
 )

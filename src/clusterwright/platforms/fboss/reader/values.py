@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterwright.platforms.values import FieldValues, Harmless, field_pattern
+from clusterwright.platforms.values import FieldValues, IdleFields, field_pattern
 
 # Each of these is a fact of the readers, whatever stands there: rules and routes are followed, maps are compared.
 _AGENT_JUDGED = """
@@ -45,7 +45,7 @@ sw qosPolicies : *...
 
 
 def _values(judged: str, harmless: tuple[tuple[str, str, str], ...]) -> FieldValues:
-    groups = tuple(Harmless(program, reason, field_pattern(fields)) for program, reason, fields in harmless)
+    groups = tuple(IdleFields(program, reason, field_pattern(fields)) for program, reason, fields in harmless)
     touches = ((field_pattern(_CLASSES), frozenset({"qos"})),)
     return FieldValues(judged=field_pattern(judged), harmless=groups, touches=touches)
 

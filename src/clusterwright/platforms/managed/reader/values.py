@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from clusterwright.platforms.values import FieldValues, Harmless, field_pattern, line_pattern
+from clusterwright.platforms.values import FieldValues, IdleFields, field_pattern, line_pattern
 
 _NOTHING = field_pattern("")
 NVOS = FieldValues(
     judged=_NOTHING,
     harmless=(
-        Harmless("nvued", "words for people", field_pattern("interface * : description\nsystem message : *")),
-        Harmless("nvued", "a remark of a list", field_pattern("acl * rule * : remark")),
+        IdleFields("nvued", "words for people", field_pattern("interface * : description\nsystem message : *")),
+        IdleFields("nvued", "a remark of a list", field_pattern("acl * rule * : remark")),
     ),
 )
 MLNX_OS = FieldValues(
     judged=_NOTHING,
-    harmless=(Harmless("mgmtd", "names that are looked for", line_pattern([(r"ip domain-list \S+", "")])),),
+    harmless=(IdleFields("mgmtd", "names that are looked for", line_pattern([(r"ip domain-list \S+", "")])),),
 )

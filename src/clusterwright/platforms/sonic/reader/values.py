@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterwright.platforms.values import FieldValues, Harmless, field_pattern
+from clusterwright.platforms.values import FieldValues, IdleFields, field_pattern
 
 # Each of these is a fact of the readers, whatever stands there: rules and routes are followed, maps are compared.
 _JUDGED = """
@@ -86,5 +86,5 @@ VALUES = FieldValues(
         (field_pattern(_CLASSES), frozenset({"qos"})),
         (field_pattern(_MANAGEMENT), frozenset({"isolation", "management"})),
     ),
-    harmless=tuple(Harmless(program, reason, field_pattern(fields)) for program, reason, fields in _HARMLESS),
+    harmless=tuple(IdleFields(program, reason, field_pattern(fields)) for program, reason, fields in _HARMLESS),
 )
