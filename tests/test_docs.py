@@ -73,6 +73,9 @@ OWNED = re.compile(
     r"(www\.w3\.org|json-schema\.org|docs\.oasis-open\.org|semver\.org|no-color\.org"
     r"|(deb|security)\.debian\.org|archive\.ubuntu\.com"
     r"|docs\.nvidia\.com|pre-commit\.com|www\.batfish\.org"
+    # Manuals and sources behind docs/effects.md.
+    r"|www\.arista\.com|github\.com|www\.freedesktop\.org|docs\.kernel\.org|man7\.org"
+    r"|slurm\.schedmd\.com|ipxe\.org|wiki\.nftables\.org"
     r"|(.+\.)?example\.(com|net|org)|(.+\.)?example|HOST|localhost|[\d.]+)"
 )
 # Folders of a checkout, which who installed the package has not; of the tools a message says that a checkout has them.

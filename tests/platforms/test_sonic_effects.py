@@ -15,9 +15,9 @@ from tests.platforms.test_sonic import PATH, config
 
 from clusterwright import data_files
 from clusterwright.output.engine import render_device
-from clusterwright.platforms.effect import Effect
-from clusterwright.platforms.sonic.effects import KNOWN_SKUS, PATCHED, PATCHED_ON_KNOWN_SKUS, changes
-from clusterwright.rollout.prepare import effect_of
+from clusterwright.platforms.effect import Effect, effect_table
+from clusterwright.platforms.sonic.effects import KNOWN_SKUS, RELOAD, changes
+from clusterwright.rollout.consequences import effect_of
 
 sys.path.insert(0, str(data_files.folder("roles") / "device_tree" / "module_utils"))
 from clusterwright_patch import patch_of  # type: ignore[import-not-found]
@@ -102,8 +102,9 @@ def test_each_table_does_what_its_daemons_do(
 
 
 def test_the_role_patches_what_effects_take_for_patched() -> None:
-    assert PATCH["places"] == [each.places for each in PATCHED]
-    assert PATCH["known"]["places"] == [PATCHED_ON_KNOWN_SKUS.places]
+    patched = [each for each in effect_table("sonic").changes if each.steps != RELOAD]
+    assert PATCH["places"] == [each.places for each in patched if not each.only_on_known_skus]
+    assert PATCH["known"]["places"] == [each.places for each in patched if each.only_on_known_skus]
     assert PATCH["known"]["value"] == KNOWN_SKUS
 
 

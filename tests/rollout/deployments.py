@@ -15,8 +15,8 @@ from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.effect import Effect
+from clusterwright.rollout.consequences import effect_of
 from clusterwright.rollout.deployed import record
-from clusterwright.rollout.prepare import effect_of
 from clusterwright.rollout.preview.preview import Change, Preview, preview
 from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.rollout.waves import plan_waves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from functools import cache
 
@@ -9,12 +10,14 @@ import pytest
 
 from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
-from clusterwright.deploy.target import DeviceTree
+from clusterwright.deploy.pulumi.changes import changed_lines
+from clusterwright.deploy.target import DeviceTree, Outcome, Status
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.effect import Effect
-from clusterwright.rollout.prepare import effect_of
+from clusterwright.rollout.consequences import consequences_of, effect_of
+from clusterwright.rollout.drifted import running_tree
 from clusterwright.spec.load import load_spec
 
 
@@ -78,3 +81,63 @@ def test_another_image_is_a_reboot_and_another_limit_of_the_node_check_is_none()
 
     assert effect_of(device, before, edited(before, file.path, booted, "0" * len(booted))) is Effect.REBOOT
     assert effect_of(device, before, edited(before, file.path, '"limits"', '"limits" ')) is Effect.LIVE
+
+
+@pytest.mark.parametrize(
+    ("spec", "device", "path", "old", "new", "does"),
+    [
+        ("lab-roce", "ctsw-p00-00", "mnt/flash/startup-config", "qos map dscp", "qos map dscp 9", "classified"),
+        ("lab-roce", "ctsw-p00-00", "mnt/flash/startup-config", "description to rtsw", "description to x", "named"),
+        ("lab-roce", "rtsw-p00r00", "etc/coop/agent.conf", '"description": "', '"description": "x', "named"),
+        ("lab-ib", "gpu-s00r00n0", "etc/opensm/root_guids.conf", "0x", "0x1", "opensm restarts"),
+        ("lab-ib", "gpu-s00r00n0", "etc/opensm/opensm.conf", "ftree", "updn", "opensm restarts"),
+        ("lab-ib", "gpu-s00r00n0", "etc/opensm/opensm.conf", "sweep_interval", "sweep_interval 1", "by a HUP"),
+        ("lab-roce", "svc-v00n0", "etc/slurm/slurm.conf", "State=UNKNOWN", "State=DRAIN", "drains nodes"),
+    ],
+)
+def test_what_restarts_nobody_is_live_and_says_what_it_does(
+    spec: str, device: str, path: str, old: str, new: str, does: str
+) -> None:
+    before = tree(spec, device)
+    after = edited(before, path, old, new)
+
+    assert effect_of(lab(spec).by_name[device], before, after) is Effect.LIVE
+    assert any(does in each.does for each in consequences_of(lab(spec).by_name[device], before, after))
+
+
+def test_another_mount_waits_for_a_boot() -> None:
+    device = lab("lab-roce").by_name["gpu-p00r00n0"]
+    before = tree("lab-roce", device.name)
+
+    after = edited(before, "etc/systemd/system/home.mount", "nfs", "nfs2")
+
+    assert effect_of(device, before, after) is Effect.REBOOT
+
+
+@pytest.mark.parametrize("name", ["over SSH", "a directory"])
+def test_one_line_that_drifted_counts_as_that_line(name: str) -> None:
+    """The answer to a trial says which lines differ; the file that runs is made of it."""
+    device = lab("lab-roce").by_name["ctsw-p00-00"]
+    path = "mnt/flash/startup-config"
+    wanted = tuple(item for item in tree("lab-roce", device.name) if item.path == path)
+    runs = edited(wanted, path, "logging vrf MGMT host 10.99.240.14", "logging vrf MGMT host 10.99.240.99")
+    if name == "over SSH":
+        old, new = (item.content.decode().splitlines() for item in (*runs, *wanted))
+        diff = "\n".join(difflib.unified_diff(old, new, "running-config", "session-config", lineterm=""))
+    else:
+        diff = "\n".join(changed_lines(runs, wanted))
+
+    found = running_tree(wanted, Outcome(Status.APPLIED, (path,), diff=diff))
+
+    assert found[0].content == runs[0].content
+    assert effect_of(device, found, wanted) is Effect.LIVE
+
+
+def test_what_an_answer_does_not_tell_is_a_restart() -> None:
+    device = lab("lab-roce").by_name["ctsw-p00-00"]
+    path = "mnt/flash/startup-config"
+    wanted = tuple(item for item in tree("lab-roce", device.name) if item.path == path)
+
+    for diff in ("", "~ mnt/flash/startup-config\n  @@ -1,1 +1,1 @@\n  -a line\n  +of no such file\n"):
+        found = running_tree(wanted, Outcome(Status.APPLIED, (path,), diff=diff))
+        assert effect_of(device, found, wanted) is Effect.RESTART

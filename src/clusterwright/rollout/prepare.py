@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clusterwright.artifact import Artifact
 from clusterwright.deploy.pulumi.automation import Engine
 from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, joint_digest
@@ -19,12 +18,11 @@ from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
-from clusterwright.plan.model import Device, Plan
-from clusterwright.platforms.effect import Effect, Effects
-from clusterwright.platforms.linux import effects as linux
-from clusterwright.platforms.reader import Unsupported
-from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.plan.model import Plan
+from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
+from clusterwright.rollout.consequences import effect_of
+from clusterwright.rollout.drifted import running_tree
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.waves import Wave, plan_waves
 from clusterwright.spec.rollout import RolloutPolicy
@@ -153,35 +151,4 @@ def _effects(
 def _effects_on_unknown(plan: Plan, target: Chosen, wanted: Mapping[str, DeviceTree]) -> Iterator[tuple[str, Effect]]:
     """Devices that hold something else than they were given are asked what would change on them."""
     for name, outcome in target.open().apply(wanted, check=True).items():
-        after = wanted[name]
-        touched = set(outcome.changed) if outcome.ok else {artifact.path for artifact in after}
-        same = tuple(artifact for artifact in after if artifact.path not in touched)
-        yield name, effect_of(plan.by_name[name], same, after) or Effect.LIVE
-
-
-def effect_of(device: Device, before: DeviceTree, after: DeviceTree) -> Effect | None:
-    """What the change from one tree to the other does to ``device``; None when the trees are equal."""
-    judge = linux.on_node if device.kind == "node" else _of_switch({each.path for each in (*before, *after)})
-    return max(
-        (judge(path, _content(was), _content(will)) for path, was, will in _changed(before, after)), default=None
-    )
-
-
-def _of_switch(paths: set[str]) -> Effects:
-    """The judge of the system whose file is there; a system without one restarts for whatever it does not know."""
-    for platform in PLATFORMS.values():
-        if platform.reader.file in paths and not isinstance(platform.effects, Unsupported):
-            return platform.effects
-    return linux.on_switch
-
-
-def _content(artifact: Artifact | None) -> bytes | None:
-    return None if artifact is None else artifact.content
-
-
-def _changed(before: DeviceTree, after: DeviceTree) -> Iterator[tuple[str, Artifact | None, Artifact | None]]:
-    old, new = {each.path: each for each in before}, {each.path: each for each in after}
-    for path in sorted(old.keys() | new.keys()):
-        was, will = old.get(path), new.get(path)
-        if was is None or will is None or (was.sha256, was.mode) != (will.sha256, will.mode):
-            yield path, was, will
+        yield name, effect_of(plan.by_name[name], running_tree(wanted[name], outcome), wanted[name]) or Effect.LIVE

@@ -31,7 +31,11 @@ def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -
         "overrides": [asdict(override) for override in overrides],
         "spec": [asdict(change) for change in found.spec],
         "model": [{"text": each.text, "devices": sorted(each.devices)} for each in found.sentences],
-        "groups": [{"place": kind.place, **_group(group)} for kind in found.kinds for group in kind.groups],
+        "groups": [
+            {"place": kind.place, "does": list(kind.does), **_group(group)}
+            for kind in found.kinds
+            for group in kind.groups
+        ],
         "disturbs": _disturbs(found.disturbance),
         "waves": [_wave(impact) for impact in found.disturbance.waves],
         "gates": {

@@ -12,6 +12,7 @@ from clusterwright.compare.configuration import Key, file_diffs, key_of
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.effect import Effect
+from clusterwright.rollout.consequences import consequences_of
 from clusterwright.rollout.preview.sentences import place_of
 from clusterwright.rollout.trees import Trees
 
@@ -46,10 +47,14 @@ class DeviceGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupKind:
-    """Groups whose lines differ in numbers, addresses and names alone; ``place`` is where all their devices are."""
+    """Groups whose lines differ in numbers, addresses and names alone; ``place`` is where all their devices are.
+
+    ``does`` is what the change does to the first of them while it is applied, in words.
+    """
 
     groups: tuple[DeviceGroup, ...]
     place: str
+    does: tuple[str, ...]
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -65,10 +70,17 @@ def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str
     kinds = []
     for (_, status, _, _), groups in found.items():
         names = [name for group in groups for name in group.devices]
-        kinds.append(
-            GroupKind(tuple(groups), place_of(before if status == REMOVED and before is not None else plan, names))
-        )
+        place = place_of(before if status == REMOVED and before is not None else plan, names)
+        does = _does(plan, trees, names[0]) if status == CHANGED else ()
+        kinds.append(GroupKind(tuple(groups), place, does))
     return tuple(kinds)
+
+
+def _does(plan: Plan, trees: Trees, name: str) -> tuple[str, ...]:
+    """What a device's change does, the worst first."""
+    found = consequences_of(plan.by_name[name], trees.before[name], trees.after[name])
+    told = sorted((each for each in found if each.does), key=lambda each: -each.effect)
+    return tuple(dict.fromkeys(each.does for each in told))
 
 
 def _shape(files: Sequence[FileChange]) -> frozenset[object]:

@@ -25,6 +25,7 @@ _STATUS = {CHANGED: "", NEW: ", new", REMOVED: ", everything on it is removed", 
 _EFFECT = {Effect.LIVE: "takes it while it runs", Effect.RESTART: "restarts", Effect.REBOOT: "boots anew"}
 _EFFECTS = {Effect.LIVE: "take it while they run", Effect.RESTART: "restart", Effect.REBOOT: "boot anew"}
 _LAYERS = 5
+_CONSEQUENCES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,8 @@ def _kind(found: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
     count = f"{len(names):,} × " if many else ""
     effect = (_EFFECTS if many else _EFFECT)[group.effect]
     yield f"\n{count}{group.role} {names_of(names)}: {kind.place}{_STATUS[group.status]}; {effect}"
+    if kind.does:
+        yield f"  while it is applied: {and_more(kind.does, _CONSEQUENCES, between='; ')}"
     devices = frozenset(names)
     own = [each for each in found.sentences if not each.devices.isdisjoint(devices)]
     yield from (f"  {line}" for line in _told(own, limits.items))

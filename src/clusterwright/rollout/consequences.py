@@ -1,0 +1,51 @@
+"""What a change of a device's tree does to it: each platform judges its own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.deploy.target import DeviceTree
+from clusterwright.plan.model import Device
+from clusterwright.platforms.effect import Consequence, Effect, Effects, effect_table
+from clusterwright.platforms.linux import effects as linux
+from clusterwright.platforms.reader import Unsupported
+from clusterwright.platforms.registry import PLATFORMS
+
+
+def effect_of(device: Device, before: DeviceTree, after: DeviceTree) -> Effect | None:
+    """What the change from one tree to the other does to ``device``; None when the trees are equal."""
+    return max((each.effect for each in consequences_of(device, before, after)), default=None)
+
+
+def consequences_of(device: Device, before: DeviceTree, after: DeviceTree) -> tuple[Consequence, ...]:
+    """What the change from one tree to the other does to ``device``, each thing once."""
+    judge = linux.on_node if device.kind == "node" else _of_switch({each.path for each in (*before, *after)})
+    found: dict[Consequence, None] = {}
+    for path, was, will in _changed(before, after):
+        # A file whose mode alone differs, or whose text reads the same, does nothing to the running system.
+        found |= dict.fromkeys(judge(path, _content(was), _content(will)) or (Consequence(Effect.LIVE, ""),))
+    return tuple(found)
+
+
+def _of_switch(paths: set[str]) -> Effects:
+    """The judge of the system whose file is there; a system without one restarts for whatever it does not know."""
+    for platform in PLATFORMS.values():
+        if isinstance(platform.effects, Unsupported):
+            continue
+        table = effect_table(platform.system)
+        if any(table.has_file(path) for path in paths):
+            return platform.effects
+    return linux.on_switch
+
+
+def _content(artifact: Artifact | None) -> bytes | None:
+    return None if artifact is None else artifact.content
+
+
+def _changed(before: DeviceTree, after: DeviceTree) -> Iterator[tuple[str, Artifact | None, Artifact | None]]:
+    old, new = {each.path: each for each in before}, {each.path: each for each in after}
+    for path in sorted(old.keys() | new.keys()):
+        was, will = old.get(path), new.get(path)
+        if was is None or will is None or (was.sha256, was.mode) != (will.sha256, will.mode):
+            yield path, was, will
