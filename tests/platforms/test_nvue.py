@@ -314,7 +314,12 @@ def frr_conf(own: Objects) -> str:
             if "community-list" in match:
                 lines.append(f" match community {match['community-list']}")
             lines += [f" set community {mark}" for mark in at(rule, "set", "community")]
+            if "source-ip" in rule.get("set", {}):
+                lines.append(f" set src {rule['set']['source-ip']}")
             lines.append("exit")
+    for family, each in at(own, "vrf", "default", "router", "rib").items():
+        word = "ipv6" if family == "ipv6" else "ip"
+        lines += [f"{word} protocol {name} route-map {rule['fib-filter']}" for name, rule in each["protocol"].items()]
     return "\n".join([*lines, *_process(own, bgp), ""])
 
 

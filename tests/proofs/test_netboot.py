@@ -8,7 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import yaml
 from tests.platforms.plans import plan_with
+from tests.proofs.isolation.test_relays import IMAGED
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
@@ -39,10 +41,16 @@ EDITS = [
     ("eos", r"   ipv6 nd managed-config-flag\n", "", "no gateway"),
     ("eos", r"(?=   ipv6 nd managed-config-flag\n)", "   ipv6 nd ra disabled\n", "no gateway"),
     ("eos", r"   ipv6 dhcp relay destination .*\n", "", "passes their requests"),
+    ("eos", r"(relay destination \S+) source-address \S+", r"\1", "leave from the address of whichever port"),
+    ("eos", r"(relay destination \S+ source-address) \S+", r"\1 fd00:1ab:f:1::1", "no address of the switch"),
     ("fboss", r'"routerAdvertisementSeconds": 60', '"routerAdvertisementSeconds": 0', "no gateway"),
     ("fboss", r'"routerAdvertisementManagedBit": true', '"routerAdvertisementManagedBit": false', "no gateway"),
     ("fboss", r', "dhcpRelayAddressV6": "[^"]*"', "", "passes their requests"),
     ("fboss", r', \{"rxReason": 17, "queueId": 2\}', "", "passes their requests"),
+    ("nvue", r"fib-filter: SOURCE", "fib-filter: FROM-UP", "leave from the address of whichever port"),
+    ("nvue", r"(source-ip:) .*", r'\1 "fd00:2ab:f:9::1"', "no address of the switch"),
+    ("nvue", r"(source-ip:) .*", r'\1 "fd00:2ab:f:fffe::2"', "no prefix that the switch announces"),
+    ("nvue", r"(source-ip:) .*", r'\1 "fd00:2ab:f::1"', "filters of boot servers do not expect"),
     ("nvue", r'managed-config: "on"', 'managed-config: "off"', "no gateway"),
     ("nvue", r'(router-advertisement:\n +enable): "on"', r'\1: "off"', "no gateway"),
     ("nvue", r"(downstream:\n +)vlan100:", r"\1vlan101:", "passes their requests"),
@@ -100,3 +108,69 @@ def test_over_ipv4_the_relay_alone_is_asked_for(tmp_path: Path) -> None:
     relay = next(line for line in text.splitlines() if "helper-address" in line)
     assert re.fullmatch(r"   ip helper-address 10\.[0-9.]+ source-interface Vlan100", relay)
     assert "managed-config-flag" not in text
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "pattern", "new"),
+    [
+        ("dcs-7804r3", "mnt/flash/startup-config", " source-interface Vlan100", ""),
+        ("sn4700", "etc/clusterwright/nvue.yaml", "source-ip: gateway", "source-ip: auto"),
+        ("sn4700-sonic", "etc/sonic/config_db.json", r'"deployment_id": "8",\s*', ""),
+    ],
+)
+def test_over_ipv4_requests_leave_from_the_hosts_gateway(
+    tmp_path: Path, model: str, path: str, pattern: str, new: str
+) -> None:
+    overlay = f"fabrics:\n  - {{name: frontend, tiers: [{{role: rsw, model: {model}, down: {{medium: mmf}}}}]}}\n"
+    plan = plan_with(tmp_path, "lab-ib", overlay)
+    artifacts = list(render_kinds(plan, KINDS))
+    reachability = next(check for check in CHECKS if check.name == "reachability")
+    assert not reachability.run(tree_of(plan.name, artifacts, declaration_of(plan))).counterexamples
+
+    changed = []
+    for artifact in artifacts:
+        text = artifact.content
+        if (artifact.device, artifact.path) == ("rsw-00", path):
+            text = re.sub(pattern, new, text.decode()).encode()
+            assert text != artifact.content, "the edit changes nothing"
+        changed.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
+    (found,) = reachability.run(tree_of(plan.name, changed, declaration_of(plan))).counterexamples
+    assert found.device == "rsw-00"
+    assert "leave from the address of whichever port" in found.message
+
+
+def test_a_boot_server_has_a_route_to_relays_that_ask_from_their_loopback(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-nvue", IMAGED)
+    artifacts = list(render_kinds(plan, KINDS | {"node"}))
+    loopbacks = "Destination=fd00:2ab:f:ffff::/64"
+    server = next(device.name for device in plan.devices if device.node_group == "services")
+    networks = [
+        artifact
+        for artifact in artifacts
+        if artifact.device == server and artifact.path.endswith(".network") and loopbacks.encode() in artifact.content
+    ]
+    assert networks
+    reachability = next(check for check in CHECKS if check.name == "reachability")
+    assert not reachability.run(tree_of(plan.name, artifacts, declaration_of(plan))).counterexamples
+
+    changed = []
+    for artifact in artifacts:
+        text = artifact.content
+        if artifact in networks:
+            text = text.replace(loopbacks.encode(), b"Destination=fd00:2ab:f:fffe::/64")
+        changed.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
+    found = reachability.run(tree_of(plan.name, changed, declaration_of(plan))).counterexamples
+    assert {each.device for each in found if "from which a switch asks" in each.message} == {server}
+
+
+def test_a_switch_asks_a_server_behind_itself_over_the_hosts_own_interface(tmp_path: Path) -> None:
+    """dhcrelay sends by its upstream ports alone, and the way to the server leads over the VLAN."""
+    plan = plan_with(tmp_path, "lab-nvue", IMAGED)
+    (text,) = (
+        artifact.content.decode()
+        for artifact in render_kinds(plan, KINDS)
+        if (artifact.device, artifact.path) == ("rsw-v00", "etc/clusterwright/nvue.yaml")
+    )
+    relay = yaml.safe_load(text)[0]["set"]["service"]["dhcp-relay6"]["default"]["interface"]
+    assert relay["upstream"].keys() == relay["downstream"].keys() == {"vlan100"}
+    assert "fib-filter" not in text

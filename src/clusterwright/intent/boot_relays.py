@@ -1,7 +1,8 @@
-"""The relays that boot servers answer: rack switches, which ask from their hosts' gateway for machines without address.
+"""The relays that boot servers answer: rack switches, which ask for machines that have no address yet.
 
-Where all hosts behind a switch are of one zone its whole subnet is, with the gateway, and flows to the boot servers
-name it. Where hosts of several share it, flows name the hosts one by one: the gateway is then named here.
+Most systems ask from the gateway of the hosts. Where all hosts behind a switch are of one zone its whole subnet is,
+with the gateway, and flows to the boot servers name it. Where hosts of several share it, or a system asks from its
+loopback, no flow names the relay: it is then named here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from clusterwright.intent.filter_entries import peer_networks, subnet_network
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.boot import DHCP_PORTS, relay_targets
+from clusterwright.plan.boot import DHCP_PORTS, relay_sources, relay_targets
+from clusterwright.plan.model import fabric_of
 from clusterwright.spec.isolation import BOOT
 
 if TYPE_CHECKING:
@@ -32,21 +34,39 @@ def relay_addresses(plan: Plan) -> Mapping[str, int]:
 
 
 @per_plan
+def planned_relay_sources(plan: Plan) -> Mapping[str, int]:
+    """``relay_sources``, found once: every switch and every filter asks."""
+    return relay_sources(plan)
+
+
+@per_plan
 def unnamed_relays(plan: Plan, zone_name: str) -> tuple[Network, ...]:
     """Relays that a zone of kind boot answers, and that no flow to it names."""
     zone, boot = plan.spec.zone(zone_name), plan.spec.boot
     asking = tuple(asking_flows(plan, zone)) if zone is not None else ()
     if boot is None or not asking:
         return ()
-    named = [net for flow in asking for net in peer_networks(plan, zone_name, flow.source, boot.fabric)]
-    found = []
-    for switch in relay_addresses(plan):
-        subnet = plan.host_subnet_of[boot.fabric, switch]
-        if subnet.gateway is not None:
-            own = subnet_network(subnet.gateway, 32 if subnet.version == 4 else 128, subnet.version)
-            if not any(own.overlaps(each) for each in named):
-                found.append(own)
-    return tuple(found)
+    named: list[Network] = []
+    for flow in asking:
+        named.extend(peer_networks(plan, zone_name, flow.source, boot.fabric))
+    version = plan.address_version(boot.fabric)
+    unnamed = []
+    for source in planned_relay_sources(plan).values():
+        relay = subnet_network(source, 32 if version == 4 else 128, version)
+        if not any(relay.overlaps(network) for network in named):
+            unnamed.append(relay)
+    return tuple(unnamed)
+
+
+@per_plan
+def relay_networks(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
+    """The pools beside the hosts' that relays of a fabric ask from: boot servers need a route to them."""
+    boot, addressing = plan.spec.boot, fabric_of(plan, fabric_name).addressing
+    if boot is None or boot.fabric != fabric_name or addressing is None:
+        return ()
+    sources = planned_relay_sources(plan).values()
+    first, last = int(addressing.loopbacks.network_address), int(addressing.loopbacks.broadcast_address)
+    return (addressing.loopbacks,) if any(first <= source <= last for source in sources) else ()
 
 
 def asking_flows(plan: Plan, zone: Zone) -> Iterator[Flow]:

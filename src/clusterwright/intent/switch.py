@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.boot_relays import relay_addresses
+from clusterwright.intent.boot_relays import planned_relay_sources, relay_addresses
 from clusterwright.intent.borders import outside_prefixes
 from clusterwright.intent.hashing import planned_hashing
 from clusterwright.intent.per_plan import per_plan
@@ -73,6 +73,8 @@ class SwitchView:
     relay: str | None = None
     release: str = ""
     """Of its system; empty where no release of that is known by its words."""
+    relay_source: str | None = None
+    """The own address that requests for addresses leave from."""
 
     @property
     def loopback(self) -> str | None:
@@ -161,6 +163,7 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         modes=_modes(plan, device.fabric, device.tier, device.model),
         relay=_relays(plan).get(device.name),
         release=release_of(plan.spec.catalogue[device.model], fabric.tiers[device.tier].release),
+        relay_source=_relay_sources(plan).get(device.name),
     )
 
 
@@ -174,6 +177,13 @@ def _relays(plan: Plan) -> dict[str, str]:
     boot = plan.spec.boot
     version = plan.address_version(boot.fabric) if boot is not None else 0
     return {switch: format_address(address, version) for switch, address in relay_addresses(plan).items()}
+
+
+@per_plan
+def _relay_sources(plan: Plan) -> dict[str, str]:
+    boot = plan.spec.boot
+    version = plan.address_version(boot.fabric) if boot is not None else 0
+    return {switch: format_address(source, version) for switch, source in planned_relay_sources(plan).items()}
 
 
 @lru_cache(maxsize=4096)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from clusterwright.plan.model import Device, Interface, Plan
 from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.model import ClusterSpec
 
 # Locally administered (IEEE 802, second bit of the first octet), so that no delivered adapter can bear it.
@@ -121,6 +122,28 @@ def relay_targets(plan: Plan) -> Mapping[str, int]:
         if (own := servers[plan.by_name[name].rack]) and own[0] in address
         for nic in each
     }
+
+
+def relay_sources(plan: Plan) -> Mapping[str, int]:
+    """The address that each switch sends the DHCP requests of its hosts from.
+
+    Its system decides; to a server behind itself it is the hosts' gateway, from which the way there leads.
+    """
+    boot = plan.spec.boot
+    if boot is None:
+        return {}
+    sources: dict[str, int] = {}
+    for switch, server in relay_targets(plan).items():
+        device = plan.by_name[switch]
+        subnet = plan.host_subnet_of[boot.fabric, switch]
+        system = system_of(plan.spec.catalogue[device.model])
+        host_bits = (32 if subnet.version == 4 else 128) - subnet.prefix_length
+        is_elsewhere = server >> host_bits != subnet.network >> host_bits
+        from_loopback = is_elsewhere and system is not None and system.relays_from_loopback(subnet.version)
+        source = device.loopback if from_loopback else subnet.gateway
+        if source is not None:
+            sources[switch] = source
+    return sources
 
 
 def _nearest(servers: list[Device], node: Device) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -210,7 +210,8 @@ class Router:
     chosen with, None where the text leaves that to the switch; ``seed_mark`` is the place of its seed. ``pools`` are
     those of headroom that the text sizes, none where the chip does. ``advertised`` are the subnets whose hosts hear
     that the switch is their router and that addresses come by DHCPv6, ``relayed`` those whose requests for addresses it
-    passes on.
+    passes on. ``relay_sources`` are the addresses that it asks servers from, by these subnets; without one, requests
+    leave from whichever port leads to the server.
     """
 
     device: str
@@ -240,6 +241,7 @@ class Router:
     role: str = ""
     advertised: frozenset[Prefix] = frozenset()
     relayed: frozenset[Prefix] = frozenset()
+    relay_sources: Mapping[Prefix, bytes] = field(default_factory=dict)
 
     def has_route_for(self, prefix: Prefix) -> bool:
         """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""

@@ -8,7 +8,7 @@ from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
-from clusterwright.plan.boot import relay_targets
+from clusterwright.plan.boot import relay_sources, relay_targets
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Verdict
@@ -79,4 +79,24 @@ def test_a_boot_server_with_an_image_takes_requests_of_relays(tmp_path: Path) ->
         assert f"{gateway}/32," in rules
     assert not [each for each in judged(plan).counterexamples if each.device == server]
     refuted = judged(plan, (server, "etc/nftables.conf"), "udp dport { 67 }", "udp dport { 68 }").counterexamples
+    assert [each for each in refuted if each.device == server]
+
+
+def test_relays_that_ask_from_their_loopback_are_let_in_and_answered(tmp_path: Path) -> None:
+    """NVUE's relay over IPv6 takes the source of the route: no zone has that address."""
+    plan = plan_with(tmp_path, "lab-nvue", IMAGED)
+    server = next(device.name for device in plan.devices if device.node_group == "services")
+    relays = [format_address(source, 6) for switch, source in relay_sources(plan).items() if switch != "rsw-v00"]
+    assert len(relays) == 4
+    assert all(relay.startswith("fd00:2ab:f:ffff::") for relay in relays)
+    rules = next(
+        each.content.decode()
+        for each in render_kinds(plan, frozenset({"nftables"}))
+        if (each.device, each.path) == (server, "etc/nftables.conf")
+    )
+    assert all(f"{relay}/128," in rules for relay in relays)
+    assert not judged(plan).counterexamples
+    refuted = judged(
+        plan, (server, "etc/nftables.conf"), f"{relays[0]}/128,", "fd00:2ab:f:ffff::99/128,"
+    ).counterexamples
     assert [each for each in refuted if each.device == server]

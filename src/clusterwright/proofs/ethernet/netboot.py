@@ -1,14 +1,16 @@
-"""Hosts that boot over the network: their rack switch passes requests on, and over IPv6 tells them their router."""
+"""Hosts that boot over the network: their rack switch passes requests on, answers find it, and IPv6 has a router."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clusterwright.packets.ranges import Ranges
-from clusterwright.platforms.router import Mark, Prefix, Router, shown_prefix
+from clusterwright.platforms.router import Mark, Prefix, Router, covers, shown, shown_prefix
 from clusterwright.proofs.check import Counterexample, Fact, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
+from clusterwright.proofs.isolation.declared import DeclaredEdge
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.isolation import BOOT
 
 
 def netboot_facts(tree: RenderedTree, fabric: RoutedFabric, name: str) -> Iterator[Fact]:
@@ -19,23 +21,65 @@ def netboot_facts(tree: RenderedTree, fabric: RoutedFabric, name: str) -> Iterat
 
 
 def netboot_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Switches behind which hosts boot that pass no request on, or leave hosts of IPv6 without a gateway."""
-    for router, subnet in _booted(tree, fabric):
+    """Switches behind which hosts boot that pass no request on, get no answer, or leave hosts without a router.
+
+    And boot servers that cannot answer a switch.
+    """
+    sources: list[bytes] = []
+    for router, subnet, edge in _booted(tree, fabric):
         behind = f"hosts boot from servers elsewhere behind {shown_prefix(subnet)}"
         if subnet not in router.relayed:
             message = f"{behind}, and nothing passes their requests for addresses on"
             yield example(tree, router.device, router.ports_file, _mark(router, subnet), message)
+        elif reason := _unanswered(router, subnet, edge):
+            message = f"{behind}, and their requests leave from {reason}"
+            yield example(tree, router.device, router.ports_file, _mark(router, subnet), message)
+        else:
+            sources.append(router.relay_sources[subnet])
         if len(subnet[0]) == 16 and subnet not in router.advertised:
             message = f"{behind}, and no router advertisement sends them to DHCPv6: they find no gateway"
             yield example(tree, router.device, router.ports_file, _mark(router, subnet), message)
+    yield from _server_faults(tree, fabric, sources)
 
 
-def _booted(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[Router, Prefix]]:
+def _unanswered(router: Router, subnet: Prefix, edge: DeclaredEdge) -> str:
+    """Why no server can answer the requests of a subnet: their source, and what is wrong with it; "" for nothing."""
+    source = router.relay_sources.get(subnet)
+    if source is None:
+        return "the address of whichever port leads to the server, which the switch announces to nobody"
+    if all(source != address for _, address in router.own_addresses):
+        return f"{shown(source)}, which is no address of the switch"
+    host = (source, 8 * len(source))
+    if router.sessions and not any(covers(prefix, host) for prefix, _ in router.networks):
+        return f"{shown(source)}, which no prefix that the switch announces leads back to"
+    if edge.relay_source is None or edge.relay_source != int.from_bytes(source, "big"):
+        return f"{shown(source)}, which the filters of boot servers do not expect"
+    return ""
+
+
+def _server_faults(tree: RenderedTree, fabric: RoutedFabric, sources: list[bytes]) -> Iterator[Counterexample]:
+    """NICs of boot servers without a route to the address of a switch that asks them."""
+    isolation = tree.declaration.isolation if tree.declaration is not None else None
+    if isolation is None:
+        return
+    boot_zones = {zone.name for zone in isolation.zones if zone.kind == BOOT}
+    for nic, _ in fabric.nics:
+        if boot_zones.isdisjoint(isolation.zones_of.get(nic.device, ())):
+            continue
+        for source in sources:
+            host = (source, 8 * len(source))
+            if not any(len(prefix[0]) == len(source) and covers(prefix, host) for prefix, _ in nic.routes):
+                message = f"no route leads to {shown(source)}, from which a switch asks for hosts that boot"
+                yield example(tree, nic.device, nic.file, ("Destination=",), message)
+                break
+
+
+def _booted(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[Router, Prefix, DeclaredEdge]]:
     declared = tree.declaration.isolation if tree.declaration is not None else None
     routers = {router.device: router for router in fabric.routers}
     for edge in declared.edges if declared is not None else ():
         if edge.relays and edge.switch in routers and declared is not None:
-            yield routers[edge.switch], _prefix(edge.subnet, declared.fabric[edge.fabric].version)
+            yield routers[edge.switch], _prefix(edge.subnet, declared.fabric[edge.fabric].version), edge
 
 
 def _prefix(subnet: Ranges, version: int) -> Prefix:

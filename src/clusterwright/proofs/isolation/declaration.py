@@ -6,11 +6,11 @@ Whose an address is says the plan, for writers too; what passes between zones is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
-from clusterwright.plan.boot import relay_targets, server_addresses
+from clusterwright.plan.boot import relay_sources, relay_targets, server_addresses
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.zone_addresses import zone_addresses
 from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME
@@ -65,6 +65,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         linked[border.device].add(border.port)
     zones = tuple(_zone(plan, zone) for zone in plan.spec.zones)
     relays = relay_targets(plan)
+    sources = relay_sources(plan)
     return DeclaredIsolation(
         zones=zones,
         flows=tuple(
@@ -79,7 +80,9 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
         imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
         fabrics_of={name: frozenset(found) for name, found in fabrics_of.items()},
-        edges=tuple(_edge(plan, fabric, switch, own, relays) for (fabric, switch), own in sorted(ports.items())),
+        edges=tuple(
+            _edge(plan, fabric, switch, own, relays, sources) for (fabric, switch), own in sorted(ports.items())
+        ),
         borders=tuple(
             DeclaredBorder(
                 border.name,
@@ -189,14 +192,19 @@ def _range(networks: list[Network]) -> Ranges:
 
 
 def _edge(
-    plan: Plan, fabric: str, switch: str, ports: Mapping[str, tuple[str, str]], relays_of: Container[str]
+    plan: Plan,
+    fabric: str,
+    switch: str,
+    ports: Mapping[str, tuple[str, str]],
+    targets: Mapping[str, int],
+    sources: Mapping[str, int],
 ) -> DeclaredEdge:
     subnet = plan.host_subnet_of.get((fabric, switch))
     size = 0 if subnet is None else 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
     behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
-    relays = plan.spec.boot is not None and plan.spec.boot.fabric == fabric and switch in relays_of
+    relays = plan.spec.boot is not None and plan.spec.boot.fabric == fabric and switch in targets
     gateway = subnet.gateway if subnet is not None else None
-    return DeclaredEdge(switch, fabric, behind, ports, relays, gateway)
+    return DeclaredEdge(switch, fabric, behind, ports, relays, gateway, sources.get(switch) if relays else None)
 
 
 def _zone(plan: Plan, zone: Zone) -> DeclaredZone:

@@ -77,7 +77,8 @@ class DeclaredEdge:
     """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there.
 
     ``gateway`` is the switch's own address there, None where each host has a link of its own. ``relays`` says that
-    hosts get their addresses through the switch, and so may ask for one: it then asks from that address for them.
+    hosts get their addresses through the switch, and so may ask for one: it then asks from ``relay_source`` for them,
+    None where it has no such address.
     """
 
     switch: str
@@ -86,6 +87,7 @@ class DeclaredEdge:
     ports: Mapping[str, tuple[str, str]]
     relays: bool
     gateway: int | None = None
+    relay_source: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +198,8 @@ class DeclaredIsolation:
         """By fabric, as ``relays`` says."""
         found: dict[str, list[int]] = {}
         for each in self.edges:
-            if each.relays and each.gateway is not None:
-                found.setdefault(each.fabric, []).append(each.gateway)
+            if each.relays and each.relay_source is not None:
+                found.setdefault(each.fabric, []).append(each.relay_source)
         return {fabric: values(*own) for fabric, own in found.items()}
 
     def unmet(self, switch: str, neighbour: str) -> str:

@@ -172,6 +172,8 @@ class System:
     ``takes_platform_files`` that vendors' files describe them (``platform_files``). ``factory_accounts`` are those
     that it has, with passwords that everybody knows, before it is told anything. ``services`` are the programs of its
     image that parts of its configuration need. ``announces_aliases`` says that LLDP has a port's alias as port id.
+    ``relays_v4_from`` and ``relays_v6_from`` say which address DHCP
+    requests of hosts leave from: ``gateway`` or ``loopback``.
     """
 
     name: str
@@ -206,6 +208,12 @@ class System:
     announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
     releases: SystemReleases | None = None
     """None where no release is known by its words."""
+    relays_v4_from: Annotated[str, Key("relays", "ipv4")] = "gateway"
+    relays_v6_from: Annotated[str, Key("relays", "ipv6")] = "gateway"
+
+    def relays_from_loopback(self, version: int) -> bool:
+        """Whether DHCP requests of hosts leave from the switch's loopback, and not from the hosts' gateway."""
+        return (self.relays_v4_from if version == 4 else self.relays_v6_from) == "loopback"
 
     def service(self, name: str) -> ImageProgram | None:
         """A program of its image; None for one that nothing is known of."""

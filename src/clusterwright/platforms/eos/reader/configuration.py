@@ -11,6 +11,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.authentication import authentication_of, shared_secrets
 from clusterwright.platforms.eos.reader.interfaces import Body, read_ports, read_qos_map, read_watchdog
 from clusterwright.platforms.eos.reader.macsec import keys_of
+from clusterwright.platforms.eos.reader.relays import relay_sources
 from clusterwright.platforms.eos.reader.sections import PATH, sections_by_word, sections_with
 from clusterwright.platforms.router import (
     DEFAULT_HOLD_TIME_S,
@@ -120,6 +121,7 @@ def _router(device: str, text: str) -> Router | None:
         relayed=frozenset(
             _subnets((each for each in interfaces if "helper-" in each[1] or "relay" in each[1]), _RELAYS)
         ),
+        relay_sources=dict(relay_sources(interfaces)),
     )
 
 

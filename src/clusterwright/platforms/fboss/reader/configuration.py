@@ -111,6 +111,7 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             pools=agent.pools,
             advertised=subnets_of(agent.advertised, document),
             relayed=subnets_of(agent.relayed, document),
+            relay_sources=dict(own_addresses),  # DHCPv4Handler.cpp, DHCPv6Handler.cpp: the VLAN's own address
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None

@@ -13,6 +13,7 @@ from ipaddress import ip_network
 from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.boot_relays import relay_networks
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
@@ -164,8 +165,8 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     """The prefixes that nodes of a group reach over a fabric, none inside another.
 
     They are the fabric's own hosts, which packet filters and not routes keep apart; the pools of other fabrics in which
-    the nodes meet the zones that flows name over this one, but for those that they are attached to themselves; and what
-    lies outside the cluster.
+    the nodes meet the zones that flows name over this one, but for those that they are attached to themselves; what
+    lies outside the cluster; and, for boot servers, the relays that they answer.
     """
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
@@ -180,6 +181,8 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
                 found.append(entry.network)
             elif other is fabric or not any(attach.nodes == node_group for attach in other.attach):
                 found.append(other.addressing.hosts)
+    if plan.spec.boot is not None and plan.spec.boot.servers == node_group:
+        found += relay_networks(plan, fabric_name)
     own = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
     others = [each for each in collapse(found[1:]) if each.version == own.version and not _within(each, own)]
     return tuple(str(network) for network in sorted([own, *others], key=lambda each: int(each.network_address)))

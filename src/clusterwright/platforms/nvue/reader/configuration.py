@@ -12,6 +12,7 @@ from clusterwright.platforms.nvue.reader.interfaces import PORT, is_numbered
 from clusterwright.platforms.nvue.reader.lists import bonds_of
 from clusterwright.platforms.nvue.reader.objects import Object
 from clusterwright.platforms.nvue.reader.policies import policies
+from clusterwright.platforms.nvue.reader.relays import asks_from_gateway, asks_from_port, route_source
 from clusterwright.platforms.nvue.reader.releases import read_nvue_objects
 from clusterwright.platforms.router import (
     Aggregate,
@@ -87,6 +88,7 @@ def _router(device: str, root: Object) -> Router:
         seed_mark=seed.mark,
         advertised=frozenset(_advertised(root)),
         relayed=frozenset(_relayed(root)),
+        relay_sources=dict(_relay_sources(root)),
     )
 
 
@@ -155,6 +157,16 @@ def relay_groups(relay: Object) -> Iterator[tuple[str, Mapping[str, Object], Obj
     for name, own in relay.items("downstream-interface"):
         group = relay.at("server-group", own.text("server-group-name"))
         yield name, group.at("server").below if group.at("upstream-interface").below else {}, own
+
+
+def _relay_sources(root: Object) -> Iterator[tuple[Prefix, bytes]]:
+    source = route_source(root)
+    for _, address, length, _ in _addresses(root):
+        from_port = asks_from_gateway(root) if len(address) == _V4_BYTES else asks_from_port(root)
+        if from_port:
+            yield network_of(address, length), address
+        elif len(address) != _V4_BYTES and source is not None:
+            yield network_of(address, length), source
 
 
 def _ports(root: Object) -> Iterator[Port]:

@@ -11,6 +11,7 @@ from clusterwright.platforms.nvue.reader.configuration import PATH
 from clusterwright.platforms.nvue.reader.interfaces import unknown_interfaces
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS
 from clusterwright.platforms.nvue.reader.objects import Object
+from clusterwright.platforms.nvue.reader.relays import unknown_filters
 from clusterwright.platforms.nvue.reader.releases import mixed_words, read_nvue_objects
 from clusterwright.platforms.nvue.reader.unread import KnownObjects
 
@@ -74,10 +75,12 @@ router policy route-map * rule * match community-list
 router policy route-map * rule * match ip-prefix-list
 router policy route-map * rule * match type
 router policy route-map * rule * set community *
+router policy route-map * rule * set source-ip
 service dhcp-relay default downstream-interface * server-group-name
 service dhcp-relay default server *
 service dhcp-relay default server-group * server *
 service dhcp-relay default server-group * upstream-interface *
+service dhcp-relay default source-ip
 service dhcp-relay6 default interface upstream * server-address
 service snmp-server listening-address *
 service snmp-server listening-address * vrf
@@ -98,6 +101,7 @@ system ssh-server permit-root-login
 system ssh-server state
 system ssh-server vrf *
 vrf * router static * address-family
+vrf default router rib * protocol bgp fib-filter
 vrf * router static * via * type
 vrf default router bgp address-family * enable
 vrf default router bgp address-family * aggregate-route *
@@ -175,6 +179,7 @@ _TOUCHES = {
 def _unknown(root: Object, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     yield from unknown_interfaces(root)
     yield from mixed_words(text)
+    yield from unknown_filters(root)
 
 
 KNOWN = KnownObjects(

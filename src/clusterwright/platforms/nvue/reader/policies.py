@@ -60,7 +60,7 @@ def _term(
     if len(actions) != 1 or actions.keys() - {_PERMIT, _DENY} or any(each.below for each in actions.values()):
         raise Unreadable(rule.line, "this rule does not simply permit or deny")
     unknown = rule.at("match").below.keys() - {"type", "ip-prefix-list", "community-list"}
-    unknown |= rule.at("set").below.keys() - {"community"}
+    unknown |= rule.at("set").below.keys() - {"community", "source-ip"}  # bgpd passes over a source: zebra takes it
     if unknown:
         raise Unreadable(rule.line, f"what {min(unknown)} does to a route is not known here")
     list_name, wanted = rule.text("match", "ip-prefix-list"), rule.text("match", "community-list")

@@ -57,6 +57,12 @@ PROFILES_SINCE = _515 = (5, 15)
 MOVES = (
     MovedObject((5, 11), "service snmp-server", "system snmp-server", _REFERENCE.format("SNMP-Server")),
     MovedObject(
+        (5, 11),
+        "vrf <vrf> router rib <family> protocol <protocol> fib-filter",
+        "vrf <vrf> router rib <family> fib-filter protocol <protocol> route-map",
+        _REFERENCE.format("RIB"),
+    ),
+    MovedObject(
         (5, 12),
         "system aaa tacacs server <number>",
         "system aaa tacacs server <host>",

@@ -20,6 +20,7 @@ from clusterwright.intent.switch_sessions import (
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
 
+SOURCE = "SOURCE"
 FROM_BELOW, FROM_ABOVE = "64512:1", "64512:2"
 ON, OFF = "on", "off"
 PERCENT = 100
@@ -70,7 +71,16 @@ def default_vrf(view: SwitchView) -> Objects:
         for origin in view.origins
         if not origin.is_connected
     }
-    return {"bgp": bgp} | ({"static": discards} if discards else {})
+    routes: Objects = {"static": discards} if discards else {}
+    if asks_from_loopback(view):
+        # 5.10, Route Filtering: what BGP's routes are like in the kernel; the loopback is then what packets leave from.
+        routes |= {"rib": {f"ipv{view.version}": {"protocol": {"bgp": {"fib-filter": SOURCE}}}}}
+    return {"bgp": bgp} | dict(sorted(routes.items()))
+
+
+def asks_from_loopback(view: SwitchView) -> bool:
+    """True where DHCP requests of hosts leave by a route that names the switch's loopback as their source."""
+    return view.relay_source is not None and view.relay_source == view.loopback
 
 
 def _group(view: SwitchView, side: str, family: str) -> Objects:
@@ -123,6 +133,9 @@ def _policies(view: SwitchView) -> Objects:
     maps: Objects = {}
     for side in view.bgp_sides:
         maps |= _route_maps(view, side, kind)
+    if asks_from_loopback(view):
+        rule: Objects = {"action": {"permit": {}}, "match": {"type": kind}, "set": {"source-ip": view.loopback}}
+        maps[SOURCE] = {"rule": {"10": rule}}
     return {
         "community-list": {"FROM-BELOW": {"rule": {"10": {"action": "permit", "community": {FROM_BELOW: {}}}}}},
         "prefix-list": {"FABRIC": {"rule": fabric, "type": kind}, "OWN": {"rule": own, "type": kind}},

@@ -133,26 +133,35 @@ def _snmp(snmp: SnmpAccess, port: ManagementPort | None) -> Objects:
 
 
 def _relay(view: SwitchView) -> Objects:
-    up = sorted({link.port.port for link in view.links if link.port.side == "up"})
     if view.version == 4:
-        own: Objects = {"interface": {name: {} for name in _relay_ports(view)}, "server": {view.relay: {}}}
-        if parsed_release(view.release) >= RELAY_GROUPS_SINCE:
-            below = _relay_ports(view, is_up=False)
-            own = {
-                "downstream-interface": {name: {"server-group-name": RELAY_GROUP} for name in below},
-                "server-group": {
-                    RELAY_GROUP: {"server": {view.relay: {}}, "upstream-interface": {name: {} for name in up}}
-                },
-            }
-        return {"dhcp-relay": {"default": own}}
+        return {"dhcp-relay": {"default": _relay_v4(view)}}
+    # A server behind this switch is asked over the hosts' own interface: dhcrelay sends by its upstream ports alone.
+    is_behind = view.relay_source != view.loopback
+    up = [systems()[SYSTEM].gateway] if is_behind else _ports_up(view)
     # "address" until Cumulus Linux 5.5: docs.nvidia.com, Cumulus Linux 5.10, DHCP Relays.
     upstream = {name: {"server-address": view.relay} for name in up}
     down: Objects = {name: {} for name in _relay_ports(view, is_up=False)}
     return {"dhcp-relay6": {"default": {"interface": {"downstream": down, "upstream": upstream}}}}
 
 
+def _relay_v4(view: SwitchView) -> Objects:
+    own: Objects = {"interface": {name: {} for name in _relay_ports(view)}, "server": {view.relay: {}}}
+    if parsed_release(view.release) >= RELAY_GROUPS_SINCE:
+        upstream: Objects = {name: {} for name in _ports_up(view) or [systems()[SYSTEM].gateway]}
+        below = _relay_ports(view, is_up=False)
+        own = {
+            "downstream-interface": {name: {"server-group-name": RELAY_GROUP} for name in below},
+            "server-group": {RELAY_GROUP: {"server": {view.relay: {}}, "upstream-interface": upstream}},
+        }
+    return own | {"source-ip": "gateway"}
+
+
 def _relay_ports(view: SwitchView, *, is_up: bool = True) -> list[str]:
     """The interfaces that requests come in at, with those that they leave by where ``is_up`` asks for them."""
     hosts = [link.port.port for link in view.links if is_host_port(link)]
     below = [systems()[SYSTEM].gateway] if view.shares_subnet else hosts
-    return [*below, *sorted(link.port.port for link in view.links if is_up and link.port.side == "up")]
+    return [*below, *(_ports_up(view) if is_up else ())]
+
+
+def _ports_up(view: SwitchView) -> list[str]:
+    return sorted({link.port.port for link in view.links if link.port.side == "up"})

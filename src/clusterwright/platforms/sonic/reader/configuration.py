@@ -69,6 +69,7 @@ def read_sonic(device: str, text: str) -> Router:
             networks=tuple(_networks(tables)),
             advertised=frozenset(_advertised(tables)),
             relayed=frozenset(_relayed(tables)),
+            relay_sources=dict(_relay_sources(tables)),
             policies=_policies(tables, lists, communities),
             qos=qos_map(tables),
             defaults=tuple(mark for prefix, mark, _ in _statics(tables) if prefix in _DEFAULTS),
@@ -169,6 +170,17 @@ def _relayed(tables: Json) -> Iterator[Prefix]:
         table, key = ("DHCP_RELAY", "dhcpv6_servers") if len(address) == _IPV6 else ("VLAN", "dhcp_servers")
         if tables.get(table, {}).get(name, {}).get(key):
             yield network_of(address, length)
+
+
+def _relay_sources(tables: Json) -> Iterator[tuple[Prefix, bytes]]:
+    """The VLAN's own address: dhcp6relay binds to it, and isc-dhcp-relay takes it with -si.
+
+    (sonic-buildimage, dhcpv4-relay.agents.j2: -si where deployment_id is 8; else the kernel chooses by the route.)
+    """
+    has_si = tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("deployment_id") == "8"
+    for address, length, name, _ in _addresses(tables):
+        if name.startswith("Vlan") and (len(address) == _IPV6 or has_si):
+            yield network_of(address, length), address
 
 
 def _max_paths(tables: Json, process: Json, sessions: tuple[Session, ...]) -> tuple[int, Mark]:

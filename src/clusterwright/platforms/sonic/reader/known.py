@@ -48,7 +48,7 @@ CABLE_LENGTH *
 COMMUNITY_SET action=permit community_member match_action=ANY set_type=STANDARD
 CRM *
 DEVICE_METADATA bgp_asn buffer_model=traditional default_bgp_status=up default_pfcwd_status=disable
-DEVICE_METADATA docker_routing_config_mode=unified frr_mgmt_framework_config hostname hwsku mac platform
+DEVICE_METADATA deployment_id=8 docker_routing_config_mode=unified frr_mgmt_framework_config hostname hwsku mac platform
 DEVICE_METADATA suppress-fib-pending=enabled synchronous_mode=enable timezone type yang_config_validation
 DEVICE_NEIGHBOR local_port name port
 DEVICE_NEIGHBOR_METADATA *

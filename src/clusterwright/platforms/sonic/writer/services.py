@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 SYSTEM = "sonic"  # as the catalogue names it
 RACK_SWITCH = "ToRRouter"
+# isc-dhcp-relay asks from the hosts' gateway where this is the deployment, and from an uplink elsewhere
+# (sonic-buildimage, docker-dhcp-relay/dhcpv4-relay.agents.j2: -si).
+ASKS_FROM_GATEWAY = "8"
 SYSLOG_PORT = 514
 LLDP_HELLO_S = 30
 # Polled by SONiC's counter daemon; the last counts what queues marked.
@@ -92,6 +95,8 @@ def _metadata(view: SwitchView) -> dict[str, str]:
     platform = view.model.platform_ports
     if platform is not None and platform.machine is not None:
         found["platform"] = platform.machine
+    if view.relay is not None and view.version == 4:
+        found["deployment_id"] = ASKS_FROM_GATEWAY
     if view.device.asn is not None:
         found["bgp_asn"] = str(view.device.asn)
     return found
