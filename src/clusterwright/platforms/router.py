@@ -85,6 +85,8 @@ class PortQos(NamedTuple):
     marking: Marking = ()
     counted: tuple[int, ...] | None = None
     places: tuple[tuple[str, Mark], ...] = ()
+    losses: tuple[tuple[str, Mark], ...] = ()
+    """What drops packets of a lossless priority all the same: a sentence without its subject, and its place."""
 
 
 STRICT = -1.0

@@ -102,6 +102,8 @@ class Declaration:
     ipoib: Mapping[str, tuple[DeclaredIpoib, ...]] = field(default_factory=dict)
     lnet: Mapping[str, str] = field(default_factory=dict)
     switch_ratios: Mapping[str, float] = field(default_factory=dict)
+    cable_m: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """By device and port, the length in metres that buffers of a lossless fabric are sized for."""
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -191,7 +193,18 @@ def declaration_of(plan: Plan) -> Declaration:
         },
         {device.name: lnet_networks(plan.spec, device.node_group, own) for device, own in carried},
         {f"{fabric}.{role}": most for (fabric, role), most in promised_at_each_switch(plan.spec).items()},
+        cable_m=_cable_lengths(plan),
     )
+
+
+def _cable_lengths(plan: Plan) -> dict[tuple[str, str], float]:
+    """By device and port, the length of cable that headroom is sized for, on fabrics with a lossless class."""
+    lossless = {f.name for f in plan.spec.fabrics if any(item.priority is not None for item in f.classes)}
+    found: dict[tuple[str, str], float] = {}
+    for cable in plan.cables:
+        if cable.fabric in lossless:
+            found[cable.a.device, cable.a.port] = found[cable.b.device, cable.b.port] = cable.headroom_m
+    return found
 
 
 def _idle(plan: Plan, fabric: Fabric) -> Iterator[str]:

@@ -97,10 +97,20 @@ def port_qos(root: Object) -> tuple[PortQos, PortQos]:
         cable_m=float(cable.value) if cable.value else None,
         marking=tuple((queue, text) for queue, (text, _) in sorted(marking.items()) if text),
         places=tuple((key, mark) for key, mark in places if mark),
+        losses=tuple(_losses(root)),
     )
     poll_ms = watchdog.number("polling-interval", default=_POLL_MS)
     looks = watchdog.number("robustness", default=_ROBUSTNESS)
     return plain._replace(watchdog=Watchdog(poll_ms * looks, poll_ms, _MANNER)), plain
+
+
+def _losses(root: Object) -> Iterator[tuple[str, Mark]]:
+    """Early drops in queues of lossless priorities."""
+    classes = qos_map(root)
+    queues = {classes.queue_of.get(priority) for priority in classes.lossless} if classes is not None else set()
+    for queue, own in _numbered(root.at("qos", "congestion-control", PROFILE, "traffic-class")):
+        if queue in queues and own.is_on("red"):
+            yield f"drops packets of lossless queue {queue} early (red is on)", own.mark
 
 
 def _marking(root: Object) -> Iterator[tuple[int, tuple[str, Mark]]]:

@@ -42,6 +42,7 @@ qos congestion-control default-global traffic-class * ecn
 qos congestion-control default-global traffic-class * max-threshold
 qos congestion-control default-global traffic-class * min-threshold
 qos congestion-control default-global traffic-class * probability
+qos congestion-control default-global traffic-class * red
 qos egress-queue-mapping default-global switch-priority * traffic-class
 qos egress-scheduler default-global traffic-class * bw-percent
 qos egress-scheduler default-global traffic-class * mode
@@ -137,7 +138,6 @@ _IDLE = {
     ),
     "a host that does not speak LACP yet is served by its port, under the bond's lists": "interface * bond lacp-bypass",
     "links of this speed are not negotiated, whatever stands here": "interface * link auto-negotiate",
-    "dropping early or not is no part of a claim": "qos congestion-control default-global traffic-class * red",
     "communities of these kinds are matched nowhere": (
         "vrf default router bgp peer-group * address-family * community-advertise extended"
         "|vrf default router bgp peer-group * address-family * community-advertise large"

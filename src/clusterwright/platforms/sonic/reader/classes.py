@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clusterwright.platforms.router import (
@@ -19,6 +19,8 @@ from clusterwright.platforms.router import (
 
 Json = Mapping[str, Any]
 _GREEN = ("min_threshold", "max_threshold", "drop_probability")
+# Which marks spare packets that RDMA is coloured (green) the drop: sonic-wred-profile.yang.
+_MARKS_GREEN = frozenset({"ecn_green", "ecn_green_yellow", "ecn_green_red", "ecn_all"})
 _PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_pg_map")
 
 
@@ -103,7 +105,59 @@ def port_qos(tables: Json, port: str) -> PortQos:
             *((f"queue {queue}", ('"WRED_PROFILE":', f'"{name}":')) for queue, name, _ in marking),
             *((key, ('"PFC_WD":', f'"{port}":')) for key in ("detection", "recovery", "manner")),
         ),
+        losses=tuple(_losses(tables, port, [queues[str(priority)] for priority in sorted(headroom)])),
     )
+
+
+def _losses(tables: Json, port: str, queues: Sequence[str]) -> Iterator[tuple[str, Mark]]:
+    """What drops packets of a port's lossless queues: early drops, a limit of the queue, a pool that is too small.
+
+    What ingress has accepted has to leave: the egress pool holds as much as ingress shares out, and the queue's own
+    limit is no less than all that ingress may hold.
+    """
+    if queues and not _cable_m(tables, port):
+        # buffermgrd makes headroom from it, of none for 0m (sonic-net/sonic-swss, cfgmgr/buffermgr.cpp)
+        yield "names no length of its cable, from which the switch makes headroom", ('"CABLE_LENGTH":',)
+    profiles, pools = tables.get("BUFFER_PROFILE", {}), tables.get("BUFFER_POOL", {})
+    accepted = [row for row in pools.values() if row.get("type") == "ingress"]
+    shared_bytes = sum(int(row.get("size", 0)) for row in accepted)
+    most_bytes = shared_bytes + sum(int(row.get("xoff", 0)) for row in accepted)
+    for queue in queues:
+        wred = tables.get("QUEUE", {}).get(f"{port}|{queue}", {}).get("wred_profile", "")
+        row = tables.get("WRED_PROFILE", {}).get(wred, {})
+        if row.get("wred_green_enable") == "true" and row.get("ecn", "ecn_none") not in _MARKS_GREEN:
+            yield f"drops packets of lossless queue {queue} early ({wred} marks none)", _mark("WRED_PROFILE", wred)
+        name = _row_of(tables.get("BUFFER_QUEUE", {}), port, queue).get("profile", "")
+        profile = profiles.get(name, {})
+        pool = pools.get(profile.get("pool", ""), {})
+        place = _mark("BUFFER_QUEUE", f"{port}|{queue}")
+        if pool.get("type") != "egress":
+            yield f"gives lossless queue {queue} no buffer at egress", place
+        elif "static_th" not in profile:
+            yield f"limits lossless queue {queue} to a part of what is free ({name})", place
+        elif int(profile["static_th"]) < most_bytes:
+            yield f"limits lossless queue {queue} to {int(profile['static_th']):,} of {most_bytes:,} bytes", place
+        elif int(pool.get("size", 0)) < shared_bytes:
+            size = int(pool.get("size", 0))
+            yield f"has {size:,} bytes for lossless queue {queue} at egress, ingress shares {shared_bytes:,}", place
+
+
+def _row_of(rows: Json, port: str, queue: str) -> Json:
+    """The row of a port's queue; a row may name several ports and a range of queues."""
+    if f"{port}|{queue}" in rows:
+        own: Json = rows[f"{port}|{queue}"]
+        return own
+    for key, row in rows.items():
+        ports, _, queues = key.partition("|")
+        first, _, last = queues.partition("-")
+        if port in ports.split(",") and int(first) <= int(queue) <= int(last or first):
+            found: Json = row
+            return found
+    return {}
+
+
+def _mark(table: str, row: str) -> Mark:
+    return f'"{table}":', f'"{row}":'
 
 
 def _watchdog(tables: Json, port: str) -> Watchdog | None:

@@ -2,7 +2,9 @@
 
 The room is compared with the least that IEEE 802.1Q, Annex N, asks for: two longest frames, the pause frame, and what
 is under way for twice the cable, both interfaces and the sender's response. It is a bound from below: the margin of a
-real switch, and frames that fill cells badly, come on top. Where the text does not state the cable it counts as 0 m.
+real switch, and frames that fill cells badly, come on top. The cable is as long as the spec states or the text says,
+whichever is more; it counts as 0 m where neither does. A switch that computes headroom from a length in its text has to
+be told no less than the spec states.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.platforms.router import STRICT, Port
+from clusterwright.platforms.router import STRICT, Mark, Port
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.majority import priorities
@@ -28,14 +30,18 @@ def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[in
     """What cabled ports of a fabric do otherwise than its lossless class needs, or than most other ports."""
     cabled = [(router, port) for router in fabric.routers for port in router.ports if port.peer]
     usual = usual_shares(fabric)
-    judged: dict[tuple[int, float, int], tuple[str, ...]] = {}
+    stated = tree.declaration.cable_m if tree.declaration is not None else {}
+    judged: dict[tuple[int, float, int, float], tuple[tuple[str, Mark], ...]] = {}
     for router, port in cabled:
-        key = id(port.qos), port.speed_gbps, port.mtu_bytes  # readers share one object for equal ports
+        stated_m = stated.get((router.device, port.name), 0.0)
+        # readers share one object for equal ports
+        key = id(port.qos), port.speed_gbps, port.mtu_bytes, stated_m
         if key not in judged:
-            judged[key] = tuple(_faults(port, lossless, usual))
-        for fault in judged[key]:
+            faults: list[tuple[str, Mark]] = [(fault, ()) for fault in _faults(port, lossless, usual, stated_m)]
+            judged[key] = (*faults, *port.qos.losses) if lossless else tuple(faults)
+        for fault, mark in judged[key]:
             message = f"{port.name} to {port.peer} {fault}"
-            yield example(tree, router.device, router.ports_file, port.qos_mark, message)
+            yield example(tree, router.device, router.ports_file, mark or port.qos_mark, message)
 
 
 def usual_shares(fabric: RoutedFabric) -> Shares:
@@ -54,7 +60,7 @@ def share_faults(own: Shares, wanted: Shares, who: str) -> Iterator[tuple[int, s
             yield queue, f"gives queue {queue} {_share(given)}, {who} {_share(asked)}"
 
 
-def _faults(port: Port, lossless: frozenset[int], usual: Shares) -> Iterator[str]:
+def _faults(port: Port, lossless: frozenset[int], usual: Shares, stated_m: float) -> Iterator[str]:
     qos = port.qos
     if not qos.classifies:
         yield "does not sort packets by the map of DSCPs"
@@ -63,8 +69,10 @@ def _faults(port: Port, lossless: frozenset[int], usual: Shares) -> Iterator[str
     elif lossless and qos.watchdog is None:
         yield "has no watchdog: a NIC that pauses for ever would stop everybody behind it"
     yield from (message for _, message in share_faults(qos.shares, usual, "most ports"))
+    if lossless and qos.cable_m is not None and qos.cable_m < stated_m:
+        yield f"sizes its headroom for {qos.cable_m:g} m of cable, the spec states {stated_m:g} m"
     if qos.headroom_bytes is not None and port.speed_gbps:
-        least = _least_headroom_bytes(port.speed_gbps, qos.cable_m or 0, port.mtu_bytes)
+        least = _least_headroom_bytes(port.speed_gbps, max(qos.cable_m or 0, stated_m), port.mtu_bytes)
         if qos.headroom_bytes < least:
             yield f"has {qos.headroom_bytes:,} bytes of headroom, at least {least:,} arrive after a pause"
 

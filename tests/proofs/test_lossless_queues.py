@@ -1,0 +1,101 @@
+"""A lossless class that loses: early drops, limits at egress, headroom for another cable than the spec states."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.proofs.ethernet_edits import NVUE, SONIC
+from tests.proofs.ethernet_trees import AGENT, tree, verdict
+
+RTSW = "rtsw-p00r00"
+PORT = "Ethernet128"
+QUEUE = f"{PORT}|2"
+Change = Callable[[dict[str, Any]], object]
+
+
+def drop_early(tables: dict[str, Any]) -> None:
+    tables["WRED_PROFILE"] = {"W": {"wred_green_enable": "true", "green_min_threshold": "1000", "ecn": "ecn_none"}}
+    tables["QUEUE"][QUEUE]["wred_profile"] = "W"
+
+
+def lengths(text: str) -> Change:
+    def change(tables: dict[str, Any]) -> None:
+        tables["CABLE_LENGTH"]["AZURE"] = dict.fromkeys(tables["CABLE_LENGTH"]["AZURE"], text)
+
+    return change
+
+
+def with_tables(change: Change) -> Callable[[str], str]:
+    def edit(text: str) -> str:
+        tables = json.loads(text)
+        change(tables)
+        return json.dumps(tables, indent=2)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop_early, r"drops packets of lossless queue 2 early \(W marks none\)"),
+        (
+            lambda tables: tables["BUFFER_QUEUE"][QUEUE].update(profile="egress_lossy_profile"),
+            r"limits lossless queue 2 to a part of what is free \(egress_lossy_profile\)",
+        ),
+        (
+            lambda tables: tables["BUFFER_PROFILE"]["egress_lossless_profile"].update(static_th="20000"),
+            r"limits lossless queue 2 to 20,000 of [\d,]+ bytes",
+        ),
+        (
+            lambda tables: tables["BUFFER_POOL"]["egress_lossless_pool"].update(size="1000000"),
+            r"has 1,000,000 bytes for lossless queue 2 at egress, ingress shares [\d,]+",
+        ),
+        (lambda tables: tables["BUFFER_QUEUE"].pop(QUEUE), "gives lossless queue 2 no buffer at egress"),
+        (lambda tables: tables.pop("CABLE_LENGTH"), "names no length of its cable"),
+        (lengths("0m"), "sizes its headroom for 0 m of cable, the spec states 20 m"),
+        (lengths("5m"), "sizes its headroom for 5 m of cable, the spec states 20 m"),
+    ],
+)
+def test_a_lossless_queue_that_loses_on_sonic_is_refuted(change: Change, message: str) -> None:
+    found = verdict("qos", tree("lab-sonic", {(RTSW, SONIC): with_tables(change)}))
+    assert any(re.search(message, each.message) for each in found.counterexamples), found.counterexamples
+    assert {each.device for each in found.counterexamples} == {RTSW}
+
+
+def test_rows_of_several_queues_are_read() -> None:
+    def merge(tables: dict[str, Any]) -> None:
+        row = tables["BUFFER_QUEUE"].pop(QUEUE)
+        tables["BUFFER_QUEUE"][f"{PORT},Ethernet999|2-2"] = row
+
+    assert verdict("qos", tree("lab-sonic", {(RTSW, SONIC): with_tables(merge)})).is_proven
+
+
+def test_early_drops_of_a_lossless_queue_on_nvue_are_refuted() -> None:
+    def edit(text: str) -> str:
+        return re.sub(r'(congestion-control:(?:.*\n)+?\s+"2":(?:.*\n)+?\s+red: )disable', r"\1enable", text, count=1)
+
+    found = verdict("qos", tree("lab-nvue", {(RTSW, NVUE): edit}))
+    assert any("drops packets of lossless queue 2 early" in each.message for each in found.counterexamples)
+
+
+def test_a_cable_length_below_the_spec_s_on_nvue_is_refuted() -> None:
+    found = verdict(
+        "qos", tree("lab-nvue", {(RTSW, NVUE): lambda text: text.replace("cable-length: 20", "cable-length: 3")})
+    )
+    assert any("sizes its headroom for 3 m of cable, the spec states 20 m" in e.message for e in found.counterexamples)
+
+
+def test_headroom_is_compared_with_the_spec_s_cable_where_the_text_names_none() -> None:
+    def edit(text: str) -> str:
+        document = json.loads(text)
+        for group in document["sw"]["portPgConfigs"]["uplinks"]:
+            if group["headroomLimitBytes"]:
+                group["headroomLimitBytes"] = 170_000  # enough for a cable of no length
+        return json.dumps(document, indent=2)
+
+    found = verdict("qos", tree("lab-roce", {(RTSW, AGENT): edit}))
+    assert any("bytes of headroom, at least" in each.message for each in found.counterexamples)
