@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.platforms.plans import plan_with
 from tests.proofs.ethernet_edits import NVUE, SONIC
 from tests.proofs.ethernet_trees import AGENT, tree, verdict
+
+from clusterwright.output.engine import render_kinds
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.ethernet.network import KINDS
+from clusterwright.proofs.tree import tree_of
 
 RTSW = "rtsw-p00r00"
 PORT = "Ethernet128"
@@ -99,3 +106,25 @@ def test_headroom_is_compared_with_the_spec_s_cable_where_the_text_names_none() 
 
     found = verdict("qos", tree("lab-roce", {(RTSW, AGENT): edit}))
     assert any("bytes of headroom, at least" in each.message for each in found.counterexamples)
+
+
+MARKS = "ecn: mark, marking: {min_kbytes: 150, max_kbytes: 1500, percent: 100}"
+
+
+@pytest.mark.parametrize(
+    ("data", "control", "fault"),
+    [
+        ('"50-55", "57-59"', "56", "with all traffic that no class names"),
+        ('"48-55", "57-59"', "56", "with the data that they slow down"),
+        ('"50-55", "57-59"', "48, 56", ""),
+    ],
+)
+def test_congestion_notifications_have_a_class_of_their_own(
+    data: str, control: str, fault: str, tmp_path: Path
+) -> None:
+    classes = f"      - {{name: rdma, dscp: [{data}], {MARKS}}}\n      - {{name: control, dscp: [{control}]}}\n"
+    plan = plan_with(tmp_path, "lab-roce", f"fabrics:\n  - name: backend\n    classes:\n{classes}")
+    found = verdict("qos", tree_of("lab", render_kinds(plan, KINDS), declaration_of(plan)))
+    messages = [each.message for each in found.counterexamples if "notifications" in each.message]
+    assert len(messages) == bool(fault)
+    assert all(fault in message for message in messages)

@@ -16,6 +16,7 @@ from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_fault
 from clusterwright.proofs.ethernet.qos.declared import declared_faults, is_lossless
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark
 from clusterwright.proofs.ethernet.qos.nodes import node_qos_faults
+from clusterwright.proofs.ethernet.qos.notifications import notification_faults
 from clusterwright.proofs.ethernet.qos.pools import pool_facts, pool_faults
 from clusterwright.proofs.ethernet.qos.ports import port_faults
 from clusterwright.proofs.tree import RenderedTree
@@ -46,6 +47,7 @@ def _run(tree: RenderedTree) -> Verdict:
         found += pool_faults(tree, fabric)
         usual = usual_treatment(fabric)
         found += congestion_faults(tree, fabric, usual)
+        found += notification_faults(tree, fabric, truth, usual)
         found += declared_faults(tree, fabric, truth, usual)
         facts += _under_pressure(fabric.name, usual)
         # A switch out of service has no port that says anything, and what is plugged in there talks with nobody.

@@ -1,0 +1,88 @@
+"""CW441, CW442: ECN marks that no queue reaches, and notifications that do not get back in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.finding import Severity
+from clusterwright.intent.traffic_classes import default_class
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric, TrafficClass
+from clusterwright.spec.hardware.models import Buffer, HardwareModel
+
+_KBYTE = 1000
+# Of adapters' congestion notifications, by default (NVIDIA, "Explicit Congestion Notification": cnp_dscp).
+NOTIFICATION_DSCP = 48
+
+
+@rule("CW441", Severity.ERROR)
+def marks_beyond_the_buffer(subject: Subject) -> Iterator[Problem]:
+    """Thresholds of `marking` that are larger than the packet buffer of a switch of the fabric."""
+    for fabric in subject.spec.fabrics:
+        if fabric.technology == "infiniband":
+            continue
+        smallest = _smallest_buffer(fabric, subject.spec.catalogue)
+        for item in fabric.classes:
+            if smallest is None or item.marking is None:
+                continue
+            model, size_bytes = smallest
+            if item.marking.max_kbytes * _KBYTE < size_bytes:
+                continue
+            yield Problem(
+                (*item.path, "marking", "max_kbytes"),
+                f"{item.name} marks fully from {item.marking.max_kbytes:,} kB, and all queues of {model} share"
+                f" {size_bytes // _KBYTE:,} kB: no queue gets there.",
+                "Use thresholds that one port's queue reaches before it pauses, such as 150 and 1,500 kB.",
+            )
+
+
+def _smallest_buffer(fabric: Fabric, catalogue: Mapping[str, HardwareModel]) -> tuple[str, int] | None:
+    """The model of the fabric whose queues share least, with the bytes; None where the catalogue knows of none."""
+    known: list[tuple[int, str]] = []
+    for tier in fabric.tiers:
+        buffer = _buffer_of(tier.model, catalogue)
+        if buffer is not None:
+            known.append((buffer.pool_cells * buffer.cell_bytes, tier.model.name))
+    if not known:
+        return None
+    size_bytes, model = min(known)
+    return model, size_bytes
+
+
+def _buffer_of(model: HardwareModel, catalogue: Mapping[str, HardwareModel]) -> Buffer | None:
+    """The packet buffer of a model, or of another one with the same chip."""
+    if model.buffer is not None or model.asic is None:
+        return model.buffer
+    alike = (other.buffer for other in catalogue.values() if other.asic == model.asic)
+    return next((buffer for buffer in alike if buffer is not None), None)
+
+
+@rule("CW442", Severity.ERROR)
+def notifications_among_others(subject: Subject) -> Iterator[Problem]:
+    """Fabrics that mark a lossless class, with congestion notifications in it or in the class of all other traffic."""
+    for fabric in subject.spec.fabrics:
+        marking = next((c for c in fabric.classes if c.ecn == "mark" and c.priority is not None), None)
+        if fabric.technology == "infiniband" or marking is None:
+            continue
+        owner = next((item for item in fabric.classes if NOTIFICATION_DSCP in item.dscp), None)
+        if owner is None:
+            yield _misplaced(marking, "ecn", "no class takes them, so they share one with all other traffic")
+        elif owner.priority is not None:
+            yield _misplaced(
+                owner, "dscp", f"{owner.name} is paused, and they wait behind the data that they slow down"
+            )
+        elif not _is_apart(owner, fabric):
+            yield _misplaced(owner, "dscp", f"{owner.name} takes all other traffic too, which crowds them out")
+
+
+def _is_apart(owner: TrafficClass, fabric: Fabric) -> bool:
+    """Whether a class takes what its list names alone, and no DSCP that is left over."""
+    return owner is not default_class(fabric) and 0 not in owner.dscp
+
+
+def _misplaced(item: TrafficClass, key: str, fault: str) -> Problem:
+    return Problem(
+        (*item.path, key),
+        f"Switches mark, and adapters answer with congestion notifications of DSCP {NOTIFICATION_DSCP}: {fault}.",
+        f"Give DSCP {NOTIFICATION_DSCP} a lossy class of its own with `strict: true`.",
+    )
