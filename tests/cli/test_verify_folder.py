@@ -316,9 +316,9 @@ def test_what_root_would_run_is_not_passed_over(read_back: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [
-        ("etc/nccl.conf", "NCCL_IB_HCA==mlx5_0,", "NCCL_IB_HCA==mlx5_9,"),
-        ("etc/nccl.conf", "NCCL_SOCKET_IFNAME==fe0,fe1", "NCCL_SOCKET_IFNAME==lo"),
-        ("etc/nccl.conf", "NCCL_IB_PKEY=1", "NCCL_IB_PKEY=0"),
+        ("etc/nccl/nccl.conf", "NCCL_IB_HCA==mlx5_0,", "NCCL_IB_HCA==mlx5_9,"),
+        ("etc/nccl/nccl.conf", "NCCL_SOCKET_IFNAME==fe0,fe1", "NCCL_SOCKET_IFNAME==lo"),
+        ("etc/nccl/partition.conf", "PKEY=0x8001", "PKEY=0x8002"),
         ("etc/systemd/network/10-be0.link", "Path=pci-0000:", "Path=pci-0001:"),
         ("etc/systemd/network/10-fe0.link", "WakeOnLan=off", "WakeOnLan=magic"),
         ("etc/systemd/network/20-fe0.network", "[Match]\n", ""),

@@ -44,7 +44,13 @@ def test_image_and_overlay_are_all_files_of_a_node(name: str) -> None:
         assert {**shared, **own} == {each.path: each.sha256 for each in every if each.path not in secret}
         assert (node_secrets.MUNGE_KEY in secret) is (name not in {"lab-roce", "lab-ib"})
         assert {"etc/hostname", "etc/systemd/network/10-fe0.link", "etc/systemd/network/20-fe0.network"} <= own.keys()
-        assert {"etc/sysctl.d/90-clusterwright.conf", "etc/nftables.conf", "etc/nccl.conf"} <= shared.keys()
+        assert {"etc/sysctl.d/90-clusterwright.conf", "etc/nftables.conf"} <= shared.keys()
+        assert ("etc/nccl/nccl.conf" in shared) is (plan.spec.nccl_profiles[0].fabric in _partitioned(plan))
+        assert ("etc/nccl.conf" in shared) is ("etc/nccl/nccl.conf" not in shared)
+
+
+def _partitioned(plan: Plan) -> set[str]:
+    return {fabric.name for fabric in plan.spec.fabrics if fabric.partitions}
 
 
 def test_cpio_reads_the_overlay_as_it_was_meant(tmp_path: Path) -> None:

@@ -36,8 +36,14 @@ def _files(plan: Plan) -> dict[str, str]:
     return {artifact.path: artifact.content.decode() for artifact in nccl.WRITER.render(plan, device)}
 
 
+def _conf_text(plan: Plan) -> str:
+    """nccl.conf, or what a node makes it of when it starts."""
+    files = _files(plan)
+    return files["etc/nccl/nccl.conf" if "etc/nccl/nccl.conf" in files else "etc/nccl.conf"]
+
+
 def _conf(plan: Plan) -> dict[str, str]:
-    return read_parameters(_files(plan)["etc/nccl.conf"])
+    return read_parameters(_conf_text(plan))
 
 
 def _exports(plan: Plan) -> dict[str, str]:
@@ -97,7 +103,7 @@ def test_the_profile_s_releases_know_every_variable(name: str) -> None:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_file_says_what_it_seems_to_say(name: str) -> None:
-    text = _files(plan_of(name))["etc/nccl.conf"]
+    text = _conf_text(plan_of(name))
     assert text.endswith("\n")
     for line in text.splitlines():
         assert line.startswith("# ") or re.fullmatch(r"NCCL_[A-Z0-9_]+=[^\s\"'#]+", line), line
@@ -163,7 +169,7 @@ def test_every_value_says_where_it_comes_from(name: str) -> None:
     (profile,) = plan.spec.nccl_profiles
     device = next(d for d in plan.devices if nccl.applies(plan, d))
     every = settings(plan, device.node_group, wiring_of(kind_of(plan, device), profile))
-    assert {each.name: each.value for each in every if not each.environment} == _conf(plan)
+    assert {each.name: each.value for each in every if not each.environment and not each.at_start} == _conf(plan)
     for each in every:
         assert plan.spec.document.locate(each.origin).line > 1, each.name
         assert len(each.reason) > 10

@@ -8,11 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import nccl_values, plan_of
+from tests.platforms.nccl_reader import read_parameters
+from tests.platforms.nccl_start import PARTS, SCRIPT, made, place, start
+from tests.platforms.plans import plan_of
 from tests.platforms.routes import Cabling, cabling_of, trace, uplink_loads
 from tests.platforms.subnet import Subnet, routed_subnet
 
-from clusterwright.intent import partitions as opensm_partitions
+from clusterwright.output.engine import render_device
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan, fabric_of
 from clusterwright.platforms.opensm.writer import configuration as opensm
@@ -41,8 +43,14 @@ def test_opensm_routes_the_lab_with_our_files(tmp_path: Path) -> None:
         for guid in nics:
             default = 0xFFFF if guid in managers else 0x7FFF
             assert subnet.pkeys(subnet.lids[guid]) == [default, 0x8001]
-        index = opensm_partitions.partition_indexes(plan, "backend")["compute"]
-        assert subnet.pkeys(subnet.lids[nics[-1]])[index] == 0x8001
+        wanted = (*PARTS, SCRIPT)
+        own = render_device(plan, "gpu-s01r01n1")
+        texts = {each.path: each.content.decode() for each in own if each.path in wanted}
+        keys = [subnet.pkeys(subnet.lids[guid]) for guid in nics[-8:]]
+        devices = read_parameters(texts[PARTS[0]])["NCCL_IB_HCA"][1:].split(",")
+        place(texts, dict(zip(devices, keys, strict=True)), tmp_path)
+        assert start(texts, tmp_path).returncode == 0
+        assert made(tmp_path)["NCCL_IB_PKEY"] == "1"
         far = subnet.run("ibtracert", str(subnet.lids[nics[0]]), str(subnet.lids[nics[-8]]))
         assert far.count("switch port") == 3, far
 
@@ -156,7 +164,3 @@ def test_managers_stand_in_different_units() -> None:
     plan = plan_of("lab-ib")
     hosts = opensm.manager_hosts(plan, "backend")
     assert len({plan.by_name[host].pod for host in hosts}) == len(hosts) == 2
-
-
-def test_nccl_uses_the_partition_index() -> None:
-    assert nccl_values(plan_of("lab-ib"))["NCCL_IB_PKEY"] == "1"

@@ -20,11 +20,13 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from tests.platforms.nccl_reader import Element, read_topology
+from tests.platforms.nccl_start import PARTS, place, start
 from tests.rendezvous.rack import Texts, dropped, rack, switches_of, texts_of, write
 
 from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.lab.namespaces import inside
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.linux.reader.nccl import read_partition
 
 HERE = Path(__file__).parent
 CONF = "etc/nccl.conf"
@@ -162,7 +164,7 @@ def run_job(
     """
     (profile,) = plan.spec.nccl_profiles
     prefix = f"nccl{os.getpid()}."
-    texts = {node: texts_of(plan, node) for node in nodes}
+    texts = {node: _started(texts_of(plan, node), folder / node) for node in nodes}
     gpus = gpus_of(texts[nodes[0]])
     ranks = [(node, gpu) for node in nodes for gpu in gpus]
     with rack(prefix, plan, nodes, profile.sockets, plan, plan):
@@ -236,6 +238,19 @@ def modules_of(texts: Texts) -> list[str]:
 def ports_of(plan: Plan, node: str) -> tuple[HostNic, ...]:
     """The adapters of a node that have a name among RDMA devices."""
     return tuple(port for nic in nics_of(plan, plan.by_name[node]) for port in nic.ports if port.rdma_device)
+
+
+def _started(texts: Texts, folder: Path) -> Texts:
+    """The files of a node that has started: nccl.conf is made then where a partition's index is part of it."""
+    if CONF in texts:
+        return texts
+    partition = read_partition(texts[PARTS[1]])
+    assert partition is not None
+    place(texts, dict.fromkeys(partition[1], (0x7FFF, int(partition[0], 16))), folder)
+    assert start(texts, folder).returncode == 0
+    made = (folder / "run/nccl/nccl.conf").read_text()
+    (folder / CONF).unlink()
+    return {**texts, CONF: made}
 
 
 def _place(plan: Plan, node: str, texts: Texts, order: Order, folder: Path) -> None:

@@ -31,6 +31,7 @@ JUDGES: tuple[tuple[str, Compare], ...] = (
     ("etc/nftables*.conf", compare_nft),
     ("etc/sysctl.d/*.conf", compare_sysctl),
     ("etc/nccl.conf", compare_variables),
+    ("etc/nccl/nccl.conf", compare_variables),
     ("*opensm.conf", compare_options),
     ("*.json", compare_json),
     ("*", compare_lines),

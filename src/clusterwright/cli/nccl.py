@@ -69,7 +69,7 @@ def _as_document(plan: Plan, setting: Setting) -> dict[str, str]:
     return {
         "name": setting.name,
         "value": setting.value,
-        "written_to": "environment" if setting.environment else "nccl.conf",
+        "written_to": setting.written_to,
         "reason": setting.reason,
         "from": format_path(setting.origin, document.data),
         "position": str(document.locate(setting.origin)),

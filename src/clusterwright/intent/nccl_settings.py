@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.nccl_torch import OF_JOB, torch_settings
-from clusterwright.intent.partitions import partition_indexes
+from clusterwright.intent.partitions import FULL_MEMBER, nccl_partition
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.infiniband import Partition
 from clusterwright.spec.job import NcclProfile
 from clusterwright.spec.runtime.names import known_names
 from clusterwright.spec.text.document import Path
@@ -23,6 +24,10 @@ from clusterwright.spec.text.document import Path
 STAGGERED_RANKS = 256  # NCCL_UID_STAGGER_THRESHOLD's default: jobs above it meet at the root in waves
 TOPOLOGY_LINK = "/run/nccl/topology.xml"
 NCCL_CONF = "/etc/nccl.conf"
+# What nccl.conf is made of when a node starts, where a partition's index has to be found first.
+PARTS_OF_CONF = "/etc/nccl/nccl.conf"
+PARTITION_CONF = "/etc/nccl/partition.conf"
+PARTITION_UNIT = "nccl-partition.service"
 TASK_ENVIRONMENT = "/usr/local/libexec/clusterwright/task-environment"
 FOLDER = "/etc/nccl"
 TUNER_TABLE = "/etc/nccl/tuner.csv"
@@ -33,7 +38,8 @@ class Setting:
     """A variable, its value, the place in the spec that it follows from, and the reason in one sentence.
 
     ``environment`` tells those that PyTorch or a plugin reads, which have to be in a job's environment, from those that
-    NCCL itself reads from nccl.conf.
+    NCCL itself reads from nccl.conf. ``at_start`` tells those whose value a node finds when it starts: ``value`` says
+    what it looks for.
     """
 
     name: str
@@ -41,6 +47,14 @@ class Setting:
     origin: Path
     reason: str
     environment: bool = False
+    at_start: bool = False
+
+    @property
+    def written_to(self) -> str:
+        """Where a node has the setting, for people."""
+        if self.environment:
+            return "environment"
+        return f"nccl.conf, by {PARTITION_UNIT}" if self.at_start else "nccl.conf"
 
     @property
     def file_of_job(self) -> str:
@@ -240,7 +254,7 @@ def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Ite
 
 
 def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Iterator[Setting]:
-    """Service level, P_Key index, and the switches' features: NCCL takes adaptive routing for granted on InfiniBand."""
+    """Service level, partition, and the switches' features: NCCL takes adaptive routing for granted on InfiniBand."""
     data = next((item for item in fabric.classes if item.name == nccl.data_class), None)
     if nccl.service_level is not None:
         why = "the service level that data travels in"
@@ -248,10 +262,11 @@ def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) 
     elif data is not None and data.service_level is not None:
         why = f"the service level of class {data.name}"
         yield Setting("NCCL_IB_SL", str(data.service_level), (*data.path, "service_level"), why)
-    index = partition_indexes(plan, fabric.name).get(node_group)
-    if index is not None:
-        why = f"the index at which opensm puts the first partition with full membership of {node_group}"
-        yield Setting("NCCL_IB_PKEY", str(index), (*fabric.path, "partitions"), why)
+    partition = nccl_partition(plan, node_group)
+    if partition is not None:
+        why = f"where the port's table has partition {partition.name}: the subnet manager decides that, and keeps it"
+        value = f"index of {port_key(partition)}"
+        yield Setting("NCCL_IB_PKEY", value, partition.path, why, at_start=True)
     manager = fabric.subnet_manager
     if manager is not None:
         base: Path = (*fabric.path, "subnet_manager")
@@ -260,6 +275,11 @@ def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) 
         yield Setting("NCCL_IB_ADAPTIVE_ROUTING", value, (*base, "adaptive_routing"), why)
         why = "SHARP is on: switches reduce, given its plugin" if manager.sharp else "SHARP is off in the fabric"
         yield Setting("NCCL_COLLNET_ENABLE", "1" if manager.sharp else "0", (*base, "sharp"), why)
+
+
+def port_key(partition: Partition) -> str:
+    """A partition's P_Key as a full member's port has it, in the form of /sys."""
+    return f"0x{partition.pkey | FULL_MEMBER:04x}"
 
 
 def _family(fabric: Fabric) -> str:

@@ -1,4 +1,4 @@
-"""InfiniBand partitions: who is a member of which, and the P_Key index under which a node finds it.
+"""InfiniBand partitions: who is a member of which, and in which one NCCL's data travels.
 
 The file never fails open: it names the default partition and makes everybody a limited member of it, so that an adapter
 that nobody planned can talk to the subnet manager and to no one else.
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan, format_guid
-from clusterwright.spec.zone_reach import memberships_of
+from clusterwright.spec.infiniband import Partition
+from clusterwright.spec.zone_reach import data_partitions, memberships_of
 
-DEFAULT_PKEY = 0x7FFF
-FIRST_INDEX = 1  # index 0 of every port holds the default partition
+FULL_MEMBER = 0x8000  # the bit of a P_Key in a port's table that says full membership
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,13 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
 
 
 @per_plan
-def partition_indexes(plan: Plan, fabric_name: str) -> dict[str, int]:
-    """P_Key index by node group, for node groups that are in partitions of this fabric: of their first full membership.
-
-    opensm gives the P_Keys of a port the next free indexes in the order of their numbers.
-    """
-    fabric = plan.spec.fabric(fabric_name)
-    found: dict[str, int] = {}
-    if fabric is None:
-        return found
-    partitions = sorted((each for each in fabric.partitions if each.pkey != DEFAULT_PKEY), key=lambda each: each.pkey)
-    for group in plan.spec.node_groups:
-        memberships = [memberships_of(plan.spec, partition).get(group.name) for partition in partitions]
-        own = [membership for membership in memberships if membership is not None]
-        if "full" in own:
-            found[group.name] = FIRST_INDEX + own.index("full")
-    return found
+def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
+    """The partition in which NCCL's data travels between nodes of a group; None where it is the default one."""
+    nccl = plan.spec.nccl(node_group)
+    if nccl is None:
+        return None
+    candidates = data_partitions(plan.spec, nccl, node_group)
+    return candidates[0] if candidates else None  # of several lint wants one named
 
 
 @per_plan

@@ -42,6 +42,8 @@ def adapter_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         yield _gids(readings, nics, up)
     if any(nic.get("bond") for nic in nics):
         yield _bonds(readings, nics, present)
+    if expected.get("partition"):
+        yield _partition(readings, expected["partition"])
     yield _link_downs(readings, nics, present, expected["limits"]["link_downs"])
     hours = _hours(readings)
     yield _errors(readings, nics, present, hours, expected["limits"]["link_errors_per_hour"])
@@ -116,6 +118,24 @@ def _gids(readings: Readings, nics: list[Nic], up: frozenset[str]) -> Check:
         elif nic["interface"] in up:
             wrong.append(f"{nic['rdma']} has no {nic['gid_type']} GID {nic['gid']}")
     return check("nic-gids", found, found + len(wrong), wrong)
+
+
+def _partition(readings: Readings, partition: Mapping[str, Any]) -> Check:
+    """The index that NCCL was given leads to the planned partition on every adapter."""
+    lines = readings.file(partition["file"]).text.split("\n")
+    given = [line.partition("=")[2] for line in lines if line.startswith("NCCL_IB_PKEY=")]
+    index = given[0] if given and given[0].isdigit() else ""
+    wrong, found = [], 0
+    for device in partition["devices"]:
+        held = readings.files(f"{_RDMA}/{device}/ports/1/pkeys/*")
+        indexes = [path.rsplit("/", 1)[1] for path, key in held.items() if key == partition["key"]]
+        if index and index in indexes:
+            found += 1
+        elif not indexes:
+            wrong.append(f"{device} is not in partition {partition['name']} ({partition['key']})")
+        else:
+            wrong.append(f"{device} has {partition['name']} at index {indexes[0]}, NCCL was given {index or 'none'}")
+    return check("nic-partition", found, len(partition["devices"]), wrong)
 
 
 def _bonds(readings: Readings, nics: list[Nic], present: frozenset[str]) -> Check:

@@ -15,7 +15,7 @@ from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.plan.own_addresses import ipoib_nodes
-from clusterwright.proofs.infiniband.declared import DeclaredSubnet, declared_subnets
+from clusterwright.proofs.infiniband.declared import DeclaredNccl, DeclaredSubnet, declared_nccl, declared_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.spec.encryption import CLEAR
@@ -69,7 +69,8 @@ class Declaration:
     the NICs in service beside a GPU, where they are at several switches.
     ``accepted`` is by fabric why one switch or cable may cut off nodes.
     ``vouched`` are by device what the spec adds and no reader need know: the file, None for lines of text, and the
-    place, with the reason. ``ipoib`` are the interfaces of each node that has such, ``lnet`` LNet's networks over them.
+    place, with the reason. ``ipoib`` are the interfaces of each node that has such, ``lnet`` LNet's networks over
+    them.
     """
 
     ports: Mapping[str, frozenset[int]]
@@ -104,6 +105,8 @@ class Declaration:
     switch_ratios: Mapping[str, float] = field(default_factory=dict)
     cable_m: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """By device and port, the length in metres that buffers of a lossless fabric are sized for."""
+    nccl_on_infiniband: Mapping[str, DeclaredNccl] = field(default_factory=dict)
+    """By node, what is asked of its NCCL."""
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -194,6 +197,7 @@ def declaration_of(plan: Plan) -> Declaration:
         {device.name: lnet_networks(plan.spec, device.node_group, own) for device, own in carried},
         {f"{fabric}.{role}": most for (fabric, role), most in promised_at_each_switch(plan.spec).items()},
         cable_m=_cable_lengths(plan),
+        nccl_on_infiniband=declared_nccl(plan),
     )
 
 

@@ -18,6 +18,7 @@ from clusterwright.proofs.infiniband.failures import FAILURES
 from clusterwright.proofs.infiniband.ipoib import IPOIB_CHECK
 from clusterwright.proofs.infiniband.lids import LID_SPACE
 from clusterwright.proofs.infiniband.manager import MANAGERS
+from clusterwright.proofs.infiniband.nccl import IB_NCCL
 from clusterwright.proofs.infiniband.partitions import PARTITIONS
 from clusterwright.proofs.infiniband.paths import PATH_BALANCE
 from clusterwright.proofs.infiniband.rails import RAIL_PURITY
@@ -36,6 +37,7 @@ CHECKS: tuple[ProofCheck, ...] = (
     IPOIB_CHECK,
     MANAGERS,
     FAILURES,
+    IB_NCCL,
     LINKS,
     SESSIONS,
     REACHABILITY,

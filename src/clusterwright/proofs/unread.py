@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from clusterwright.and_more import and_more
 from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_unread
-from clusterwright.platforms.linux.reader.nccl import NCCL
+from clusterwright.platforms.linux.reader.nccl import CONF_FILES, NCCL_PARTITION
 from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import line_of
@@ -32,7 +32,7 @@ UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
 # By path on the device, which values need not be the rendered ones.
 VALUES: Mapping[str, FieldValues] = {file: values for reader in READERS for file, values in reader.values.items()}
 # Beside those: a line that is not understood there is an error, or unread by itself.
-_READ_TO_THE_END = frozenset({RUNNING, BOOTING, NCCL, ZONE_FILE, *UNREAD})
+_READ_TO_THE_END = frozenset({RUNNING, BOOTING, *CONF_FILES, NCCL_PARTITION, ZONE_FILE, *UNREAD})
 _FOLDER = frozenset({"files"})
 _SHOWN = 3  # different texts in one answer
 

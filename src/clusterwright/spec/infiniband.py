@@ -14,6 +14,7 @@ from clusterwright.spec.text.document import Path
 
 OPENSM = "opensm"
 UFM = "ufm"
+DEFAULT_PKEY = 0x7FFF  # the partition that every port is in, as a full or a limited member
 
 
 @dataclass(frozen=True, slots=True)

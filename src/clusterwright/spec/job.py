@@ -56,7 +56,8 @@ class NcclProfile:
     """The choices that NCCL settings of the groups ``nodes`` are derived from; HCA lists, traffic classes and GIDs
     follow from the plan.
 
-    ``name`` is None where the only profile has none. ``version`` is NCCL's, ``pytorch`` PyTorch's, None where jobs use
+    ``name`` is None where the only profile has none. ``partition`` is the InfiniBand partition that data travels in,
+    None where nodes are full members of one alone. ``version`` is NCCL's, ``pytorch`` PyTorch's, None where jobs use
     something else. ``heartbeat_timeout_s`` is how long PyTorch's watchdog waits before it takes a process for hung.
     ``topology_file`` gives nodes the topology of their model. ``variables`` are further NCCL or PyTorch variables,
     written as they are. Without a word ``timeout`` is NCCL's own since 2.23.
@@ -67,6 +68,7 @@ class NcclProfile:
     fabric: str
     nodes: Names
     sockets: str
+    partition: str | None
     qps_per_connection: int
     split_data_on_qps: bool
     data_class: str | None

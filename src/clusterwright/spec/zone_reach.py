@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusterwright.spec.infiniband import DEFAULT_PKEY
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.infiniband import Partition
     from clusterwright.spec.isolation import Zone
+    from clusterwright.spec.job import NcclProfile
     from clusterwright.spec.model import ClusterSpec, Mount
 
 
@@ -41,6 +44,23 @@ def memberships_of(spec: ClusterSpec, partition: Partition) -> Mapping[str, str]
             if found.get(group) != "full":
                 found[group] = partition.membership_of(name)
     return found
+
+
+def data_partitions(spec: ClusterSpec, nccl: NcclProfile, node_group: str) -> tuple[Partition, ...]:
+    """The partitions that NCCL's data may travel in between nodes of a group: one, where that is decided.
+
+    The profile names it. Else it is that of which the group is a full member; one that carries IP is for files, where
+    there is another.
+    """
+    fabric = spec.fabric(nccl.fabric)
+    full = [
+        each
+        for each in (fabric.partitions if fabric is not None else ())
+        if each.pkey != DEFAULT_PKEY and memberships_of(spec, each).get(node_group) == "full"
+    ]
+    if nccl.partition is not None:
+        return tuple(each for each in full if each.name == nccl.partition)
+    return tuple(each for each in full if each.ipoib is None) or tuple(full)
 
 
 def covers(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> bool:

@@ -12,6 +12,10 @@ from clusterwright.intent.device_kind import NodeKind, kind_of
 from clusterwright.intent.gpu_services import uses_enroot
 from clusterwright.intent.nccl_settings import (
     FOLDER,
+    NCCL_CONF,
+    PARTITION_CONF,
+    PARTITION_UNIT,
+    PARTS_OF_CONF,
     TASK_ENVIRONMENT,
     TOPOLOGY_LINK,
     TUNER_TABLE,
@@ -19,10 +23,12 @@ from clusterwright.intent.nccl_settings import (
     Setting,
     job_environment,
     job_paths,
+    port_key,
     settings,
     wiring_of,
 )
 from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.partitions import nccl_partition
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.nccl.topology import addresses_of, topology
@@ -35,6 +41,8 @@ KIND = "nccl"
 File = tuple[str, str, int]
 """Path, text and mode."""
 SCRIPT = "etc/profile.d/clusterwright-nccl.sh"
+MADE_CONF = "/run/nccl/nccl.conf"
+_TOPOLOGY_UNIT = "nccl-topology.service"
 _CONTAINERS = "etc/containers/containers.conf.d/91-clusterwright-nccl.conf"
 
 
@@ -80,19 +88,46 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
     if nccl is None:
         return ()
     every = settings(plan, node_group, wiring)
+    has_partition = any(each.at_start for each in every)
     conf = template("nccl/nccl.conf.j2").render(
-        version=nccl.version, variables=[each for each in every if not each.environment]
+        version=nccl.version, variables=[each for each in every if not each.environment and not each.at_start]
     )
-    found = [("etc/nccl.conf", conf.encode(), 0o644)]
+    path = PARTS_OF_CONF if has_partition else NCCL_CONF
+    found = [(path.removeprefix("/"), conf.encode(), 0o644)]
+    units = []
+    if has_partition:
+        found += _partition_files(plan, node_group, wiring)
+        units.append(PARTITION_UNIT)
     if nccl.flight_recorder is not None:
         line = template("nccl/tmpfiles.conf.j2").render(folder=nccl.flight_recorder.folder)
         found.append(("etc/tmpfiles.d/clusterwright-nccl.conf", line.encode(), 0o644))
     if nccl.tuner is not None:
         table = template("nccl/tuner.csv.j2").render(lines=[tuner_line(row) for row in nccl.tuner.rows])
         found.append((TUNER_TABLE.removeprefix("/"), table.encode(), 0o644))
-    if nccl.topology_file:
-        found += _topology_files(plan, model, nccl)
+    topology_files = list(_topology_files(plan, model, nccl)) if nccl.topology_file else []
+    if topology_files:
+        found += topology_files
+        units.append(_TOPOLOGY_UNIT)
+    if units:
+        wants = template("nccl/wants.conf.j2").render(units=" ".join(units))
+        found.append(("etc/systemd/system/multi-user.target.d/50-clusterwright-nccl.conf", wants.encode(), 0o644))
     return tuple(found)
+
+
+def _partition_files(plan: Plan, node_group: str, wiring: NcclCabling) -> Iterator[SharedFile]:
+    """What finds the partition's index when a node starts, and makes nccl.conf of it and of all other settings."""
+    partition = nccl_partition(plan, node_group)
+    if partition is None:
+        return
+    devices = " ".join(name for name, _ in wiring.hcas)
+    words = template("nccl/partition.conf.j2").render(name=partition.name, key=port_key(partition), devices=devices)
+    yield PARTITION_CONF.removeprefix("/"), words.encode(), 0o644
+    script = template("nccl/nccl-partition.sh.j2").render(
+        parts=PARTS_OF_CONF, conf=NCCL_CONF, wanted=PARTITION_CONF, made=MADE_CONF
+    )
+    yield "usr/local/sbin/nccl-partition", script.encode(), 0o755
+    unit = template("nccl/nccl-partition.service.j2").render()
+    yield f"etc/systemd/system/{PARTITION_UNIT}", unit.encode(), 0o644
 
 
 def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> Iterator[File]:
@@ -125,6 +160,4 @@ def _topology_files(plan: Plan, model: str, nccl: NcclProfile) -> Iterator[tuple
     )
     yield "usr/local/sbin/nccl-topology", script.encode(), 0o755
     unit = template("nccl/nccl-topology.service.j2").render(model=model)
-    yield "etc/systemd/system/nccl-topology.service", unit.encode(), 0o644
-    wants = template("nccl/wants.conf.j2").render(unit="nccl-topology.service")
-    yield "etc/systemd/system/multi-user.target.d/50-clusterwright-nccl.conf", wants.encode(), 0o644
+    yield f"etc/systemd/system/{_TOPOLOGY_UNIT}", unit.encode(), 0o644

@@ -11,8 +11,10 @@ from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import SubnetManager
 from clusterwright.spec.job import NcclProfile
+from clusterwright.spec.zone_reach import data_partitions
 
 LEVELS = 16
+_FULL_BIT = 0x8000  # of a P_Key in a port's table
 _LANES = (1, 2, 4, 8)  # data lanes that a port can have (PortInfo counts them in powers of two)
 
 
@@ -48,6 +50,47 @@ class DeclaredSubnet:
     storage: frozenset[int]
     radix: int
     sharp_level: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredNccl:
+    """What is asked of NCCL on a node."""
+
+    fabric: str
+    devices: frozenset[str]
+    """RDMA devices that are cabled to the fabric."""
+    level: int
+    """The service level of its data."""
+    key: str | None
+    """The P_Key as a full member's port has it; None for the default partition."""
+
+
+def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
+    """The nodes with an image whose NCCL profile is on an InfiniBand fabric."""
+    found: dict[str, DeclaredNccl] = {}
+    alike: dict[DeclaredNccl, DeclaredNccl] = {}
+    for node in plan.devices:
+        nccl = plan.spec.nccl(node.node_group) if node.image is not None else None
+        fabric = plan.spec.fabric(nccl.fabric) if nccl is not None else None
+        if nccl is None or fabric is None or fabric.technology != "infiniband":
+            continue
+        ports = {cable.a.port for cable in plan.cables_of[node.name] if cable.fabric == fabric.name}
+        groups = plan.spec.catalogue[node.model].nic_groups
+        nics = [nic for group in groups for nic in group.nics if nic.interface in ports and nic.rdma_device]
+        declared = DeclaredNccl(
+            fabric=fabric.name,
+            devices=frozenset(nic.rdma_device for nic in nics if nic.rdma_device),
+            level=_data_level(nccl, fabric),
+            key=_partition_key(plan, nccl, node.node_group),
+        )
+        found[node.name] = alike.setdefault(declared, declared)
+    return found
+
+
+def _partition_key(plan: Plan, nccl: NcclProfile, node_group: str) -> str | None:
+    """The P_Key of the partition of data, as a full member's port has it."""
+    named = data_partitions(plan.spec, nccl, node_group)
+    return f"0x{named[0].pkey | _FULL_BIT:04x}" if named else None
 
 
 def declared_subnets(plan: Plan) -> Mapping[str, DeclaredSubnet]:

@@ -45,7 +45,7 @@ def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: 
         (
             code(each.name),
             long_code(each.value),
-            Cell("environment" if each.environment else "nccl.conf"),
+            Cell(each.written_to),
             Cell(each.reason, "prose"),
             long_code(format_path(each.origin, document.data)),
             long_code(str(document.locate(each.origin))),

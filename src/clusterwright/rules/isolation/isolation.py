@@ -17,11 +17,11 @@ from clusterwright.spec.address_space import (
     takes_in_internet,
 )
 from clusterwright.spec.encryption import CLEAR
+from clusterwright.spec.infiniband import DEFAULT_PKEY
 from clusterwright.spec.isolation import INTERNET, WITH_PORTS, Network, Zone
 from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.zone_reach import zones_of
 
-DEFAULT_PKEY = 0x7FFF
 # The whole of IPv6's private space (RFC 4193) is short, and no part of the internet.
 PRIVATE_IPV6 = IPv6Network("fc00::/7")
 

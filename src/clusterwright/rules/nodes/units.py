@@ -52,7 +52,7 @@ _ALWAYS = {
     **dict.fromkeys(
         (
             *("roce-qos.service", "roce-qos-again.service", "sys-kernel-config.mount"),
-            *("acs-off.service", "nccl-topology.service"),
+            *("acs-off.service", "nccl-partition.service", "nccl-topology.service"),
         ),
         "what NICs are set to",
     ),

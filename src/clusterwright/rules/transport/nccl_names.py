@@ -6,9 +6,9 @@ from collections.abc import Iterator, Set
 from difflib import get_close_matches
 
 from clusterwright.finding import Severity
-from clusterwright.rules.isolation.isolation import DEFAULT_PKEY
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.infiniband import DEFAULT_PKEY
 from clusterwright.spec.job import NcclProfile, TunerRow
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.runtime.names import known_names, known_versions, minor_of, release

@@ -1,4 +1,4 @@
-"""Reading what NCCL is told on a node: nccl.conf, and what sets variables before it.
+"""Reading what NCCL is told on a node: nccl.conf or what it is made of, and what sets variables before it.
 
 NCCL takes a variable from its environment, then from ``.nccl.conf`` at home, then from nccl.conf, and keeps the first
 value that it finds (NVIDIA/nccl, src/misc/param.cc: ``setenv`` without overwriting).
@@ -12,6 +12,10 @@ from functools import lru_cache
 from clusterwright.platforms.unread import Unread
 
 NCCL = "etc/nccl.conf"
+# Where nccl.conf is made when a node starts: its settings, and the partition whose index is added to them.
+NCCL_PARTS = "etc/nccl/nccl.conf"
+NCCL_PARTITION = "etc/nccl/partition.conf"
+CONF_FILES = (NCCL_PARTS, NCCL)
 _OWN = "etc/profile.d/clusterwright-nccl.sh"
 # What brings the same to batch scripts and containers, in forms of their own.
 _OF_JOBS = frozenset(
@@ -23,16 +27,17 @@ _OF_JOBS = frozenset(
 )
 # Where others set variables for jobs: of these only files that name one of NCCL's are of interest.
 NCCL_PLACES = (
-    *(NCCL, "etc/profile.d/", "etc/environment", "etc/security/pam_env.conf", "etc/default/slurmd", "home/"),
+    *(*CONF_FILES, NCCL_PARTITION, "etc/profile.d/", "etc/environment", "etc/security/pam_env.conf", "etc/default/slurmd", "home/"),
     *("usr/local/libexec/clusterwright/task-environment", "etc/containers/", "etc/enroot/"),
     *("root/.nccl.conf", "etc/systemd/system.conf.d/", "etc/systemd/user.conf.d/"),
 )
-_CLAIMS = frozenset({"qos"})
+_CLAIMS = frozenset({"qos", "ib-nccl"})
 _SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>.*)")
 # Values that proofs read, or under which data stays RDMA of version 2 on the adapters that are named.
 _READ = {
     **dict.fromkeys(("NCCL_IB_TC", "NCCL_IB_FIFO_TC", "NCCL_GIN_IB_TC", "NCCL_IB_ADDR_FAMILY"), ".*"),
-    **dict.fromkeys(("NCCL_IB_ADDR_RANGE", "NCCL_IB_DISABLE", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_NET"), ".*"),
+    **dict.fromkeys(("NCCL_IB_ADDR_RANGE", "NCCL_IB_DISABLE", "NCCL_IB_ROCE_VERSION_NUM"), ".*"),
+    "NCCL_NET": "(?i:ib|socket)",  # a plugin's network is its own
     "NCCL_IB_HCA": r"=[\w.-]+(?:,[\w.-]+)*",
     "NCCL_IB_GID_INDEX": "-1",
 }
@@ -61,19 +66,30 @@ def read_nccl(text: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
+def read_partition(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """The P_Key and the adapters of partition.conf; None where it is none."""
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    match = re.fullmatch(r'PKEY=(0x[0-9a-f]{4})\nDEVICES="([\w. -]*)"', "\n".join(lines))
+    return (match[1], tuple(match[2].split())) if match is not None else None
+
+
+@lru_cache(maxsize=256)
 def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
     """What nobody knows in a file of NCCL_PLACES: settings, or variables of NCCL in a file that others write."""
+    if path == NCCL_PARTITION:
+        is_read = read_partition(text) is not None
+        return () if is_read else (Unread(path, 1, "the whole file: it names no P_Key and adapters", _CLAIMS),)
     if path in _OF_JOBS:
         return tuple(
             Unread(path, text.count("\n", 0, found.start()) + 1, found[0], _CLAIMS)
             for found in re.finditer(r"\bNCCL_[A-Z0-9_]+", text)
             if not _IDLE.fullmatch(found[0])
         )
-    if path not in {NCCL, _OWN}:
+    if path not in {*CONF_FILES, _OWN}:
         at = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
         what = "the whole file: it sets variables of NCCL before nccl.conf is read"
         return () if at < 0 else (Unread(path, text.count("\n", 0, at) + 1, what, _CLAIMS),)
-    start = "" if path == NCCL else "export "
+    start = "export " if path == _OWN else ""
     return tuple(
         Unread(path, number, line, _CLAIMS)
         for number, line in enumerate(text.split("\n"), 1)

@@ -23,6 +23,7 @@ _COMMANDS = {
             "acs-off",
             "image-check",
             "isolation-watch",
+            "nccl-partition",
             "nccl-topology",
             "power-supplies",
             "rdma-names",

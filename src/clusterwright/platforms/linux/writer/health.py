@@ -14,7 +14,9 @@ from typing import Any
 from clusterwright.artifact import Artifact
 from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
 from clusterwright.intent.gpu_services import gpu_driver
+from clusterwright.intent.nccl_settings import NCCL_CONF, port_key
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
+from clusterwright.intent.partitions import nccl_partition
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (
     NUMBERS,
@@ -170,6 +172,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         },
         "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
         "time": ("chrony" if is_red_hat_family(image) else "timesyncd") if plan.spec.site.ntp else None,
+        **_partition(plan, kind),
         "units": [*boot_services(plan, image, kind.node_group, kernel), *kind.slurm_units],
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
         "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
@@ -177,6 +180,17 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "left_out": sorted(image.health.leave_out),
     }
     return dump_lines(document, 2)
+
+
+def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
+    """The partition that NCCL's data travels in, as a node finds it, and the file that names its index."""
+    nccl = plan.spec.nccl(kind.node_group)
+    partition = nccl_partition(plan, kind.node_group)
+    if nccl is None or partition is None or "NCCL_IB_PKEY" in nccl.variables:
+        return {}
+    devices = [port.rdma_device for nic in kind.by_fabric().get(nccl.fabric, ()) for port in nic.ports]
+    expected = {"name": partition.name, "key": port_key(partition), "devices": devices, "file": NCCL_CONF}
+    return {"partition": expected}
 
 
 def _limits(health: Health) -> dict[str, float]:

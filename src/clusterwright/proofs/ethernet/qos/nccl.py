@@ -9,15 +9,11 @@ from ipaddress import ip_address, ip_network
 from clusterwright.platforms.linux.reader.network import SCRIPT, ConfiguredQos
 from clusterwright.platforms.router import Prefix, covers
 from clusterwright.proofs.ethernet.qos.majority import Said, priorities
+from clusterwright.spec.runtime.switches import RDMA, c_number, switched_off
 
 ECN_BITS = 2  # below the DSCP in the traffic class byte
 Settings = Mapping[str, str]
-# The value under which data travels as it is proven, and what another one does.
-_TRANSPORT = {
-    "NCCL_IB_DISABLE": ("0", "data travels over TCP, which no lossless class protects"),
-    "NCCL_NET": ("IB", "data travels by another transport than RDMA, which no lossless class protects"),
-    "NCCL_IB_ROCE_VERSION_NUM": ("2", "packets of another version have no DSCP, and no switch routes them"),
-}
+_VERSION = "NCCL_IB_ROCE_VERSION_NUM"
 
 
 def marks_of(settings: Settings) -> tuple[tuple[str, str | None], ...]:
@@ -68,9 +64,13 @@ def nccl_faults(
 
 def _transport(settings: Settings) -> Iterator[tuple[str, str]]:
     """Settings under which data is no RoCE of version 2, which alone has a class."""
-    for name, (wanted, otherwise) in _TRANSPORT.items():
-        if settings.get(name, wanted) != wanted:
-            yield name, f"{name}={settings[name]}: {otherwise}"
+    for switch in switched_off(settings):
+        if switch.stops == RDMA:
+            value = settings[switch.name]
+            yield switch.name, f"{switch.name}={value} {switch.effect}, which no lossless class protects"
+    if c_number(settings.get(_VERSION, "2")) != 2:
+        otherwise = "packets of another version have no DSCP, and no switch routes them"
+        yield _VERSION, f"{_VERSION}={settings[_VERSION]}: {otherwise}"
 
 
 def _addresses(settings: Settings, addresses: Sequence[bytes]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,48 @@
+"""CW427: the InfiniBand partition that a profile's data travels in, where its nodes leave more than one to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.rules.spec.references import unknown
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.job import NcclProfile
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import data_partitions, memberships_of
+
+
+@rule("CW427", Severity.ERROR)
+def partition_of_data(subject: Subject) -> Iterator[Problem]:
+    """Profiles that name no partition of their nodes, or name none where their nodes are in several."""
+    for nccl in subject.spec.nccl_profiles:
+        fabric = subject.spec.fabric(nccl.fabric)
+        if fabric is None:
+            continue
+        names = [each.name for each in fabric.partitions]
+        if nccl.partition is None:
+            yield from _undecided(subject.spec, nccl, fabric)
+        elif nccl.partition not in names:
+            yield unknown("partition", nccl.partition, names, (*nccl.path, "partition"), fabric.name)
+        else:
+            yield from _not_full(subject.spec, nccl, fabric)
+
+
+def _undecided(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
+    for nodes in nccl.nodes:
+        own = [each.name for each in data_partitions(spec, nccl, nodes)]
+        if len(own) > 1:
+            message = f"{nodes} is a full member of {' and '.join(own)} on {fabric.name}: NCCL uses one of them."
+            yield Problem((*nccl.path, "fabric"), message, f"Say which with `partition`, as `partition: {own[0]}`.")
+            return
+
+
+def _not_full(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
+    partition = next(each for each in fabric.partitions if each.name == nccl.partition)
+    members = memberships_of(spec, partition)
+    for nodes in nccl.nodes:
+        if members.get(nodes) != "full":
+            role = "a limited member" if nodes in members else "no member"
+            message = f"{nodes} is {role} of {partition.name}: its nodes do not reach each other in it."
+            yield Problem((*nccl.path, "partition"), message, "Name a partition with full membership of its zone.")
