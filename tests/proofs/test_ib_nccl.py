@@ -1,4 +1,4 @@
-"""NCCL on InfiniBand, read from the text: each way off RDMA, off an adapter, out of the partition is told with its line."""
+"""NCCL on InfiniBand, read from the text: off RDMA, off an adapter, out of the partition, each with its line."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ _OF_JOBS = frozenset(
 )
 # Where others set variables for jobs: of these only files that name one of NCCL's are of interest.
 NCCL_PLACES = (
-    *(*CONF_FILES, NCCL_PARTITION, "etc/profile.d/", "etc/environment", "etc/security/pam_env.conf", "etc/default/slurmd", "home/"),
+    *(*CONF_FILES, NCCL_PARTITION, "etc/profile.d/", "etc/environment", "etc/security/pam_env.conf"),
+    *("etc/default/slurmd", "home/"),
     *("usr/local/libexec/clusterwright/task-environment", "etc/containers/", "etc/enroot/"),
     *("root/.nccl.conf", "etc/systemd/system.conf.d/", "etc/systemd/user.conf.d/"),
 )
