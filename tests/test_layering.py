@@ -21,6 +21,7 @@ GROUND = frozenset(
         "and_more",
         "artifact",
         "chain",
+        "child_environment",
         "data_files",
         "durable",
         "finding",

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError, Finding, Position, SpecError
 from clusterwright.rules.settings import settings_for
 from clusterwright.spec.load import load_spec
@@ -98,7 +99,9 @@ def _write(revision: str, path: str, folder: Path) -> None:
 def _git(*arguments: str) -> bytes:
     """Git's standard output. Raises ClusterwrightError with what git says."""
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, check=False)
+        done = subprocess.run(
+            ["git", *arguments], capture_output=True, check=False, env=child_environment(prefixes=["GIT_"])
+        )
     except OSError as error:
         raise ClusterwrightError(f"git cannot be run: {error.strerror}. Install git, or name files.") from error
     if done.returncode != 0:

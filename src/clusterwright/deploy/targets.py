@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,6 +98,15 @@ class Chosen:
         """What ``secret_versions`` is read from, with SHA-256. Raises ClusterwrightError."""
         sources = self._sources()
         return sources.version_files() if sources else {}
+
+    def secret_variables(self) -> frozenset[str]:
+        """The environment variables that sources name; none where they cannot be read, which reading secrets tells."""
+        sources = self._sources()
+        if sources is None:
+            return frozenset()
+        with suppress(SpecError):
+            return frozenset(each.key or each.name for each in sources.sources() if each.source == "environment")
+        return frozenset()
 
     def _sources(self) -> SecretFile | None:
         if self.secrets is None:

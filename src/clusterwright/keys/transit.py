@@ -103,14 +103,15 @@ class TransitKms:
         if answer.status_code != httpx.codes.OK:
             raise KmsError(f"{self.address} refuses {path}: {_reason(answer)}")
         try:
-            document = answer.json()
+            document: Any = answer.json()
         except ValueError:
             raise KmsError(f"{self.address} does not speak the transit API: {path} is answered by no JSON") from None
         if not isinstance(document, dict) or not isinstance(document.get("data"), dict | None):
             raise KmsError(f"{self.address} does not speak the transit API: {path} is answered by other JSON")
         if "data" not in document:
             raise KmsError(f"{self.address} does not speak the transit API: {path} is answered without data")
-        return document["data"]
+        data: dict[str, Any] | None = document["data"]
+        return data
 
 
 def _reason(answer: httpx.Response) -> str:

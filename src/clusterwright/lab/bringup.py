@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.switch import SwitchView
 from clusterwright.lab import frr
@@ -94,7 +95,14 @@ def _make_namespaces(twin: Twin) -> None:
     run_ip("".join(f"netns add {twin.namespace(name)}\n" for name in kinds))
     for name, settings in kinds.items():
         with inside(twin.namespace(name)):
-            subprocess.run(["sysctl", "-q", "-p", "-"], input=settings, text=True, check=True, capture_output=True)
+            subprocess.run(
+                ["sysctl", "-q", "-p", "-"],
+                input=settings,
+                text=True,
+                check=True,
+                capture_output=True,
+                env=child_environment(),
+            )
     for name in kinds:
         run_ip("link set lo up\n", twin.namespace(name))
 
@@ -164,7 +172,13 @@ def _start_node(twin: Twin, node: Device) -> None:
     for artifact in nftables.WRITER.render(twin.plan, node):
         if artifact.path == "etc/nftables.conf":
             with inside(namespace):
-                ended = subprocess.run(["nft", "-f", "-"], input=artifact.content, capture_output=True, check=False)
+                ended = subprocess.run(
+                    ["nft", "-f", "-"],
+                    input=artifact.content,
+                    capture_output=True,
+                    check=False,
+                    env=child_environment(),
+                )
             if ended.returncode != 0:
                 raise ClusterwrightError(f"{node.name}: nft refuses its rules: {ended.stderr.decode().strip()}")
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.switch import SwitchView
 from clusterwright.lab import frr
@@ -129,6 +130,7 @@ def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
         capture_output=True,
         text=True,
         check=False,
+        env=child_environment(),
     ).stdout
     found: dict[str, frozenset[str]] = {}
     for route in json.loads(text or "[]"):

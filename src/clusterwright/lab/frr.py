@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.switch import SwitchView
 from clusterwright.intent.switch_sessions import PlannedSession, route_limit
@@ -115,7 +116,7 @@ def start_router(namespace: str, folder: Path, config: str | None) -> None:
             *("-z", str(folder / "zserv.api"), "--vty_socket", str(folder), "--log", f"file:{folder / daemon}.log"),
         ]
         with inside(namespace):
-            ended = subprocess.run(command, capture_output=True, text=True, check=False)
+            ended = subprocess.run(command, capture_output=True, text=True, check=False, env=child_environment())
         if ended.returncode != 0:
             raise ClusterwrightError(f"{daemon} does not start in {namespace}: {ended.stderr.strip()}")
 
@@ -146,7 +147,11 @@ def announce_again(folder: Path, version: int) -> None:
 def _vtysh(folder: Path, commands: Iterable[str]) -> str:
     words = [word for command in commands for word in ("-c", command)]
     ended = subprocess.run(
-        ["vtysh", "--vty_socket", str(folder), "-d", "bgpd", *words], capture_output=True, text=True, check=False
+        ["vtysh", "--vty_socket", str(folder), "-d", "bgpd", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=child_environment(),
     )
     if ended.returncode != 0:
         raise ClusterwrightError(f"bgpd of {folder.name} does not answer: {(ended.stderr or ended.stdout).strip()}")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 
 NETNS = Path("/run/netns")
@@ -26,7 +27,12 @@ def run_ip(batch: str, namespace: str | None = None, version: int | None = None)
     where = ["-n", namespace] if namespace else []
     family = [f"-{version}"] if version else []
     ended = subprocess.run(
-        ["ip", *family, *where, "-batch", "-"], input=batch, capture_output=True, text=True, check=False
+        ["ip", *family, *where, "-batch", "-"],
+        input=batch,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=child_environment(),
     )
     if ended.returncode != 0:
         raise ClusterwrightError(f"ip refused a step of the lab's network: {ended.stderr.strip()}")

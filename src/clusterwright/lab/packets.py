@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
+from clusterwright.child_environment import child_environment
 from clusterwright.intent.zone_networks import contacts_of
 from clusterwright.lab.namespaces import inside
 from clusterwright.lab.twin import Twin
@@ -148,7 +149,11 @@ def trace(twin: Twin, source: Endpoint, target: Endpoint) -> Trace:
     command = ["traceroute", f"-{twin.version}", "-n", "-U", "-q", "1", "-w", "1", "-m", "16", "-p", str(port)]
     with inside(source.namespace):
         text = subprocess.run(
-            [*command, "-s", source.address, target.address], capture_output=True, text=True, check=False
+            [*command, "-s", source.address, target.address],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=child_environment(),
         ).stdout
     owners = twin.owner_of()
     hops = [match[2] for match in _HOP.finditer(text.partition("\n")[2])]

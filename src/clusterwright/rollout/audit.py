@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import chain
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.execution import Result, WaveResult
 from clusterwright.rollout.gates.selection import Asked, LeftOut
@@ -147,7 +148,13 @@ def revision_of(spec: Path, files: Iterable[Path]) -> Revision:
 
 def _git(folder: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(("git", "-C", str(folder), *arguments), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ("git", "-C", str(folder), *arguments),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=child_environment(prefixes=["GIT_"]),
+        )
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

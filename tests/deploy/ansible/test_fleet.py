@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright.artifact import Artifact
@@ -319,3 +320,33 @@ def test_an_account_with_the_documented_line_of_sudoers_is_enough(tmp_path: Path
         assert fleet.run("n0", "stat", "-c", "%U %a", "/etc/nftables.conf") == "root 640\n"
         other = fleet.run("n0", "sh", "-c", "su -s /bin/sh deploy -c 'sudo -n id' 2>&1 || true")
         assert "a password is required" in other
+
+
+def test_nothing_of_the_callers_shell_reaches_a_run_or_stays_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of these stopped a run, changed it or left files; a killed process left the secret in the run's folder."""
+    log = tmp_path / "ansible.log"
+    for name, value in {
+        "ANSIBLE_STDOUT_CALLBACK": "community.general.unixy",
+        "ANSIBLE_CALLBACK_PLUGINS": str(tmp_path),
+        "ANSIBLE_STRATEGY": "mitogen_linear",
+        "ANSIBLE_BECOME_METHOD": "su",
+        "ANSIBLE_KEEP_REMOTE_FILES": "1",
+        "ANSIBLE_LOG_PATH": str(log),
+        "ANSIBLE_REMOTE_USER": "nobody",
+        "ANSIBLE_HOST_KEY_CHECKING": "False",
+        "AWX_LIB_DIRECTORY": str(tmp_path),
+        "LC_ALL": "en_US.ISO-8859-1",
+        "SITE_SECRET": "MARKER-7f3a",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("clusterwright.deploy.ansible.folder._forget", lambda path: None)  # as after kill -9
+    with fleet_of("n0") as fleet:
+        outcome = target_for(fleet, tmp_path).apply({"n0": tree("n0")})["n0"]
+        assert outcome.status is Status.APPLIED, outcome.message
+        assert not fleet.run("n0", "sh", "-c", "ls -d /root/.ansible/tmp/* 2>/dev/null || true")
+    assert not log.exists()
+    noted = [path for path in (tmp_path / "runs").rglob("*") if path.is_file() and b"MARKER-7f3a" in path.read_bytes()]
+    assert not noted
+    assert list((tmp_path / "runs").rglob("command")), "what ansible-runner notes was looked at"

@@ -406,3 +406,9 @@ def test_a_clock_that_jumps_changes_nothing_but_dates(deployed: Site) -> None:
     verified = command("audit", "verify", site.root, cwd=site.root)
     assert verified.returncode == 0, verified.stderr
     assert "nothing changed" in site.up()
+
+
+def test_a_proxy_of_the_shell_is_none_for_what_stays_on_this_machine(site: Site) -> None:
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
+    done = site.program(**proxies)
+    assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from clusterwright import data_files
+from clusterwright.child_environment import LOCALE, child_environment
 from clusterwright.deploy.ansible.folder import RunFolder
 from clusterwright.deploy.ansible.transcript import Transcript
 from clusterwright.deploy.ansible.transport import PlaybookPlaces, Transport
@@ -38,18 +39,18 @@ class PlaybookJob:
 
     def run_here(self, private: RunFolder, transcript: Transcript, given_up: Callable[[], bool]) -> None:
         """Runs the job in this process, and fills ``transcript``."""
-        import ansible_runner
+        from ansible_runner.interface import init_runner
 
         files = {meaning: str(path.resolve()) for meaning, path in self.transport.files.items()}
         places = PlaybookPlaces(str(private.bundles), str(private.path / "tmp"), files)
         arguments = self._arguments(private, places)
         arguments["envvars"]["PATH"] = _search_path()
-        run = ansible_runner.run(
-            **arguments,
-            event_handler=transcript.hear,
-            cancel_callback=given_up,
-        )
-        transcript.close(run.rc)
+        runner = init_runner(**arguments, event_handler=transcript.hear, cancel_callback=given_up)
+        # It starts from this process's whole environment, and notes what it starts Ansible with in a file.
+        own = {name: value for name, value in runner.config.env.items() if name in _SET_BY_RUNNER}
+        runner.config.env = {**child_environment(), **arguments["envvars"], **own}
+        runner.run()
+        transcript.close(runner.rc)
 
     def transmit(self, private: RunFolder, stream: IO[bytes]) -> None:
         """Writes the job whole to ``stream``, for ``ansible-runner worker``; keys and payloads are in it."""
@@ -89,7 +90,19 @@ _ENVIRONMENT = {
     "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.yaml",  # reads JSON first
     "ANSIBLE_NOCOLOR": "True",
     "ANSIBLE_LOCALHOST_WARNING": "False",
+    "ANSIBLE_HOST_KEY_CHECKING": "True",
+    # What ansible-runner adds to or takes from the caller's own.
+    "ANSIBLE_CALLBACK_PLUGINS": "",
+    "ANSIBLE_STDOUT_CALLBACK": "",
+    "AWX_LIB_DIRECTORY": "",
+    **LOCALE,  # that of an execution node is its own otherwise
 }
+
+_SET_BY_RUNNER = frozenset(
+    {"ANSIBLE_CALLBACK_PLUGINS", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_RETRY_FILES_ENABLED", "AWX_ISOLATED_DATA_DIR"}
+    | {"ANSIBLE_CACHE_PLUGIN", "ANSIBLE_CACHE_PLUGIN_CONNECTION"}
+)
+"""What ansible-runner gives Ansible by itself (``BaseConfig.prepare_env`` of 2.4)."""
 
 
 def _search_path() -> str:

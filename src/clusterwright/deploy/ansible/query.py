@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from clusterwright.child_environment import child_environment
 from clusterwright.deploy.ansible.eapi import EapiAccess
 from clusterwright.deploy.ansible.ssh import Access, ssh_options
 from clusterwright.deploy.target import Unreachable
@@ -120,6 +121,7 @@ class Devices:
                 check=False,
                 timeout=limit_s,
                 process_group=0,
+                env=child_environment(),
             )
         except subprocess.TimeoutExpired:
             return Unreachable(f"no answer from {address} within {limit_s:g} s")

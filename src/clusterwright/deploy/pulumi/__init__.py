@@ -9,3 +9,7 @@ who was forked uses gRPC. It has to be set before gRPC is loaded.
 import os
 
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
+LOCAL_GRPC = {"no_grpc_proxy": "127.0.0.1,localhost"}
+"""The engine, the program and the provider talk over this machine alone, whatever proxy the caller's shell names."""
+os.environ.update(LOCAL_GRPC)

@@ -7,28 +7,22 @@ or cancelled in order, never torn off.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pulumi import automation
 from pulumi.automation._stack import StackInitMode
-from pulumi.automation.errors import create_command_error
 
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
+from clusterwright.deploy.pulumi.command import OwnGroup
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener, for_people, translate
 from clusterwright.deploy.pulumi.given import Given, read_given
 from clusterwright.deploy.pulumi.manifest import Manifest
@@ -65,76 +59,6 @@ class Ran:
     counts: Mapping[str, int]
     duration_s: float
     reason: str = ""
-
-
-@cache
-def _asked(found: Path) -> automation.PulumiCommand:
-    """The program ``found``, asked for its version once a process: that costs what starting it for an update does."""
-    return automation.PulumiCommand(str(found.parent.parent) if found.parent.name == "bin" else None)
-
-
-class OwnGroup(automation.PulumiCommand):
-    """Runs every command of Pulumi in a process group of its own."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        found = Path(shutil.which("pulumi", path=environment["PATH"]) or "pulumi")
-        asked = _asked(found)
-        self.command, self.version = asked.command, asked.version
-        self._running: set[int] = set()
-        self._lock = threading.Lock()
-
-    def run(
-        self,
-        args: list[str],
-        cwd: str,
-        additional_env: Mapping[str, str],
-        on_output: automation.OnOutput | None = None,
-        on_error: automation.OnOutput | None = None,
-    ) -> automation.CommandResult:
-        """As the base class does. Raises CommandError."""
-        environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
-        with subprocess.Popen(
-            [self.command, "--non-interactive", *args],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env=environment,
-            encoding="utf-8",
-            errors="replace",
-            process_group=0,
-        ) as process:
-            with self._lock:
-                self._running.add(process.pid)
-            try:
-                # One of the two pipes would fill up while the other is read.
-                with ThreadPoolExecutor(1) as reader:
-                    errors = reader.submit(_lines, process.stderr, on_error)
-                    output = _lines(process.stdout, on_output)
-                code = process.wait()
-            finally:
-                with self._lock:
-                    self._running.discard(process.pid)
-        result = automation.CommandResult(output, errors.result(), code)
-        if code != 0:
-            raise create_command_error(result)
-        return result
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to every command that runs: SIGINT has the engine finish its steps and stop."""
-        with self._lock:
-            for pid in self._running:
-                with suppress(ProcessLookupError):
-                    os.killpg(pid, number)
-
-
-def _lines(stream: IO[str] | None, told: automation.OnOutput | None) -> str:
-    found = []
-    for line in stream or ():
-        found.append(line.rstrip())
-        if told:
-            told(found[-1])
-    return "\n".join(found)
 
 
 class _Seen(automation.LocalWorkspace):
@@ -189,7 +113,7 @@ class Engine:
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
-        self._environment = pulumi_environment(deployment.target.root)
+        self._environment = pulumi_environment(deployment.target.root, deployment.target.secret_variables())
         self._project = write_project(deployment.target.root)
         self._command = OwnGroup(self._environment)
         self._opening = threading.Lock()

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from clusterwright.child_environment import child_environment, proxy_environment
+from clusterwright.deploy.pulumi import LOCAL_GRPC
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.passphrase import FILE_VARIABLE, VARIABLE, salt_of_none
 from clusterwright.deploy.targets import Chosen
@@ -38,6 +40,15 @@ else:
 """
 
 
+_OF_PULUMI = (
+    *("PULUMI_", "CLUSTERWRIGHT_", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GODEBUG"),
+    # State in S3, Azure, Google's storage or PostgreSQL, by the variables that their libraries read.
+    *("AWS_", "AZURE_", "ARM_", "GOOGLE_", "CLOUDSDK_", "PG"),
+)
+_OF_SECRETS = frozenset({"ANSIBLE_VAULT_PASSWORD_FILE", "VAULT_ADDR", "VAULT_TOKEN"})
+"""What the provider reads secrets of other sources with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """Where a cluster is deployed from and to."""
@@ -46,10 +57,11 @@ class Deployment:
     target: Chosen
 
 
-def pulumi_environment(root: Path) -> dict[str, str]:
+def pulumi_environment(root: Path, variables: Collection[str] = ()) -> dict[str, str]:
     """The environment in which Pulumi finds this installation, keeps its state under ``root`` and asks no service.
 
-    A user's own PULUMI_BACKEND_URL wins. Raises ClusterwrightError when no ``pulumi`` is on the PATH.
+    ``variables`` are those that the provider reads secrets from. A user's own PULUMI_BACKEND_URL wins. Raises
+    ClusterwrightError when no ``pulumi`` is on the PATH.
     """
     path = os.pathsep.join((str(_own_programs()), os.environ.get("PATH", os.defpath)))
     if shutil.which("pulumi", path=path) is None:
@@ -61,7 +73,9 @@ def pulumi_environment(root: Path) -> dict[str, str]:
     return {
         # State holds digests, never secrets, so an empty passphrase protects all there is; a user's own wins.
         **({} if os.environ.get(FILE_VARIABLE) else {VARIABLE: ""}),
-        **os.environ,
+        **child_environment(names={*variables, *_OF_SECRETS}, prefixes=_OF_PULUMI),
+        **proxy_environment(),
+        **LOCAL_GRPC,
         "PATH": path,
         "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or _file_backend(root),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

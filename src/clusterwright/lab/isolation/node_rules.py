@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from clusterwright.child_environment import child_environment
 from clusterwright.durable import own_folder, replace
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.isolation.members import Member, Stage
@@ -117,13 +118,15 @@ def _nodes(stage: Stage) -> list[Member]:
 def _listed(member: Member, *, handles: bool = False) -> str:
     command = ["nft", "--stateless", *(["--handle"] if handles else []), "list", "ruleset", "inet"]
     with inside(member.namespace):
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(command, capture_output=True, text=True, check=True, env=child_environment()).stdout
     # With handles, tables and chains bear theirs too.
     return re.sub(r"\{ # handle \d+$", "{", text, flags=re.MULTILINE)
 
 
 def _load(member: Member, text: str) -> None:
     with inside(member.namespace):
-        ended = subprocess.run(["nft", "-f", "-"], input=text, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            ["nft", "-f", "-"], input=text, capture_output=True, text=True, check=False, env=child_environment()
+        )
     if ended.returncode != 0:
         raise ClusterwrightError(f"{member.name}: nft refuses its rules: {ended.stderr.strip()}")

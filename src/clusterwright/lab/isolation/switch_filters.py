@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Sequence
 
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.namespaces import inside
 from clusterwright.packets.boxes import (
@@ -49,7 +50,9 @@ def load(namespace: str, name: str, interfaces: Sequence[str], hook: str, rulese
     """
     text = "".join(f"{line}\n" for line in nft_lines(name, interfaces, hook, ruleset))
     with inside(namespace):
-        ended = subprocess.run(["nft", "-f", "-"], input=text, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            ["nft", "-f", "-"], input=text, capture_output=True, text=True, check=False, env=child_environment()
+        )
     if ended.returncode != 0:
         raise ClusterwrightError(f"{namespace}: nft refuses a switch's list: {ended.stderr.strip()}")
 

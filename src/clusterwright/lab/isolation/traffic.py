@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
+from clusterwright.child_environment import child_environment
 from clusterwright.lab.isolation.members import Member, Stage
 from clusterwright.lab.isolation.probes import SEQUENCE, SPACE, Probe, number_in
 from clusterwright.lab.isolation.raw_packets import ICMP4, ICMP6, SYN, TCP, UDP, reset_of, wire
@@ -167,7 +168,11 @@ def _hardware_addresses(stage: Stage) -> dict[str, dict[str, bytes]]:
     switches = [stage.twin.namespace(name) for name in stage.twin.view_of]
     for namespace in dict.fromkeys([*switches, *(member.namespace for member in stage.members)]):
         text = subprocess.run(
-            ["ip", "-j", "-n", namespace, "link", "show"], capture_output=True, text=True, check=True
+            ["ip", "-j", "-n", namespace, "link", "show"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=child_environment(),
         ).stdout
         found[namespace] = {
             row["ifname"]: bytes.fromhex(row["address"].replace(":", ""))

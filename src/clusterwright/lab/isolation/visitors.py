@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from clusterwright.child_environment import child_environment
 from clusterwright.lab.isolation import switch_filters
 from clusterwright.lab.isolation.members import OUTSIDE_NAME, Member, Stage
 from clusterwright.lab.isolation.ways import (
@@ -46,7 +47,14 @@ def visiting(stage: Stage) -> Iterator[None]:
         run_ip("".join(f"netns add {name}\n" for name in sorted(visitors)))
         for name in sorted(visitors):
             with inside(name):
-                subprocess.run(["sysctl", "-q", "-p", "-"], input=_SETTINGS, text=True, check=True, capture_output=True)
+                subprocess.run(
+                    ["sysctl", "-q", "-p", "-"],
+                    input=_SETTINGS,
+                    text=True,
+                    check=True,
+                    capture_output=True,
+                    env=child_environment(),
+                )
             run_ip("link set lo up\n", name)
         for member in stage.members:
             if not member.is_outside:
@@ -70,18 +78,27 @@ def clear(twin: Twin) -> None:
                 ["ip", f"-{version}", "-n", name, "route", "flush", "proto", str(ROUTE_PROTOCOL)],
                 capture_output=True,
                 check=False,
+                env=child_environment(),
             )
         # A visitor that comes again has another hardware address.
-        subprocess.run(["ip", "-n", name, "neighbour", "flush", "all"], capture_output=True, check=False)
+        subprocess.run(
+            ["ip", "-n", name, "neighbour", "flush", "all"], capture_output=True, check=False, env=child_environment()
+        )
         with inside(name):
-            subprocess.run(["nft", "delete", "table", "netdev", switch_filters.TABLE], capture_output=True, check=False)
+            subprocess.run(
+                ["nft", "delete", "table", "netdev", switch_filters.TABLE],
+                capture_output=True,
+                check=False,
+                env=child_environment(),
+            )
             # A packet of an earlier matrix would count as the request that one of the next answers.
-            subprocess.run(["conntrack", "-F"], capture_output=True, check=True)
+            subprocess.run(["conntrack", "-F"], capture_output=True, check=True, env=child_environment())
         if twin.version == 4:
             subprocess.run(
                 ["ip", "-6", "-n", name, "address", "flush", "to", f"{TWIN_PREFIX}/32"],
                 capture_output=True,
                 check=False,
+                env=child_environment(),
             )
     other = 10 - twin.version
     for node in twin.nodes:
@@ -89,6 +106,7 @@ def clear(twin: Twin) -> None:
             ["ip", f"-{other}", "-n", twin.namespace(node.name), "address", "flush", "scope", "global"],
             capture_output=True,
             check=False,
+            env=child_environment(),
         )
 
 

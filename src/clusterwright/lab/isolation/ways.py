@@ -6,6 +6,7 @@ import json
 import subprocess
 from ipaddress import ip_address
 
+from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lab.isolation.members import OUTSIDE_NAME, Member, Stage
 from clusterwright.lab.namespaces import run_ip
@@ -87,6 +88,7 @@ def _add_twins_of_addresses(stage: Stage) -> None:
             capture_output=True,
             text=True,
             check=True,
+            env=child_environment(),
         ).stdout
         lines = [
             f"addr add {TWIN_PREFIX}{own['local']}/{96 + own['prefixlen']} dev {row['ifname']} nodad\n"
@@ -145,6 +147,7 @@ def _route(namespace: str, version: int, target: str) -> tuple[str | None, str] 
         capture_output=True,
         text=True,
         check=False,
+        env=child_environment(),
     )
     rows = json.loads(text.stdout or "[]") if text.returncode == 0 else []
     if not rows or rows[0].get("type") in {"unreachable", "blackhole", "prohibit"}:

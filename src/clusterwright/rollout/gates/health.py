@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from clusterwright.child_environment import child_environment
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.secrets.secrets import left_in
 from clusterwright.deploy.store import Store
@@ -173,7 +174,13 @@ class SiteProbe:
         told = {"layer": wave.layer, "kind": wave.kind, "units": wave.units, "devices": list(trees)}
         try:
             done = subprocess.run(
-                self.command, input=json.dumps(told), capture_output=True, text=True, check=False, timeout=PROBE_LIMIT_S
+                self.command,
+                input=json.dumps(told),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PROBE_LIMIT_S,
+                env=child_environment(prefixes=["CLUSTERWRIGHT_"]),
             )
         except subprocess.TimeoutExpired:
             return dict.fromkeys(trees, f"{self.command[0]} gave no answer within {PROBE_LIMIT_S} s")
