@@ -67,10 +67,25 @@ def test_sonic_switches_take_another_seed_on_every_tier() -> None:
             kind = tables["DEVICE_METADATA"]["localhost"]["type"]
             algorithm = tables["SWITCH_HASH"]["GLOBAL"]["ecmp_hash_algorithm"]
             seeds.setdefault(artifact.device[:4], set()).add((SONIC_SEEDS[kind], algorithm))
-    assert seeds == {"rtsw": {(0, "CRC")}, "ctsw": {(10, "CRC_32LO")}, "atsw": {(25, "CRC_32HI")}}
+    assert seeds == {"rtsw": {(0, "CRC")}, "ctsw": {(10, "CRC_CCITT")}, "atsw": {(25, "CRC")}}
     answer = judged(all_sonic())
     assert answer.is_proven
-    assert any(fact.value == "CRC-32, low half, seed 10" for fact in answer.facts)
+    assert any(fact.value == "CRC-16-CCITT, seed 10" for fact in answer.facts)
+    assert any("rtsw and atsw have CRC with seeds of their own" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize("algorithm", ["CRC_32LO", "CRC_XOR", "XOR", "none at all"])
+def test_an_algorithm_that_not_every_chip_takes_is_not_proven(algorithm: str) -> None:
+    """orchagent logs it, and the chip keeps what it has."""
+
+    def other(device: str, text: str) -> str:
+        if device != "rtsw-p00r00" or not text.startswith("{"):
+            return text
+        return text.replace('"ecmp_hash_algorithm": "CRC"', f'"ecmp_hash_algorithm": "{algorithm}"')
+
+    answer = judged(all_sonic(), other)
+    assert not answer.is_settled
+    assert any("ecmp_hash_algorithm" in place.what.text for place in answer.unread)
 
 
 def test_one_type_for_all_is_refuted_with_its_line() -> None:
@@ -100,7 +115,7 @@ def test_reference_tiers_differ_and_are_read_back(name: str) -> None:
 
 @pytest.mark.parametrize("tier", ["ctsw-p00-00", "atsw-00"])
 def test_one_switch_with_the_function_of_the_tier_below_is_named(tier: str) -> None:
-    below = {"ctsw-p00-00": ("ToRRouter", "CRC"), "atsw-00": ("LeafRouter", "CRC_32LO")}[tier]
+    below = {"ctsw-p00-00": ("ToRRouter", "CRC"), "atsw-00": ("LeafRouter", "CRC_CCITT")}[tier]
 
     def same(device: str, text: str) -> str:
         if device != tier or not text.startswith("{"):

@@ -75,6 +75,38 @@ def test_swapped_lanes_are_told(edits: dict[str, str], told: str) -> None:
     assert found[0].startswith(told)
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("alias", "etp9a", "Ethernet0 has the alias etp9a"),
+        ("index", "9", "Ethernet0 has the index 9"),
+        ("subport", "2", "Ethernet0 has the subport 2"),
+    ],
+)
+def test_what_a_vendor_publishes_of_a_port_is_compared(field: str, value: str, told: str) -> None:
+    document = config(plan_of("lab-sonic"))
+    document["PORT"]["Ethernet0"][field] = value
+
+    found = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
+
+    assert len(found) == 1
+    assert found[0].startswith(told)
+
+
+def test_a_login_that_servers_refuse_and_a_local_password_takes_is_told() -> None:
+    document = config(plan_of("lab-sonic"))
+    document["AAA"]["authentication"]["failthrough"] = "True"
+    (found,) = openings(json.dumps(document, indent=2), "rtsw-p00r00", None)
+    assert "failthrough" in found[1]
+
+
+def test_a_sku_of_another_machine_is_told() -> None:
+    document = config(plan_of("lab-sonic"))
+    document["DEVICE_METADATA"]["localhost"]["platform"] = "x86_64-somebody_else-r0"
+    found = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
+    assert any("the switch takes itself for a x86_64-somebody_else-r0" in message for message in found)
+
+
 def test_one_lane_of_two_ports_is_told_on_any_machine() -> None:
     document = config(plan_of("lab-sonic"))
     document["DEVICE_METADATA"]["localhost"]["hwsku"] = "Somebody-S1"

@@ -41,6 +41,7 @@ def _run(tree: RenderedTree) -> Verdict:
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
         facts += _functions(fabric)
+        notes += _told_apart_by_seed(fabric)
         found += _polarised(tree, fabric)
         if not is_lossless(tree, fabric):
             tried += len({router.device for pair in _stacked(fabric) for router in pair})
@@ -115,6 +116,20 @@ def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
         function = votes.most_common(1)[0][0]
         if function is not None:
             yield Fact(f"{fabric.name}: {stem} chooses with", f"{function.algorithm}, seed {function.seed}")
+
+
+def _told_apart_by_seed(fabric: RoutedFabric) -> Iterator[str]:
+    """Tiers that have one algorithm, with seeds of their own: no vendor publishes what a seed changes in a chip."""
+    tiers_by_algorithm: dict[str, list[str]] = {}
+    for stem, members in fabric.tiers:
+        votes = Counter(fabric.routers[index].hash_function for index in members)
+        function = votes.most_common(1)[0][0]
+        if function is not None:
+            tiers_by_algorithm.setdefault(function.algorithm, []).append(stem)
+    for algorithm, tiers in tiers_by_algorithm.items():
+        if len(tiers) > 1:
+            alike = f"{' and '.join(tiers)} have {algorithm} with seeds of their own"
+            yield f"{fabric.name}: {alike}; what a seed changes in a chip is not published"
 
 
 def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:

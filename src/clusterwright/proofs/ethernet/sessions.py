@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from clusterwright.and_more import and_more
+from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
 from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
@@ -14,6 +15,7 @@ from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedNet
 from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.hardware.systems import systems
 
 _BORDER = "FROM-BORDER-"  # the policy of sessions with networks outside
 _POINT_TO_POINT = {4: 31, 16: 127}  # RFC 3021, RFC 6164
@@ -51,7 +53,16 @@ def _run(tree: RenderedTree) -> Verdict:
         found += (example(tree, *place) for place in _unasked(tree, fabric))
         found += list_faults(tree, fabric)
     cases = Cases("sessions or addresses", sum(map(len, sessions.values())) + len(owners))
-    return Verdict(tuple(_facts(network)), tuple(found), cases)
+    return Verdict(tuple(_facts(network)), tuple(found), cases, tuple(_notes(network)))
+
+
+def _notes(network: RoutedNetwork) -> Iterator[str]:
+    """What no session's text can say of the switches that these systems run on."""
+    for reader in READERS:
+        system = systems()[reader.system]
+        speakers = [r for r in network.routers.values() if r.ports_file == reader.file and r.sessions]
+        if system.announces_at_once and speakers:
+            yield f"{system.title}: switches announce a route before their chip has it, and drop packets in between"
 
 
 def _facts(network: RoutedNetwork) -> Iterator[Fact]:

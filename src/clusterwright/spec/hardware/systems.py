@@ -163,7 +163,8 @@ class System:
     without settings of the chip that only the vendor gives out. ``filter_tables`` are None where no bound of a chip is
     known. ``loopback`` and ``gateway`` are the interfaces that the system names itself: that of its own address, and
     that which hosts in a shared subnet have for a gateway. ``authentication`` are the methods of its BGP sessions,
-    ``has_bfd`` says that BFD watches them. What a spec adds by hand are lines where ``takes_lines``, and patches of
+    ``has_bfd`` says that BFD watches them, ``announces_at_once`` that a route is announced
+    before the chip has it. What a spec adds by hand are lines where ``takes_lines``, and patches of
     ``patched`` files. ``has_borders``, ``has_macsec`` and ``has_bonds`` say that these are rendered for it,
     ``bond`` is what comes before the number of one, ``bonds_fall_back`` that a port of a bond serves a host that does
     not speak LACP yet, ``matches_ranges`` that one entry of a filter takes a range of ports.
@@ -192,6 +193,7 @@ class System:
     gateway: Annotated[str, Key("interfaces", "gateway")] = ""
     authentication: Annotated[frozenset[str], Key("bgp", "authentication")] = frozenset()
     has_bfd: Annotated[bool, Key("bgp", "bfd")] = False
+    announces_at_once: Annotated[bool, Key("bgp", "announces"), By(_says("at-once"))] = False
     takes_lines: Annotated[bool, Key("added", "lines")] = False
     patched: Annotated[tuple[str, ...], Key("added", "files")] = ()
     has_borders: Annotated[bool, Key("rendered", "borders")] = False

@@ -40,7 +40,9 @@ _DEFAULTS = {"0.0.0.0/0", "::/0"}
 _ADVERTISING = ("EPMS", "MgmtTsToR")
 _IPV6 = 16  # bytes of an address
 _SEEDS = (("ToRRouter", 0), ("EPMS", 0), ("MgmtTsToR", 0), ("LeafRouter", 10), ("SpineRouter", 25))
-_ALGORITHMS = {"CRC_CCITT": "CRC-16-CCITT", "CRC_32LO": "CRC-32, low half", "CRC_32HI": "CRC-32, high half"}
+# What every platform takes (sonic-net/sonic-mgmt, tests/hash/generic_hash_helper.py); orchagent logs any other, and the
+# chip keeps the one that it has.
+_ALGORITHMS = {"CRC": "CRC", "CRC_CCITT": "CRC-16-CCITT"}
 Json = Mapping[str, Any]
 
 
@@ -327,11 +329,15 @@ def _statics(tables: Json) -> Iterator[tuple[str, Mark, bool]]:
             yield prefix, _mark("STATIC_ROUTE", key), row.get("blackhole") == "true"
 
 
-def _hash_function(tables: Json) -> HashFunction:
-    """The algorithm, and the seed that SONiC takes from the device's type; 0 for types that it gives none."""
+def _hash_function(tables: Json) -> HashFunction | None:
+    """The algorithm, and the seed that SONiC takes from the device's type; 0 for types that it gives none.
+
+    None where the chip has none that the text names.
+    """
     kind = tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("type", "")
-    name = tables.get("SWITCH_HASH", {}).get("GLOBAL", {}).get("ecmp_hash_algorithm", "the chip's own")
-    return HashFunction(_ALGORITHMS.get(name, name), next((seed for word, seed in _SEEDS if word in kind), 0))
+    algorithm = _ALGORITHMS.get(tables.get("SWITCH_HASH", {}).get("GLOBAL", {}).get("ecmp_hash_algorithm", ""))
+    seed = next((number for word, number in _SEEDS if word in kind), 0)
+    return None if algorithm is None else HashFunction(algorithm, seed)
 
 
 def _spreads_by(tables: Json) -> str | None:

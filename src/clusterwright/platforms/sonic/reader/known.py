@@ -94,7 +94,7 @@ SNMP_USER SNMP_USER_AUTH_PASSWORD SNMP_USER_AUTH_TYPE SNMP_USER_ENCRYPTION_PASSW
 SNMP_USER SNMP_USER_PERMISSION SNMP_USER_TYPE
 SSH_SERVER authentication_retries inactivity_timeout login_timeout password_authentication permit_root_login
 STATIC_ROUTE blackhole gateway ifname nexthop nexthop-vrf
-SWITCH_HASH ecmp_hash ecmp_hash_algorithm lag_hash lag_hash_algorithm
+SWITCH_HASH ecmp_hash ecmp_hash_algorithm=CRC ecmp_hash_algorithm=CRC_CCITT lag_hash lag_hash_algorithm
 SYSLOG_CONFIG *
 SYSLOG_CONFIG_FEATURE *
 SYSLOG_SERVER port protocol severity vrf

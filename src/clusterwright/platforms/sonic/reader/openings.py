@@ -45,6 +45,12 @@ _ASKED = (
     ("SSH_SERVER", "POLICIES", "permit_root_login", "no", "root is no operator's account"),
     ("SSH_SERVER", "POLICIES", "password_authentication", "false", "the factory's account opens with its password"),
 )
+# Fields of a port that its machine decides, and which program takes a wrong one.
+_PORT_FIELDS = {
+    "alias": "LLDP announces another port",
+    "index": "xcvrd asks another cage for its module",
+    "subport": "xcvrd tells other lanes of the module to carry it",
+}
 Json = Mapping[str, Any]
 
 
@@ -71,30 +77,53 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
 
 def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
     """Ports with lanes of another: what is plugged in there is then not what the plan and the file say."""
-    sku = document.get("DEVICE_METADATA", {}).get("localhost", {}).get("hwsku", "")
-    published = _published_lanes(sku)
+    localhost = document.get("DEVICE_METADATA", {}).get("localhost", {})
+    sku = localhost.get("hwsku", "")
+    machine = platforms().get((SYSTEM, sku))
+    if machine is not None and machine.machine not in (None, localhost.get("platform", machine.machine)):
+        what = f"a {sku} is a {machine.machine}, and the switch takes itself for a {localhost['platform']}"
+        yield place_of(text, "DEVICE_METADATA", "localhost", "platform"), what
+    published = _published_ports(sku)
     owner: dict[str, str] = {}
     for port, fields in document.get("PORT", {}).items():
         lanes = fields.get("lanes", "")
-        if published is not None and lanes not in published.get(port, ()):
-            what = f"{port} has the lanes {lanes}, which are not its own on a {sku}: its cable is elsewhere"
-            yield place_of(text, "PORT", port), what
+        if published is not None:
+            yield from _unpublished(text, port, fields, published.get((port, lanes), ()), sku)
         for lane in lanes.split(","):
             if owner.setdefault(lane, port) != port:
                 yield place_of(text, "PORT", port), f"{port} and {owner[lane]} have the same lane {lane}"
                 break
 
 
+def _unpublished(
+    text: str, port: str, fields: Json, published: tuple[Mapping[str, str], ...], sku: str
+) -> Iterator[Fault]:
+    """What of a port is not as its vendor publishes it; ``published`` are the ports of its name and lanes."""
+    if not published:
+        what = (
+            f"{port} has the lanes {fields.get('lanes', '')}, which are not its own on a {sku}: its cable is elsewhere"
+        )
+        yield place_of(text, "PORT", port), what
+        return
+    for field, reader in _PORT_FIELDS.items():
+        own = str(fields.get(field, "0" if field == "subport" else ""))
+        known = sorted({row[field] for row in published})
+        if own not in known:
+            what = f"{port} has the {field} {own or 'none'}, and {' or '.join(known)} on a {sku}: {reader}"
+            yield place_of(text, "PORT", port), what
+
+
 @lru_cache(maxsize=64)
-def _published_lanes(sku: str) -> Mapping[str, frozenset[str]] | None:
-    """The lanes that each port of a machine may have, as a file lists them; None for a machine that nobody knows."""
+def _published_ports(sku: str) -> Mapping[tuple[str, str], tuple[Mapping[str, str], ...]] | None:
+    """By a port's name and lanes what a machine's vendor says of it; None for a machine that nobody knows."""
     machine = platforms().get((SYSTEM, sku))
     if machine is None:
         return None
-    found: dict[str, set[str]] = {}
-    for (name, _), described in machine.ports.items():
-        found.setdefault(name, set()).add(",".join(map(str, described.lanes)))
-    return {name: frozenset(lanes) for name, lanes in found.items()}
+    ports: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+    for (name, _), port in machine.ports.items():
+        row = {"alias": port.alias, "index": str(port.number), "subport": str(port.subport)}
+        ports.setdefault((name, ",".join(map(str, port.lanes))), []).append(row)
+    return {key: tuple(rows) for key, rows in ports.items()}
 
 
 def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
@@ -106,6 +135,10 @@ def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
             place = text.find(f'"{table}"')
             place = text.find(f'"{field}"', place) if field in own else place
             yield place, f"{table}: {field} is {own.get(field, 'not said')} and ought to be {wanted}: {what}"
+    login = document.get("AAA", {}).get("authentication", {})
+    if str(login.get("failthrough", "")).lower() == "true":
+        what = "whom the central servers refuse may log in with a local password (AAA failthrough)"
+        yield place_of(text, "AAA", "authentication", "failthrough"), what
     for name, own in document.get("GNMI_CLIENT_CERT", {}).items():
         if own.get("role") != ["gnmi_readonly"]:
             yield place_of(text, "GNMI_CLIENT_CERT", name), f"the collector {name} may change the switch"

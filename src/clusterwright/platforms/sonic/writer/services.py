@@ -74,9 +74,10 @@ def _purposes(site: Site, view: SwitchView) -> Iterator[str]:
 
 
 def _metadata(view: SwitchView) -> dict[str, str]:
-    """``suppress-fib-pending`` announces a route once the chip has it, as EOS does with ``update wait-install``.
+    """SONiC takes the seed of its hash from ``type``, and starts programs by it: FEATURE has those that are needed.
 
-    SONiC takes the seed of its hash over equal paths from ``type``; nothing else here hangs on it.
+    ``suppress-fib-pending`` is left out: the management framework's templates write nothing of it, so FRR announces a
+    route before the chip has it whatever stands here (sonic-buildimage, src/sonic-frr-mgmt-framework/templates).
     """
     hwsku = view.model.platform or ""
     function = view.hashing.function
@@ -89,7 +90,6 @@ def _metadata(view: SwitchView) -> dict[str, str]:
         "buffer_model": "traditional",
         "default_pfcwd_status": "disable",
         "synchronous_mode": "enable",
-        "suppress-fib-pending": "enabled",
         "yang_config_validation": "enable",
     }
     platform = view.model.platform_ports
