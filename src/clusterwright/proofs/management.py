@@ -148,6 +148,9 @@ def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
         if own and left:
             who = f"{count(len(own), 'switch')} with {systems()[reader.system].title}, as {own[0]}"
             yield f"not judged of {who}, whose files say nothing of it: {and_more(left, len(left))}."
+        for unheard in systems()[reader.system].unheard:
+            if own and declared.collecting is not None and unheard.said_by == "verify":
+                yield f"{systems()[reader.system].title} is not told {unheard.key}: {unheard.reason}."
 
 
 MANAGEMENT = ProofCheck(

@@ -60,8 +60,6 @@ def has_no_word(subject: Subject) -> Iterator[Problem]:
     site = subject.spec.site
     for system in systems_of(subject.spec):
         limits = system.limits
-        if site.telemetry is not None and not limits.telemetry:
-            yield Problem(site.telemetry.path, f"{system.title} has no telemetry that could be told.", "Leave it out.")
         if site.aaa is not None and limits.aaa_servers is not None and len(site.aaa.servers) > limits.aaa_servers:
             message = f"{system.title} takes {limits.aaa_servers} AAA servers, not {len(site.aaa.servers)}."
             yield Problem((*site.aaa.path, "servers", limits.aaa_servers), message, "Leave the others out.")

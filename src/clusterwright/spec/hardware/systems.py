@@ -84,11 +84,23 @@ class PfcLooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of a system on values that a spec sets, None without one; ``snmp_user`` are the least and most letters.
+class UnheardKey:
+    """A key of specs that a system is not told, and what its switches do instead."""
 
-    ``telemetry`` says that it can be told who collects.
-    """
+    key: str
+    reason: str
+    said_by: str = "lint"
+    """``lint``, which warns of it, or ``verify``, which notes it."""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The keys to it from the top, an empty one for each item of a list."""
+        return tuple(self.key.replace("[]", ".").split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a system on values that a spec sets, None without one; ``snmp_user`` are the least and most letters."""
 
     operator_keys: int | None
     dns_servers: int | None
@@ -98,7 +110,6 @@ class Limits:
     pfc_looks: PfcLooks | None
     lossless_classes: int | None
     aaa_servers: int | None
-    telemetry: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +219,7 @@ class System:
     factory_accounts: Annotated[tuple[str, ...], Key("factory_accounts", "names")] = ()
     services: Annotated[tuple[ImageProgram, ...], Key("services", "programs")] = ()
     announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
+    unheard: tuple[UnheardKey, ...] = ()
     releases: SystemReleases | None = None
     """None where no release is known by its words."""
     relays_v4_from: Annotated[str, Key("relays", "ipv4")] = "gateway"
