@@ -95,8 +95,7 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
 
     What a declaration must tell, such as who belongs in a partition, can be judged of a plan only. A verdict says in
     ``word`` whether its claim is proven, REFUTED or not proven, and why: ``counterexamples``, ``unjudged``, ``facts``.
-
-    Raises ``clusterwright.finding.VerifyError`` for text that does not parse.
+    Text that does not parse leaves the claims about it not proven.
     """
     from clusterwright.cli.proofs import prove
     from clusterwright.output.engine import render_kinds

@@ -256,9 +256,6 @@ def plant_odd_name(folder: Path) -> None:
         (plant_linked_folder, "is a link, and none is followed"),
         (plant_pipe, "is no regular file"),
         (plant_huge, "is larger than 64 MB"),
-        (plant_bytes, "belongs into no UTF-8 text"),
-        (plant_form_feed, "nftables.conf:1: the byte 0x0c belongs into no UTF-8 text"),
-        (plant_line_separator, "nftables.conf:1: the byte 0xe2 belongs into no UTF-8 text"),
         (plant_odd_name, "the name is no UTF-8 text"),
     ],
 )
@@ -268,6 +265,22 @@ def test_what_is_no_file_of_a_device_is_refused(read_back: Path, plant: Any, why
     assert isinstance(result.exception, ClusterwrightError)
     assert why in str(result.exception)
     str(result.exception).encode()
+
+
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        (plant_bytes, "belongs into no UTF-8 text"),
+        (plant_form_feed, "nftables.conf:1: the byte 0x0c belongs into no UTF-8 text"),
+        (plant_line_separator, "nftables.conf:1: the byte 0xe2 belongs into no UTF-8 text"),
+    ],
+)
+def test_a_file_that_is_no_text_leaves_open_what_is_said_of_it_alone(read_back: Path, plant: Any, why: str) -> None:
+    plant(read_back)
+    told = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "ib-managers")
+    assert not told["isolation"]["proven"]
+    assert why in told["isolation"]["answer"]
+    assert told["ib-managers"]["proven"]
 
 
 def test_a_link_by_which_systemd_wants_a_unit_is_taken_by_its_name(read_back: Path) -> None:

@@ -103,7 +103,7 @@ def test_eos_is_compared_by_section_and_adopted_as_lines(
         else re.sub(r"   mtu \d+\n", "   mtu 1500\n", said, count=1)
     )
     interface = said[: said.index("   mtu 1500\n")].rpartition("\ninterface ")[2].split("\n")[0]
-    said = said.replace("lldp run\n", "", 1).replace(
+    said = said.replace("no ip routing vrf MGMT\n", "", 1).replace(
         "\nend\n", "\ninterface Loopback77\n   description somebody's test\n   no shutdown\n!\nend\n"
     )
     place(EOS, "running-config", said)
@@ -115,7 +115,7 @@ def test_eos_is_compared_by_section_and_adopted_as_lines(
     (changed,) = (line for line in found if "mtu" in line)
     assert changed.startswith(f"{file}interface {interface}: mtu ")
     assert changed.endswith(" is planned, mtu 1500 runs")
-    assert f"{file}lldp run is planned and does not run" in found
+    assert f"{file}no ip routing vrf MGMT is planned and does not run" in found
     assert f"{file}interface Loopback77 runs and is not planned" in found
     assert len(found) == 3
     assert f"revert: clusterwright refresh {SPEC} --pod pod0 && clusterwright up {SPEC} --pod pod0" in output
@@ -130,9 +130,8 @@ def test_eos_is_compared_by_section_and_adopted_as_lines(
         f"interface {interface}",
         "   mtu 1500",
     ]
-    assert (
-        "# ctsw-p00-00 mnt/flash/startup-config: lldp run is planned and does not run: no line of the spec" in adopted
-    )
+    missing = "# ctsw-p00-00 mnt/flash/startup-config: no ip routing vrf MGMT is planned and does not run"
+    assert f"{missing}: no line of the spec" in adopted
 
 
 def test_what_was_adopted_is_planned_from_then_on(

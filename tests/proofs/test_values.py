@@ -47,6 +47,9 @@ LATE = ("ethernet-failures", "isolation")
 # Edits after which a file says the same, and why.
 SAME: tuple[tuple[str, str, str], ...] = (
     (EOS, r"end", "ends a file that ends there anyway"),
+    (EOS, r"lldp run|no aaa root", "so by default, and not printed then (EOS user manual)"),
+    (EOS, r"interface \* / (?:no shutdown|switchport(?: mode access)?)", "so by default, and not printed then"),
+    (EOS, r"management api http-commands / (?:protocol https|no protocol http)", "so by default, and not printed then"),
     (SONIC, r".*(?:PASSWORD|passkey)", "a secret stands there, which nobody knows before it is on the switch"),
     (SONIC, r"AAA / authentication / failthrough", "off by default (hostcfgd)"),
     (

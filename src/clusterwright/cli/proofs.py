@@ -6,6 +6,7 @@ every page of the network that it looks at, as looking counts references, and wo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,11 +17,21 @@ if TYPE_CHECKING:
 
 
 def prove(tree: RenderedTree, checks: Sequence[ProofCheck]) -> list[tuple[ProofCheck, Verdict]]:
-    """The verdicts of those of ``checks`` that apply to the tree, in their order.
-
-    Raises VerifyError for text that does not parse.
-    """
+    """The verdicts of those of ``checks`` that apply to the tree, in their order."""
+    from clusterwright.finding import VerifyError
     from clusterwright.proofs.reading import read_together
 
-    read_together(reading for check in checks for reading in check.readings(tree))
-    return [(check, check.run(tree)) for check in checks if check.applies(tree)]
+    with suppress(VerifyError):  # the checks that read such a text find it again, and say so
+        read_together(reading for check in checks for reading in check.readings(tree))
+    return [(check, _verdict(check, tree)) for check in checks if check.applies(tree)]
+
+
+def _verdict(check: ProofCheck, tree: RenderedTree) -> Verdict:
+    """The verdict of a check. A text that it cannot read leaves it not proven, and ends no other check."""
+    from clusterwright.finding import VerifyError
+    from clusterwright.proofs.check import Cases, Verdict
+
+    try:
+        return check.run(tree)
+    except VerifyError as error:
+        return Verdict((), (), Cases("files that read", 0), unjudged=f"not proven, because {error}")

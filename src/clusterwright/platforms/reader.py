@@ -130,6 +130,10 @@ class SwitchService:
     rules: tuple[Rule, ...] | None
 
 
+def _as_it_is(text: str) -> str:
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class SystemReader:
     """The reader of a system. A device runs it when it has the ``file``.
@@ -143,7 +147,8 @@ class SystemReader:
     file leaves switched off, each with its place; ``routes`` by file the routes that lead elsewhere. ``named`` finds
     lines that name the addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies.
     ``single_ports`` says that its filters know no ranges of ports, ``is_stateful`` that they know replies by their
-    connection, ``has_host_firewall`` that the Linux under it guards the management port.
+    connection, ``has_host_firewall`` that the Linux under it guards the management port. ``normal_form`` writes the
+    ``file`` that a device printed, or somebody edited, in the form that the others read, line by line.
     """
 
     system: str
@@ -166,3 +171,4 @@ class SystemReader:
     is_stateful: bool = False
     has_host_firewall: bool = False
     relays: ServersByFile = field(default_factory=dict)
+    normal_form: Callable[[str], str] = _as_it_is

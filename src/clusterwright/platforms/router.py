@@ -285,6 +285,15 @@ def packed(text: str) -> bytes:
         raise ValueError(f"{text!r} is no IP address") from error
 
 
+def is_address(text: str) -> bool:
+    """True for an IPv4 or IPv6 address, and not for the name of an interface or group."""
+    try:
+        packed(text)
+    except ValueError:
+        return False
+    return True
+
+
 def shown(address: bytes) -> str:
     """An address as people write it."""
     return socket.inet_ntop(socket.AF_INET6 if len(address) == 16 else socket.AF_INET, address)

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError, VerifyError
+from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering, layered
 
@@ -29,6 +30,7 @@ _WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
 # Python ends lines at these, devices do not: behind one of them a line could be seen that no device reads.
 _ASCII_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 _CONTROLS = re.compile(b"[" + re.escape(_ASCII_CONTROLS) + b"]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+_NORMAL_FORMS = {reader.file: reader.normal_form for reader in READERS}
 
 
 class TreeMismatch(ClusterwrightError):
@@ -102,7 +104,9 @@ def _read_back(
     others: list[tuple[str, str]] = []
     for (device, path), (file, is_wish) in there.items():
         kind = rendering.kind(device, path) if rendering is not None else ""
-        found[device, path] = RenderedFile(device, path, kind, cache(partial(_text, file)) if not is_wish else str)
+        found[device, path] = RenderedFile(
+            device, path, kind, cache(partial(_printed, path, file)) if not is_wish else str
+        )
         if rendering is not None and not is_wish and not rendering.has(device, path, _content(file)):
             others.append((device, path))
     cluster = rendering.cluster if rendering is not None else _shown(folder.resolve().name)
@@ -177,6 +181,12 @@ def _reader(file: Path, content: bytes) -> Callable[[], str]:
 
 def _text(file: Path) -> str:
     return _decoded(file, _content(file))
+
+
+def _printed(path: str, file: Path) -> str:
+    """The text of a file as readers know it, whichever form its device prints it in."""
+    text = _text(file)
+    return _NORMAL_FORMS[path](text) if path in _NORMAL_FORMS else text
 
 
 def _decoded(file: Path, content: bytes) -> str:

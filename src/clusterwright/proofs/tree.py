@@ -7,7 +7,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
 from itertools import chain, islice
 from typing import NamedTuple, Protocol, TypeVar
@@ -156,6 +156,8 @@ class RenderedTree:
     is_read_back: bool = False
     others: tuple[tuple[str, str], ...] = ()
     plain: PlainText | None = None
+    unreadable: dict[RenderedFile, str] = field(default_factory=dict)
+    """What is wrong with files that no reader could take apart: filled in as they are read."""
 
     def devices_with(self, path: str) -> tuple[str, ...]:
         """Names of the devices that have a file at ``path``, in order."""

@@ -84,10 +84,17 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
     return Left(
         tuple(
             place
-            for place in _places(tree)
+            for place in (*_places(tree), *_unreadable(tree))
             if (not place.kind or place.kind in kinds) and (not place.what.claims or check in place.what.claims)
         )
     )
+
+
+def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
+    """Files of switches that could not be taken apart: what any claim says of the device is not known."""
+    for file, error in tree.unreadable.items():
+        if tree.files.get((file.device, file.path)) is file:  # trees with some other files share what is known
+            yield UnreadPlace(file.device, file.kind, Unread(file.path, 0, f"the whole file: {error}"), "")
 
 
 @lru_cache(maxsize=4)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from clusterwright.platforms.drift import Difference, Found, is_as_planned
+from clusterwright.platforms.eos.reader.normal_form import is_default, normal_form
 from clusterwright.platforms.eos.reader.sections import LineTree, lines_of
 
 _ACL = re.compile(r"(ip|ipv6|mac) access-list\b")
@@ -18,7 +19,7 @@ ACL_STEP = 10  # EOS numbers entries that have no number by tens
 
 def compare_eos(planned: str, runs: str) -> Iterator[Found]:
     """EOS text section by section; the order counts in access lists alone, where EOS gives each entry a number."""
-    yield from _sections(_as_taken(eos_tree(planned)), eos_tree(runs), ())
+    yield from _sections(_as_taken(eos_tree(normal_form(planned))), eos_tree(normal_form(runs)), ())
 
 
 def eos_tree(text: str) -> LineTree:
@@ -64,9 +65,13 @@ def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iter
         if same is not None:
             missing.remove(line)
             unexpected.remove(same)
+    # A line that states what the switch does by itself says nothing beside one that is left out: EOS prints none.
     for line in missing:
-        yield Difference.MISSING, place, line, "", above, None
+        if planned[line] or not is_default(place, line):
+            yield Difference.MISSING, place, line, "", above, None
     for line in unexpected:
+        if not runs[line] and is_default(place, line):
+            continue
         # A section that runs without being planned keeps its lines after the sections above, so it can be adopted.
         block = _block(line, runs[line]) if runs[line] else ()
         yield Difference.UNEXPECTED, place, "", line, (*above, *block), None

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from clusterwright.finding import VerifyError
 from clusterwright.platforms.linux.reader.network import DEVICES, NETWORKS, ConfiguredNic, read_nics
 from clusterwright.platforms.reader import SystemReader, Unsupported
 from clusterwright.platforms.readers import READERS, ROUTERS
@@ -133,7 +134,11 @@ def _routers(tree: RenderedTree, part: RenderedTree, reader: SystemReader) -> It
     if isinstance(reader.router, Unsupported):
         return
     for device in part.devices_with(reader.file):
-        router = reader.router(device, partial(_text, tree, device))
+        try:
+            router = reader.router(device, partial(_text, tree, device))
+        except VerifyError as error:
+            tree.unreadable[tree.files[device, reader.file]] = str(error)
+            continue
         if router is not None:
             yield router
         for path in reader.unread:  # every check asks for it, and now the text is parsed

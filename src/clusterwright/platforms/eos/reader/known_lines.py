@@ -8,7 +8,7 @@ from __future__ import annotations
 
 # Addresses, prefixes, names and secrets are judged by the readers that take them; here they are any word.
 _GROUP = r"neighbor [^\s:.]+"
-_NEIGHBOUR = r"neighbor \S+"
+_NEIGHBOUR = r"neighbor [^\s%]+"  # an address of one link (fe80::1%Et1) is read by none
 QOS = r"""
 qos trust dscp
 priority-flow-control on
@@ -123,7 +123,10 @@ load-balance sand profile \S+
     (r"priority-flow-control pause watchdog default (?:timeout|recovery-time|polling-interval) [\d.]+", ""),
     (r"priority-flow-control pause watchdog action (?:drop|notify-only)", ""),
     # of what isolation is made: lists of ports and of services, and who may log in
-    (r"(?:ip|ipv6) access-list (?:standard )?\S+", r"(?:counters|statistics) per-entry|\d+ (?:permit|deny|remark) .*"),
+    (
+        r"(?:ip|ipv6) access-list (?:standard )?\S+",
+        r"(?:counters|statistics) per-entry|\d+ (?:permit|deny) .*|\d+ remark(?: .*)?",
+    ),
     (
         r"management ssh",
         r"""

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from clusterwright.platforms.eos.reader.configuration import read_eos
 from clusterwright.platforms.eos.reader.lists import read_eos_lists
 from clusterwright.platforms.eos.reader.logins import logins
+from clusterwright.platforms.eos.reader.normal_form import normal_form
 from clusterwright.platforms.eos.reader.openings import openings, servers
 from clusterwright.platforms.eos.reader.routes import routes
 from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.platforms.eos.reader.services import services
-from clusterwright.platforms.eos.reader.unread import unread
+from clusterwright.platforms.eos.reader.unread import known_text, unread
 from clusterwright.platforms.eos.reader.values import VALUES
 from clusterwright.platforms.reader import (
     EAPI,
@@ -49,7 +50,7 @@ READER = SystemReader(
     system="eos",
     file=PATH,
     kinds=frozenset({"eos"}),
-    router=lambda device, text: read_eos(device, text(PATH)),
+    router=lambda device, text: read_eos(device, known_text(text(PATH))),
     lists=read_eos_lists,
     openings={PATH: openings},
     unread={PATH: unread},
@@ -62,4 +63,5 @@ READER = SystemReader(
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
     policy_lines=policy_lines,
+    normal_form=normal_form,
 )

@@ -27,9 +27,9 @@ _PORT = "interface Ethernet"
 _VARYING = frozenset(
     (
         *OF_INTERFACES,
-        r"neighbor \S+ peer group \S+",
-        r"neighbor \S+ remote-as \d+",
-        r"neighbor \S+ description .*",
+        r"neighbor [^\s%]+ peer group \S+",
+        r"neighbor [^\s%]+ remote-as \d+",
+        r"neighbor [^\s%]+ description .*",
     )
 )
 
@@ -83,6 +83,19 @@ def unread(text: str) -> tuple[Unread, ...]:
         Unread(PATH, number, BETWEEN.join(filter(None, (header, line.strip()))), _claims(header or line))
         for number, header, line in _unread(text.split("\n"))
     )
+
+
+@lru_cache(maxsize=128)
+def known_text(text: str) -> str:
+    """The text with comments in the places of lines that are not accounted for: no reader takes them for others."""
+    left = unread(text)
+    if not left:
+        return text
+    lines = text.split("\n")
+    for place in left:
+        line = lines[place.line - 1]
+        lines[place.line - 1] = f"{line[: len(line) - len(line.lstrip())]}!"
+    return "\n".join(lines)
 
 
 def _is_read(text: str) -> bool:

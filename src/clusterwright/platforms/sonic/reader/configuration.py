@@ -22,6 +22,7 @@ from clusterwright.platforms.router import (
     Router,
     Session,
     Term,
+    is_address,
     network_of,
     packed,
     prefix_of,
@@ -204,8 +205,8 @@ def _sessions(tables: Json) -> Iterator[Session]:
     own_families, process = tables.get("BGP_NEIGHBOR_AF", {}), tables.get("BGP_GLOBALS", {}).get(_VRF, {})
     for key, row in tables.get("BGP_NEIGHBOR", {}).items():
         vrf, _, text = key.partition("|")
-        if vrf != _VRF:
-            continue
+        if vrf != _VRF or not is_address(text):
+            continue  # unread, which leaves every claim of the file open
         peer = packed(text)
         family = f"ipv{6 if len(peer) == 16 else 4}_unicast"
         name = row.get("peer_group_name", "")

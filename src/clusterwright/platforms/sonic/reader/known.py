@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clusterwright.platforms.router import is_address
 from clusterwright.platforms.sonic.reader.configuration import PATH
 from clusterwright.platforms.sonic.reader.document import place_of, tables_of
 from clusterwright.platforms.sonic.reader.features import OFF, ON, SYSTEM, runs
@@ -138,6 +139,8 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
         for row, fields in document[table].items():
             if table.startswith(_OF_A_VRF) and row.partition("|")[0] != _VRF:
                 yield _at(text, table, row)
+            if table == "BGP_NEIGHBOR" and not is_address(row.partition("|")[2]):
+                yield _at(text, table, row)  # unnumbered: a session with whoever is behind a port
             if table == "FEATURE" and _is_unread_feature(document, row):
                 yield _at(text, table, row)
             for field, value in fields.items() if isinstance(fields, dict) else ():
