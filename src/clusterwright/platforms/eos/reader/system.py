@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from clusterwright.finding import VerifyError
 from clusterwright.platforms.eos.reader.configuration import read_eos
 from clusterwright.platforms.eos.reader.lists import read_eos_lists
 from clusterwright.platforms.eos.reader.logins import logins
@@ -25,9 +26,11 @@ from clusterwright.platforms.reader import (
     SNMP,
     SSH,
     TIME,
+    FileText,
     SystemReader,
     nothing_silent,
 )
+from clusterwright.platforms.router import Router
 
 _POLICY_WORDS = (
     "route-map ",
@@ -46,11 +49,23 @@ def policy_lines(text: str) -> Iterable[str]:
     return (line for line in text.split("\n") if line.startswith(_POLICY_WORDS) or _GROUP.match(line))
 
 
+def _router(device: str, text: FileText) -> Router | None:
+    """The router of a switch. Lines that no reader knows are left out where they keep the others from being read."""
+    whole = text(PATH)
+    try:
+        return read_eos(device, whole)
+    except VerifyError:
+        known = known_text(whole)
+        if known == whole:
+            raise
+        return read_eos(device, known)
+
+
 READER = SystemReader(
     system="eos",
     file=PATH,
     kinds=frozenset({"eos"}),
-    router=lambda device, text: read_eos(device, known_text(text(PATH))),
+    router=_router,
     lists=read_eos_lists,
     openings={PATH: openings},
     unread={PATH: unread},
