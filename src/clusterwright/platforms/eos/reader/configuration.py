@@ -66,7 +66,7 @@ def read_eos(device: str, text: str) -> Router | None:
     """
     try:
         return _router(device, text)
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
         raise VerifyError(f"{device}:/{PATH}: {error}. Render the spec again.") from None
 
 
