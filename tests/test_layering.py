@@ -25,6 +25,7 @@ GROUND = frozenset(
         "data_files",
         "durable",
         "finding",
+        "given_file",
         "json_api",
         "known_secrets",
         "placeholder",

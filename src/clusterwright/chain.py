@@ -17,9 +17,11 @@ from typing import Any
 
 from clusterwright.durable import flush_folder
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
 
 _START = "0" * 64
 _BLOCK = 65536
+_MOST_BYTES = 1 << 30  # a rollout of 24,576 GPUs writes less than a thousandth of it
 
 
 class ChainError(ClusterwrightError):
@@ -77,9 +79,11 @@ def _end_of_last_line(descriptor: int) -> int:
 def read(path: Path) -> list[dict[str, Any]]:
     """Every entry, after each was compared with the one before; none when there is no file. Raises ChainError."""
     try:
-        lines = path.read_text().split("\n")[:-1] if path.exists() else []
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_given(path, _MOST_BYTES).decode().split("\n")[:-1] if path.exists() else []
+    except UnicodeDecodeError as error:
         raise ChainError(f"{path} cannot be read: {error}") from error
+    except ClusterwrightError as error:
+        raise ChainError(str(error)) from error
     head, entries = EMPTY, []
     for number, line in enumerate(lines, 1):
         entries.append(_checked(path, head, number, line))

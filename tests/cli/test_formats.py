@@ -19,7 +19,8 @@ from clusterwright.cli.formats.gitlab import render_gitlab
 from clusterwright.cli.formats.json_report import render_json
 from clusterwright.cli.formats.junit import render_junit
 from clusterwright.cli.formats.sarif import render_sarif
-from clusterwright.cli.formats.text import render_text, visible
+from clusterwright.cli.formats.text import render_text
+from clusterwright.cli.terminal import visible
 from clusterwright.finding import Finding, Position, Severity
 from clusterwright.rules.engine import LintResult
 from clusterwright.rules.registry import all_rules

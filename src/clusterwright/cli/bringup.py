@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
 
 if TYPE_CHECKING:
     from clusterwright.bringup.steps import AcceptanceLimits
@@ -97,9 +98,9 @@ def _judged(plan: Plan, group: str | None, report: str, limits: AcceptanceLimits
     if not equals or tool not in judges:
         raise ClusterwrightError(f'"{report}" names no report. Write TOOL=FILE; tools are {", ".join(judges)}.')
     try:
-        text = Path(name).read_text(encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise UnreadableReportError(f"{name}: cannot be read: {error.strerror}. Check the path.") from error
+        text = read_given(Path(name)).decode("utf-8", "backslashreplace")
+    except ClusterwrightError as error:
+        raise UnreadableReportError(str(error)) from error
     return judges[tool](plan, group, text, name, limits)
 
 

@@ -12,6 +12,7 @@ import click
 from clusterwright.deploy.device_places import OWN_FOLDER
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given_text
 from clusterwright.observe.adoption import adoption
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
@@ -46,7 +47,9 @@ def read_running(folder: Path) -> dict[str, dict[str, str]]:
     for device in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = {path.relative_to(device): path for path in sorted(device.rglob("*")) if path.is_file()}
         # What deploying keeps on a device beside its files is no configuration.
-        found[device.name] = {str(name): _text(path) for name, path in files.items() if name.parts[0] != OWN_FOLDER}
+        found[device.name] = {
+            str(name): read_given_text(path, MAX_BYTES) for name, path in files.items() if name.parts[0] != OWN_FOLDER
+        }
     if not found:
         names = ", ".join(f"{name} ({output.command})" for name, output in OUTPUTS.items())
         raise ClusterwrightError(
@@ -141,12 +144,3 @@ def prometheus(plan: Plan, running: Iterable[str], found: Sequence[Drift]) -> st
         labels = f'cluster="{plan.name}",device="{device}",role="{plan.by_name[device].role}"'
         lines += [f'clusterwright_drift_differences{{{labels},kind="{kind}"}} {counts[device, kind]}' for kind in kinds]
     return "\n".join(lines) + "\n"
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ClusterwrightError(f"{path}: is larger than {MAX_BYTES >> 20} MB; no configuration is that large")
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ClusterwrightError(f"{path}: cannot be read: {error.strerror}. Check the path.") from error

@@ -75,6 +75,7 @@ def lint(
     from clusterwright.cli.formats.text import render_text, wants_colour
     from clusterwright.cli.linting import amend, amend_files, difference, lint_stdin, render_as, write_amended
     from clusterwright.cli.source_lines import source_line
+    from clusterwright.cli.terminal import echo_styled
     from clusterwright.report.writing import write_lines
     from clusterwright.spec.text.source import MAX_BYTES
 
@@ -108,7 +109,7 @@ def lint(
     else:
         text = render_as(result, form, threshold)
     if output is None:
-        click.echo(text, nl=False, err=fix and _STDIN in paths)
+        echo_styled(text, err=fix and _STDIN in paths)
     else:
         write_lines(output, [text.encode(errors="backslashreplace").decode()])
     return _EXIT_FINDINGS if any(finding.severity >= threshold for finding in result.findings) else 0

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import click
 
-from clusterwright.cli.formats.text import SourceLine, visible
+from clusterwright.cli.formats.text import SourceLine
 from clusterwright.cli.source_lines import source_line
+from clusterwright.cli.terminal import visible
 from clusterwright.finding import ClusterwrightError, Finding, Severity, SpecError
 from clusterwright.rules.amending import amended
 from clusterwright.rules.engine import LintResult, lint_path, lint_paths

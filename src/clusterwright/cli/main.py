@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import errno
 import gc
 import os
@@ -17,6 +18,7 @@ from click.shell_completion import CompletionItem
 from clusterwright import __version__
 from clusterwright.cli.command_group import CommandGroup
 from clusterwright.cli.isolating import with_isolation
+from clusterwright.cli.terminal import echo_styled, escaping_streams
 from clusterwright.finding import ClusterwrightError, SpecError
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use; nor must
@@ -188,6 +190,9 @@ def main() -> None:
         # A terminal that cannot show a character gets its escape instead of the user a crash.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+            # click writes UTF-8 in the place of ASCII, to the bytes behind a stream: past what makes text visible.
+            if codecs.lookup(stream.encoding).name == "ascii":
+                stream.reconfigure(encoding="utf-8")
     sys.exit(_run(sys.argv[1:]))
 
 
@@ -204,6 +209,11 @@ def _open_closed_streams() -> None:
 
 
 def _run(arguments: list[str]) -> Any:
+    with escaping_streams():
+        return _run_escaped(arguments)
+
+
+def _run_escaped(arguments: list[str]) -> Any:
     try:
         status = cli.main(args=arguments, prog_name="clusterwright", standalone_mode=False)
         sys.stdout.flush()
@@ -233,7 +243,7 @@ def _run(arguments: list[str]) -> Any:
         click.echo(f"the output cannot be written: {error.strerror}. Make room, or send it elsewhere.", err=True)
         return EXIT_CANNOT_RUN
     except SpecError as error:
-        click.echo(_excerpts(error), err=True, nl=False)
+        echo_styled(_excerpts(error), err=True)
         return EXIT_CANNOT_RUN
     except ClusterwrightError as error:
         click.echo(str(error), err=True)

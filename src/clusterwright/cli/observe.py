@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given_text
 
 if TYPE_CHECKING:
     from clusterwright.observe.difference import ObservedDifference
@@ -108,8 +109,8 @@ def observe(
                 raise ClusterwrightError("\n".join(unread))
             return status
         chosen = fabric or _only_fabric(plan)
-        names = parse_name_map(_text(name_map), str(name_map)) if name_map else {}
-        scans = [parse(_text(path), str(path)) for path in listings]
+        names = parse_name_map(read_given_text(name_map, MAX_BYTES), str(name_map)) if name_map else {}
+        scans = [parse(read_given_text(path, MAX_BYTES), str(path)) for path in listings]
         if form == LABELS:
             click.echo("\n".join(label_lines(plan, chosen, scans, names=names, by_name=by_name)))
             return 0
@@ -167,7 +168,7 @@ def _heard(dumps: tuple[Path, ...]) -> tuple[dict[str, tuple[Neighbour, ...]], l
     unread: list[str] = []
     for path in _files(dumps):
         try:
-            heard[path.stem] = parse_neighbours(_text(path), str(path))
+            heard[path.stem] = parse_neighbours(read_given_text(path, MAX_BYTES), str(path))
         except ClusterwrightError as error:
             unread.append(str(error))
     return heard, unread
@@ -202,12 +203,3 @@ def _only_fabric(plan: Plan) -> str:
         listed = f"there are {', '.join(names)}" if names else "it has none"
         raise ClusterwrightError(f"{plan.name}: name one InfiniBand fabric with --fabric NAME; {listed}.")
     return names[0]
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ClusterwrightError(f"{path}: is larger than {MAX_BYTES >> 20} MB; no subnet lists that much.")
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ClusterwrightError(f"{path}: cannot be read: {error.strerror}. Check the path.") from error

@@ -7,10 +7,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
 from clusterwright.cli.formats.text import render_text, wants_colour
 from clusterwright.cli.source_lines import source_line
+from clusterwright.cli.terminal import echo_styled
 from clusterwright.finding import SpecError
 from clusterwright.rules.engine import lint_and_plan, lint_path
 from clusterwright.spec.load import load_spec
@@ -31,7 +30,7 @@ def sound_spec(path: Path) -> ClusterSpec | None:
 
 def _is_sound(result: LintResult) -> bool:
     if result.errors:
-        click.echo(render_text(result, source_line, colour=wants_colour(sys.stderr)), nl=False, err=True)
+        echo_styled(render_text(result, source_line, colour=wants_colour(sys.stderr)), err=True)
     return not result.errors
 
 

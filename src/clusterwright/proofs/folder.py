@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError, VerifyError
+from clusterwright.given_file import read_given
 from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering, layered
@@ -166,13 +167,9 @@ def _shown(text: str) -> str:
 
 def _content(file: Path) -> bytes:
     try:
-        with file.open("rb") as opened:
-            content = opened.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise TreeMismatch(f"{file}: {error.strerror}. Check its permissions.") from None
-    if len(content) > MOST_BYTES:
-        raise TreeMismatch(f"{file}: is larger than {MOST_BYTES >> 20} MB; no configuration is that large.")
-    return content
+        return read_given(file, MOST_BYTES)
+    except ClusterwrightError as error:
+        raise TreeMismatch(str(error)) from None
 
 
 def _reader(file: Path, content: bytes) -> Callable[[], str]:

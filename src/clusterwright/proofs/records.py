@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from clusterwright import chain
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,7 @@ def _pause(times: list[str]) -> tuple[int, str]:
 
 def _key(path: Path) -> Ed25519PublicKey:
     try:
-        key = load_pem_public_key(path.read_bytes())
-    except OSError as error:
-        raise ClusterwrightError(f"{path}: {error.strerror}. Name the node's public key.") from None
+        key = load_pem_public_key(read_given(path))
     except ValueError:
         raise ClusterwrightError(f"{path}: this is no public key in PEM.") from None
     if not isinstance(key, Ed25519PublicKey):

@@ -16,6 +16,7 @@ from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.manifest import load_manifest
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +50,7 @@ def save_approval(path: Path, prepared: Prepared, text: str) -> None:
 def load_approval(path: Path) -> Approved:
     """Read the file. Raises ClusterwrightError."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_given(path))
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']}, this program reads {_FORMAT}")
         return Approved(data["manifest"], data["base"], dict(data["manifests"]), data["text"])

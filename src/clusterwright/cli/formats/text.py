@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, TextIO
 
+from clusterwright.cli.terminal import visible
 from clusterwright.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ _MAX_COLUMNS = 112
 # settings that somebody else may have made a link to one.
 _NOT_SHOWN = frozenset({"CW555", "CW161", "CW162"})
 _WORD = re.compile(r""""[^"]*"|'[^']*'|[^\s,:\[\]{}#]+""")
-_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def render_text(
@@ -63,11 +63,6 @@ def wants_colour(stream: TextIO) -> bool:
 
 def _place(finding: Finding) -> tuple[str, int]:
     return finding.position.file, finding.position.line
-
-
-def visible(text: str) -> str:
-    """``text`` with control and direction characters written as U+XXXX, so that no file can steer a terminal."""
-    return _INVISIBLE.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
 
 
 def _block(finding: Finding, line: str | None, colour: bool) -> str:

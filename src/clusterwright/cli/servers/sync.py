@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
 
 if TYPE_CHECKING:
     from clusterwright.source_of_truth.applying import Done
@@ -24,8 +25,8 @@ def token_from(kind: str, file: Path | None) -> str:
     """The token in ``file``, or in NETBOX_TOKEN or NAUTOBOT_TOKEN. Raises ClusterwrightError where there is none."""
     variable = f"{kind.upper()}_TOKEN"
     try:
-        token = (file.read_text(encoding="utf-8") if file else os.environ.get(variable, "")).strip()
-    except (OSError, UnicodeDecodeError) as error:
+        token = (read_given(file).decode() if file else os.environ.get(variable, "")).strip()
+    except UnicodeDecodeError as error:
         raise ClusterwrightError(f"{file} cannot be read for the token: {error}.") from error
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise ClusterwrightError(f"There is no token: set {variable}, or name a file that holds it with --token-file.")

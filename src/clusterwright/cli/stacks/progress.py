@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from clusterwright.cli.terminal import styled_console, visible, visible_text
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 
 _MARKS = {"create": "+", "update": "~", "delete": "-", "refresh": "~"}
@@ -148,9 +149,9 @@ class LiveView:
             title = f"{event.operation} {event.stack}"
             self._bars[event.stack] = self._progress.add_task(title, total=total, now="")
         elif bar is not None and event.kind is EventKind.UNIT_STARTED:
-            self._progress.update(bar, now=event.unit)
+            self._progress.update(bar, now=visible(event.unit))
         elif bar is not None and event.kind in (EventKind.UNIT_FINISHED, EventKind.UNIT_FAILED):
-            self._progress.update(bar, advance=1, now=event.unit)
+            self._progress.update(bar, advance=1, now=visible(event.unit))
         elif bar is not None and event.kind in (EventKind.STACK_FINISHED, EventKind.STACK_FAILED):
             self._progress.update(bar, now="failed" if event.kind is EventKind.STACK_FAILED else "done")
             self._progress.stop_task(bar)
@@ -173,7 +174,7 @@ class LiveView:
                 self._progress.stop_task(self._waves)
 
     def _print(self, text: str) -> None:
-        first, _, rest = text.partition("\n")
+        first, _, rest = visible_text(text).partition("\n")
         mark = first.partition(": ")[2][:1]
         shown = Text(first, style=_STYLES.get(mark, ""))
         for line in rest.splitlines():
@@ -200,7 +201,7 @@ def shown(events: Path | None) -> Iterator[Listener]:
 
     Raises ClickException when the stream cannot be opened.
     """
-    console = Console()
+    console = styled_console()
     with ExitStack() as opened:
         listeners: list[Listener] = []
         if events == Path("-"):

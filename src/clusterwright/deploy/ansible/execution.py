@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
 from clusterwright.spec.execution import MESH_TLS
 
 
@@ -56,7 +57,7 @@ class ConnectedMesh:
 def read_execution(path: Path) -> ConnectedMesh:
     """The file that the control node's tree has of its execution nodes. Raises ClusterwrightError."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_given(path))
         nodes = tuple(MeshNode(str(name), tuple(pods)) for name, pods in found["nodes"].items())
         execution = ConnectedMesh(
             path.parent / found["control_socket"],
@@ -65,8 +66,6 @@ def read_execution(path: Path) -> ConnectedMesh:
             lost_after_s=float(found["lost_after_s"]),
             silent_after_s=float(found["silent_after_s"]),
         )
-    except OSError as error:
-        raise ClusterwrightError(f"{path}: the file of execution nodes cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ClusterwrightError(
             f"{path}: this is no file of execution nodes; the control node's tree has one under etc/clusterwright/"

@@ -21,6 +21,7 @@ from clusterwright.deploy.secrets.secrets import left_in
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import DeviceTree, Target, Unreachable, tree_digest
 from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import GatePolicy
@@ -139,7 +140,7 @@ class Verdicts:
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         try:
-            found = json.loads(self.path.read_bytes())["unhealthy"]
+            found = json.loads(read_given(self.path))["unhealthy"]
             return GateAnswer(len(trees), {name: str(found[name]) for name in trees if name in found})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ClusterwrightError(

@@ -1,0 +1,80 @@
+"""What a terminal is shown: text in which nothing steers it, whichever device, server or file it came from."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# C0 and C1 controls, direction and order marks, lone surrogates. A line may end in CR LF, as CSV has it.
+_STEERING = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+_IN_TEXT = re.compile(rf"{_STEERING}|\r(?!\n)")
+_IN_LINE = re.compile(rf"{_STEERING}|[\t\n\r]")
+
+
+def visible(text: str) -> str:
+    """One line, with control and direction characters written as <U+XXXX>."""
+    return _IN_LINE.sub(_written, text)
+
+
+def visible_text(text: str) -> str:
+    """As ``visible``, of text of several lines: their ends and tabs stay."""
+    return _IN_TEXT.sub(_written, text)
+
+
+def _written(match: re.Match[str]) -> str:
+    return f"<U+{ord(match[0]):04X}>"
+
+
+class EscapingStream:
+    """A text stream that writes everything as ``visible_text``; ``raw`` is the stream behind it."""
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw = raw
+
+    def write(self, text: str) -> int:
+        """Write ``text`` so that it steers no terminal; the number of its characters."""
+        self.raw.write(visible_text(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of ``lines``."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+@contextmanager
+def escaping_streams() -> Iterator[None]:
+    """Have everything that is printed within the block pass through EscapingStream."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast("TextIO", EscapingStream(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def echo_styled(text: str, *, err: bool = False) -> None:
+    """Print ``text`` with the colours that are in it: whoever made it has escaped what came from elsewhere."""
+    click.echo(text, nl=False, file=_raw(sys.stderr if err else sys.stdout))
+
+
+def styled_console() -> Console:
+    """A console on the standard output that may move the cursor; what it is given is to be made visible first."""
+    from rich.console import Console
+
+    return Console(file=_raw(sys.stdout))
+
+
+def _raw(stream: TextIO) -> TextIO:
+    return stream.raw if isinstance(stream, EscapingStream) else stream
