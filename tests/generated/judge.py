@@ -43,7 +43,7 @@ from clusterwright.report.inventory_ansible import ansible_lines
 from clusterwright.report.inventory_csv import csv_files
 from clusterwright.report.inventory_json import json_lines
 from clusterwright.report.records import Inventory
-from clusterwright.rollout.deployed import record
+from clusterwright.rollout.deployed import keep_spec, record
 from clusterwright.rollout.preview.preview import Change, preview
 from clusterwright.rollout.preview.text import text_lines
 from clusterwright.rollout.waves import plan_waves
@@ -236,10 +236,11 @@ def _check_preview(rendered: Rendered, folder: Path) -> None:
         trees.setdefault(file.device, []).append(file)
     held = {name: store.put_tree(tuple(tree)) for name, tree in trees.items()}
     stacks = cut(plan)
+    kept = keep_spec(store, plan.spec)
     fresh = dict.fromkeys(held, Effect.LIVE)
     for given, found in (({}, fresh), (held, {})):
         waves = plan_waves(plan, stacks, found, plan.spec.rollout)
         shown = preview(Change(plan, stacks, stacks, given, held, found, waves), folder, None)
         _require(bool("".join(text_lines(shown)).strip()), "nothing to read")
         for stack in stacks:
-            record(folder, stack, plan.spec, held)
+            record(folder, stack, kept, held)

@@ -16,7 +16,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.consequences import effect_of
-from clusterwright.rollout.deployed import record
+from clusterwright.rollout.deployed import keep_spec, record
 from clusterwright.rollout.preview.preview import Change, Preview, preview
 from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.rollout.waves import plan_waves
@@ -110,6 +110,7 @@ def deploy(root: Path, name: str = "lab-roce", *replaced: Edit) -> Site:
     store = Store(root / "objects")
     trees = {device.name: render_device(plan, device.name) for device in plan.devices}
     site.held = {device: store.put_tree(tree) for device, tree in trees.items() if tree}
+    kept = keep_spec(store, plan.spec)
     for stack in cut(plan):
-        record(root, stack, plan.spec, site.held)
+        record(root, stack, kept, site.held)
     return site

@@ -160,7 +160,7 @@ def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> Non
     assert any("-vm.zone_reclaim_mode = 1" in file["lines"] for file in nodes["files"])
     assert found["model"][0]["text"] == "8 nodes of image training: sysctl vm.zone_reclaim_mode = 0 (was 1)"
     assert found["disturbs"]["nothing"]
-    assert [wave["number"] for wave in found["waves"]] == [1, 2, 3, 4]
+    assert [wave["number"] for wave in found["waves"]] == [1, 2, 3, 4, 5]
     asks = "ask-switches names no changed device, within 900 s"
     assert found["gates"] == {
         "asked": [{"gate": "site-probe", "asks": asks, "deadline_s": 900, "budget": None}],

@@ -87,13 +87,29 @@ def test_both_switches_of_a_pair_never_go_together() -> None:
     assert [wave.bandwidth_left for wave in waves] == [0.5, 0.5]
 
 
-def test_a_live_change_takes_nothing_away_and_goes_in_one_wave() -> None:
+def test_a_live_change_takes_nothing_away_and_still_leaves_half_of_a_group_alone() -> None:
     plan, stacks = reference("lab-roce")
     changes = {device.name: Effect.LIVE for device in plan.devices_of("ctsw") if device.pod == "p00"}
 
-    (wave,) = plan_waves(plan, stacks, changes, replace(DEFAULT_ROLLOUT, canaries=0, min_bandwidth_percent=100))
+    waves = plan_waves(plan, stacks, changes, replace(DEFAULT_ROLLOUT, canaries=0, min_bandwidth_percent=100))
 
-    assert (wave.bandwidth_left, wave.disturbed, wave.effect) == (1.0, (), Effect.LIVE)
+    assert [wave.units for wave in waves] == [("ctsw-p00-00",), ("ctsw-p00-01",)]
+    assert {(wave.bandwidth_left, wave.disturbed, wave.effect) for wave in waves} == {(1.0, (), Effect.LIVE)}
+
+
+@pytest.mark.parametrize(
+    ("role", "sizes"), [("atsw", [1, 1, 6, 12, 4]), ("ssw", [1, 1, 4, 8, 2]), ("rtsw", [1, 76, 115, 192])]
+)
+def test_live_waves_grow_and_take_no_more_than_half_of_a_group(role: str, sizes: list[int]) -> None:
+    """24 ATSW and 16 SSW stand in for each other; 1,536 racks, of which a pod has 192, do not."""
+    plan, stacks = reference("roce-24k")
+    changes = {device.name: Effect.LIVE for device in plan.devices_of(role)}
+
+    waves = plan_waves(plan, stacks, changes, DEFAULT_ROLLOUT)
+
+    assert [len(wave.units) for wave in waves][: len(sizes)] == sizes
+    assert sum(len(wave.devices) for wave in waves) == len(changes)
+    assert len(waves) <= 10
 
 
 def test_one_canary_of_each_kind_goes_first() -> None:
@@ -103,7 +119,7 @@ def test_one_canary_of_each_kind_goes_first() -> None:
     waves = plan_waves(plan, stacks, changes, replace(DEFAULT_ROLLOUT, racks_at_once=64))
 
     assert (waves[0].is_canary, waves[0].units) == (True, ("p00r000",))
-    assert [len(wave.units) for wave in waves[1:]] == [64, 64, 63, 64, 64, 64]
+    assert [len(wave.units) for wave in waves[1:]] == [19, 64, 64, 44, 64, 64, 64]
     assert {wave.layer for wave in waves} == {"pod0", "pod1"}
 
 

@@ -6,6 +6,7 @@ the object store, so that its plan can be built again and compared with today's.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os.path
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import __version__, durable
+from clusterwright.deploy.pulumi.cache import ReadFiles
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import Store
 from clusterwright.finding import ClusterwrightError
@@ -41,13 +43,24 @@ class Deployed:
     trees: Mapping[str, str]
 
 
-def keep_spec(store: Store, spec: ClusterSpec) -> str:
-    """Puts the spec's files into the store, with those that it extends and names; the digest to find them by."""
+def keep_spec(store: Store, spec: ClusterSpec, read: ReadFiles | None = None) -> str:
+    """Puts the spec's files into the store, with those that it extends and names; the digest to find them by.
+
+    To be called before anything is touched: who edits the spec while a rollout lasts edits what comes after it.
+    ``read`` has the digests of what the spec was made of. Raises ClusterwrightError where a file is another one by now.
+    """
     files = sorted({os.path.normpath(Path(name).absolute()) for name in _files(spec)})
     top = os.path.commonpath([Path(name).parent for name in files])
+    contents = {name: Path(name).read_bytes() for name in files}
+    for name, content in contents.items():
+        known = (read or {}).get(Path(name), frozenset())
+        if known and hashlib.sha256(content).hexdigest() not in known:
+            raise ClusterwrightError(
+                f"{name} was edited while it was read. Nothing was touched: run the command again."
+            )
     listing = {
         "spec": os.path.relpath(Path(spec.document.file).absolute(), top),
-        "files": {os.path.relpath(name, top): store.put(Path(name).read_bytes()) for name in files},
+        "files": {os.path.relpath(name, top): store.put(content) for name, content in contents.items()},
     }
     return store.put(json.dumps(listing, sort_keys=True, separators=(",", ":")).encode())
 
@@ -70,14 +83,14 @@ def kept_plan(store: Store, digest: str) -> Plan:
         return lint_and_plan(path)[1]
 
 
-def record(root: Path, stack: Stack, spec: ClusterSpec, trees: Mapping[str, str]) -> None:
-    """Notes that every device of ``stack`` now holds the tree of ``trees`` that ``spec`` asks for.
+def record(root: Path, stack: Stack, spec: str, trees: Mapping[str, str]) -> None:
+    """Notes that every device of ``stack`` now holds the tree of ``trees`` that the spec asks for, kept as ``spec``.
 
     To be called after an update of the whole stack succeeded. The file is complete or the previous one, whatever ends
     the program.
     """
     own = {name: trees[name] for unit in stack.units for name in unit.devices if name in trees}
-    found = Deployed(keep_spec(Store(root / "objects"), spec), __version__, own)
+    found = Deployed(spec, __version__, own)
     _write(root / FOLDER / f"{stack.name}.json", found)
 
 

@@ -24,6 +24,7 @@ from clusterwright.rollout import ledger
 from clusterwright.rollout.consequences import effect_of
 from clusterwright.rollout.drifted import running_tree
 from clusterwright.rollout.ledger import UnderWay
+from clusterwright.rollout.running import running_devices
 from clusterwright.rollout.waves import Wave, plan_waves
 from clusterwright.spec.rollout import RolloutPolicy
 
@@ -34,6 +35,7 @@ class Prepared:
 
     ``manifests`` and ``given`` are by stack. ``effects`` are those on devices that change in waves, ``removed`` devices
     that the spec no longer has. ``rollout`` is how it goes out: a new one, or the one under way that it goes on with.
+    ``runs`` are devices that hold files though no state says so.
     """
 
     stacks: tuple[Stack, ...]
@@ -42,6 +44,7 @@ class Prepared:
     effects: Mapping[str, Effect]
     removed: tuple[str, ...]
     rollout: UnderWay
+    runs: frozenset[str] = frozenset()
 
     @property
     def is_quiet(self) -> bool:
@@ -88,15 +91,22 @@ def prepare_update(
 
     With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. ``begun`` is
     the rollout that did not end: the same one keeps its waves, and what changes beside them gets waves behind them.
+    Before the first update of a stack its devices are asked: those that hold files run, and change in waves.
     Nothing is changed on any device. Raises ClusterwrightError.
     """
     manifests = make_manifests(plan, target, stacks, source)
     read = engine.all_given(stacks)
-    given = {stack.name: read.get(stack.name, Given({}, {})).under(manifests[stack.name].former) for stack in stacks}
+    runs = running_devices(target, [stack for stack in stacks if stack.name not in read])
+    given = {
+        stack.name: read[stack.name].under(manifests[stack.name].former)
+        if stack.name in read
+        else Given({name: "" for name in manifests[stack.name].trees if name in runs}, {})
+        for stack in stacks
+    }
     first = tuple(
         stack.name
         for stack in stacks
-        if stack.name not in read
+        if (stack.name not in read and not given[stack.name].trees)
         or (begun and stack.name in begun.first and not _runs(given[stack.name], manifests[stack.name]))
     )
     later = tuple(stack for stack in stacks if stack.name not in first)
@@ -111,7 +121,7 @@ def prepare_update(
     covered = {name for _, wave in rollout.left for name in wave.devices}
     beside = {name: effect for name, effect in effects.items() if name not in covered}
     rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
-    return Prepared(stacks, manifests, given, effects, removed, rollout)
+    return Prepared(stacks, manifests, given, effects, removed, rollout, runs)
 
 
 def _runs(given: Given, manifest: Manifest) -> bool:

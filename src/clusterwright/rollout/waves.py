@@ -4,6 +4,9 @@ A pure function of the plan, of what changes, and of the policy. Waves keep the 
 the pods, then pod by pod) and never reach over two of them. Within a stack units are packed first-fit: a unit joins the
 earliest wave of its kind in which every rack outside still keeps its bandwidth, and in which other members of its group
 of services stay up.
+
+Whatever a change does, waves of a kind grow: after the canaries a twentieth of its units, then a quarter, then the
+rest; and no wave changes more than half of those that stand in for each other.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.platforms.effect import Effect
 
 if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
-    from clusterwright.plan.model import Plan
+    from clusterwright.plan.model import Device, Plan
     from clusterwright.rollout.bandwidth import RackWays
     from clusterwright.spec.rollout import RolloutPolicy
 
 EPSILON = 1e-9
+GROWTH = (0.05, 0.25, 1.0)
+"""Shares of a kind's units that its waves behind the canaries may have, one after the other; the last goes on."""
 COMPUTE = "node"  # the role of machines that run jobs
 
 
@@ -56,11 +61,11 @@ def plan_waves(
     """
     if not changes:
         return ()
-    packing = _Packing(plan, changes, policy)
     pending = [
         (stack, tuple(unit for unit in stack.units if any(name in changes for name in unit.devices)))
         for stack in stacks
     ]
+    packing = _Packing(plan, changes, policy, Counter(unit.kind for _, units in pending for unit in units))
     canaries = {unit.name for unit in _canaries(plan, pending, changes, policy.canaries)}
     waves: list[Wave] = []
     for is_canary in (True, False):
@@ -93,12 +98,16 @@ def _signature(plan: Plan, unit: Unit, changes: Mapping[str, Effect]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _OpenWave:
-    """A wave that is being filled: who is away, which racks change, how many members of which services are away."""
+    """A wave that is being filled: who is away, which racks change, how many members of which services are away.
+
+    ``touched`` counts the devices that change, away or not, by the group whose members stand in for each other.
+    """
 
     units: tuple[Unit, ...]
     down: frozenset[str]
     racks: frozenset[str]
     services: Counter[str]
+    touched: Counter[_Group]
 
     def joined(self, other: _OpenWave) -> _OpenWave:
         """One wave of both."""
@@ -107,19 +116,38 @@ class _OpenWave:
             self.down | other.down,
             self.racks | other.racks,
             self.services + other.services,
+            self.touched + other.touched,
         )
+
+
+_Group = tuple[str, ...]
+
+
+def _group_of(device: Device) -> _Group:
+    """Those that stand in for a device: upper switches of its tier in its pod, machines of its group of services.
+
+    () for what only hosts' own second port could replace: a switch at the bottom, a machine that runs jobs.
+    """
+    if device.kind == "switch":
+        return (device.fabric, device.role, device.pod) if device.tier > 0 else ()
+    return () if device.role == COMPUTE else (device.node_group,)
 
 
 class _Packing:
     """Packs units of one stack at a time."""
 
-    def __init__(self, plan: Plan, changes: Mapping[str, Effect], policy: RolloutPolicy) -> None:
+    def __init__(
+        self, plan: Plan, changes: Mapping[str, Effect], policy: RolloutPolicy, totals: Mapping[str, int]
+    ) -> None:
         self._plan = plan
         self._changes = changes
         self._policy = policy
         from clusterwright.rollout.bandwidth import ways_of
 
         self._ways: RackWays = ways_of(plan)
+        self._totals = totals
+        self._waves_of: Counter[str] = Counter()  # behind the canaries, by kind
+        self._groups = Counter(_group_of(device) for device in plan.devices if device.state == "active")
         self._members = Counter(
             device.node_group for device in plan.devices if device.kind == "node" and device.state == "active"
         )
@@ -130,10 +158,18 @@ class _Packing:
         for unit in units:
             by_kind.setdefault(unit.kind, []).append(unit)
         for kind, members in by_kind.items():
-            for opened in self._pack(members):
+            opened_waves = self._pack(members, is_canary=is_canary)
+            if not is_canary:
+                self._waves_of[kind] += len(opened_waves)
+            for opened in opened_waves:
                 yield self._closed(layer, kind, opened, is_canary=is_canary)
 
-    def _pack(self, units: list[Unit]) -> list[_OpenWave]:
+    def _most_units(self, kind: str, wave: int) -> int:
+        """How many units the next wave but ``wave`` of a kind may have."""
+        share = GROWTH[min(self._waves_of[kind] + wave, len(GROWTH) - 1)]
+        return max(1, int(share * self._totals[kind]))
+
+    def _pack(self, units: list[Unit], *, is_canary: bool) -> list[_OpenWave]:
         full: list[_OpenWave] = []  # with a unit that breaks a promise on its own, which nothing joins
         found: list[_OpenWave] = []
         for unit in units:
@@ -144,7 +180,11 @@ class _Packing:
             for at, opened in enumerate(found):
                 if len(opened.racks | alone.racks) > self._policy.racks_at_once:
                     continue
+                if not is_canary and len(opened.units) >= self._most_units(unit.kind, at):
+                    continue
                 joined = opened.joined(alone)
+                if self._takes_too_many(joined):
+                    continue
                 if joined.down == opened.down or not self._broken(joined):
                     found[at] = joined
                     break
@@ -163,7 +203,18 @@ class _Packing:
             frozenset({unit.name} if away and unit.kind == "rack" else ()),
             # Machines of services and storage stand in for each other; those that run jobs do not.
             Counter(device.node_group for device in members if device.kind == "node" and device.role != COMPUTE),
+            self._touched(unit),
         )
+
+    def _touched(self, unit: Unit) -> Counter[_Group]:
+        changed = (self._plan.by_name[name] for name in unit.devices if name in self._changes)
+        groups = Counter(_group_of(device) for device in changed)
+        groups.pop((), None)
+        return groups
+
+    def _takes_too_many(self, wave: _OpenWave) -> bool:
+        """Whether a wave changes more than half of a group at once."""
+        return any(count > max(1, self._groups[group] // 2) for group, count in wave.touched.items())
 
     def _broken(self, wave: _OpenWave) -> str:
         """Which promise the wave breaks, "" when it keeps all."""

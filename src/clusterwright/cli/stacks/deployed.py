@@ -6,8 +6,9 @@ import hashlib
 import sys
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.automation import Engine, Ran
     from clusterwright.deploy.pulumi.events import Event
     from clusterwright.deploy.pulumi.given import Given
+    from clusterwright.deploy.pulumi.manifest import Manifest
     from clusterwright.deploy.pulumi.units import Stack
     from clusterwright.rollout.audit import Approval
     from clusterwright.rollout.execution import Result
@@ -50,6 +52,8 @@ _reason_option = click.option(
 def refresh(*, reason: str, **options: Any) -> int:
     """Ask the devices what they hold; the next preview shows what differs, the next up mends it.
 
+    Devices that run, of stacks without a state, are taken up as they are: nothing is put on them.
+
     Exit status: 0 asked, 1 errors in the spec, 2 could not run, 3 failed on a stack, 130 interrupted.
     """
     from clusterwright.deploy.pulumi.automation import Engine
@@ -58,11 +62,13 @@ def refresh(*, reason: str, **options: Any) -> int:
     if site is None:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
-    found = _deployed(site, engine.known())
+    known = engine.known()
+    adopted = _adopted(site, known)
+    found = _deployed(site, known | adopted.keys())
     if not found.stacks:
         return 0
     with closing(engine), site.alone("refresh"):
-        return _drive("refresh", found, engine, reason, options)
+        return _drive("refresh", found, engine, reason, options, adopted)
 
 
 @click.command()
@@ -97,6 +103,36 @@ def destroy(*, reason: str, yes: bool, **options: Any) -> int:
         return status
 
 
+@dataclass(frozen=True, slots=True)
+class _Adopted:
+    """What is taken up of a stack without a state: ``running`` devices, the ``units`` that have one, what they want."""
+
+    running: frozenset[str]
+    units: tuple[str, ...]
+    manifest: Manifest
+
+
+def _adopted(site: ChosenStacks, known: frozenset[str]) -> dict[str, _Adopted]:
+    """By stack, for those that no state knows and on which devices run."""
+    from clusterwright.deploy.pulumi.rendering import make_manifests
+    from clusterwright.rollout.running import running_devices
+
+    absent = [stack for stack in site.stacks if stack.name not in known]
+    running = running_devices(site.target, absent)
+    units = {
+        stack.name: tuple(unit.name for unit in stack.units if not running.isdisjoint(unit.devices)) for stack in absent
+    }
+    stacks = [stack for stack in absent if units[stack.name]]
+    if not stacks:
+        return {}
+    manifests = make_manifests(site.plan, site.target, stacks, site.source)
+    click.echo(f"taken up as they are: {len(running)} devices that no state knows of", err=True)
+    return {
+        stack.name: _Adopted(running & manifests[stack.name].trees.keys(), units[stack.name], manifests[stack.name])
+        for stack in stacks
+    }
+
+
 def _deployed(site: ChosenStacks, known: frozenset[str]) -> ChosenStacks:
     """The site with those of its stacks that are deployed; the others are named."""
     absent = [stack.name for stack in site.stacks if stack.name not in known]
@@ -122,7 +158,14 @@ def _asked_why() -> str:
     return str(click.prompt("Why (for the audit log)", err=True))
 
 
-def _drive(action: str, site: ChosenStacks, engine: Engine, reason: str, options: dict[str, Any]) -> int:
+def _drive(
+    action: str,
+    site: ChosenStacks,
+    engine: Engine,
+    reason: str,
+    options: dict[str, Any],
+    adopted: Mapping[str, _Adopted] = MappingProxyType({}),
+) -> int:
     """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.deploy.pulumi.given import Given
@@ -133,6 +176,7 @@ def _drive(action: str, site: ChosenStacks, engine: Engine, reason: str, options
 
     click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
     before = {stack.name: Given({}, {}) for stack in site.stacks} | engine.all_given(site.stacks)
+    before |= {name: Given(dict.fromkeys(sorted(each.running), ""), {}) for name, each in adopted.items()}
     approval = _approval(action, site, reason, before)
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)
@@ -144,6 +188,8 @@ def _drive(action: str, site: ChosenStacks, engine: Engine, reason: str, options
             listen(event)
 
         def run(stack: Stack) -> Ran:
+            if taken := adopted.get(stack.name):
+                return engine.run("adopt", stack, heard, taken.units, taken.manifest)
             return engine.run(action, stack, heard)
 
         at_once: int = options["parallel"]

@@ -145,12 +145,15 @@ def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPre
     return JudgedPreview(preview(change, site.root, running), overrides)
 
 
-def note_done(site: ChosenStacks, prepared: Prepared) -> None:
-    """Notes what the stacks hold now that every device took its tree: the next preview compares with it."""
+def note_done(site: ChosenStacks, prepared: Prepared, spec: str) -> None:
+    """Notes what the stacks hold now that every device took its tree: the next preview compares with it.
+
+    ``spec`` is what was kept of the spec before anything was touched.
+    """
     from clusterwright.rollout.deployed import record
 
     for stack in site.stacks:
-        record(site.root, stack, site.spec, prepared.manifests[stack.name].trees)
+        record(site.root, stack, spec, prepared.manifests[stack.name].trees)
 
 
 def note_gone(site: ChosenStacks) -> None:

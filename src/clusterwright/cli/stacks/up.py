@@ -125,8 +125,10 @@ def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None,
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.cli.stacks.waves import waves_text
     from clusterwright.deploy.pulumi.events import Event, EventKind
+    from clusterwright.deploy.store import Store
     from clusterwright.rollout import ledger
     from clusterwright.rollout.audit import Trail
+    from clusterwright.rollout.deployed import keep_spec
     from clusterwright.rollout.execution import Execution, Orders, UpdateEnd
     from clusterwright.rollout.prepare import prepare_update
     from clusterwright.rollout.waves import plan_waves
@@ -134,6 +136,7 @@ def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None,
     before = ledger.load(site.root)
     prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
     rollout = prepared.rollout
+    kept = keep_spec(Store(site.root / "objects"), site.spec, site.source.read)
     is_resumed = before is not None and before.name == rollout.name
     if is_resumed:
         click.echo(f"rollout {rollout.name} goes on{_at(rollout)}", err=True)
@@ -160,7 +163,7 @@ def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None,
         listen(Event(EventKind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
         result = execution.run()
         if result.end is UpdateEnd.DONE:
-            note_done(site, prepared)
+            note_done(site, prepared, kept)
         _tell_end(listen, rollout, result)
     trail.ended(result)
     return _tell(site, result)

@@ -28,17 +28,19 @@ from clusterwright.deploy.pulumi.given import Given, read_given
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.program import program_of
 from clusterwright.deploy.pulumi.project import (
-    PROJECT,
+    ADOPTS,
     Deployment,
     pulumi_environment,
     write_configuration,
     write_project,
 )
-from clusterwright.deploy.pulumi.units import KINDS, UPPER, Stack, Unit
+from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.deploy.pulumi.upper_layer import Downlinks
+from clusterwright.deploy.pulumi.urns import parent_urns, unit_urn
 from clusterwright.finding import ClusterwrightError
 
-ACTIONS = ("preview", "up", "refresh", "destroy")
+ADOPT = "adopt"
+ACTIONS = ("preview", "up", ADOPT, "refresh", "destroy")
 
 _KILLED = re.compile(r"\s*code: -(\d+)")
 """How a CommandError begins whose command was ended by a signal."""
@@ -197,8 +199,9 @@ class Engine:
         started, reason = time.monotonic(), ""
         try:
             program = program_of(manifest, self._project, self._accepted(stack)) if manifest else None
-            opened = self._open(stack, program)
+            opened = self._open(stack, program, adopts=action == ADOPT)
             urns = [unit_urn(stack, unit) for unit in stack.units if unit.name in units]
+            urns += parent_urns(stack, manifest) if urns and manifest else []
             self._drive_alone(action, stack.name, opened, watch, urns)
         except automation.CommandError as error:
             reason = "\n".join(watch.errors) or _reason(error)
@@ -268,20 +271,20 @@ class Engine:
         match action:
             case "preview":
                 stack.preview(**options)
-            case "up":
+            case "up" | "adopt":
                 stack.up(**options, continue_on_error=bool(target))
             case "refresh":
                 stack.refresh(**options)
             case _:
                 stack.destroy(**options)
 
-    def _open(self, stack: Stack, program: Callable[[], None] | None) -> automation.Stack:
+    def _open(self, stack: Stack, program: Callable[[], None] | None, *, adopts: bool = False) -> automation.Stack:
         """Opens a stack, or creates it; where nobody asked for it before, by trying the one and then the other."""
         is_there = self._is_there.get(stack.name)
         mode = StackInitMode.CREATE if is_there is False else StackInitMode.CREATE_OR_SELECT
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
             write_configuration(self._project, self._deployment, stack, self._environment)
-            workspace = self._workspace(_Seen if is_there else automation.LocalWorkspace, program)
+            workspace = self._workspace(_Seen if is_there else automation.LocalWorkspace, program, adopts=adopts)
             opened = _Heard(stack.name, workspace, mode)
         self._is_there[stack.name] = True
         return opened
@@ -290,15 +293,11 @@ class Engine:
         self,
         kind: type[automation.LocalWorkspace] = automation.LocalWorkspace,
         program: Callable[[], None] | None = None,
+        *,
+        adopts: bool = False,
     ) -> automation.LocalWorkspace:
         options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command, "program": program}
-        return kind(**options, env_vars=self._environment)
-
-
-def unit_urn(stack: Stack, unit: Unit) -> str:
-    """How Pulumi names a unit's resource."""
-    parents = "clusterwright:index:Cluster$" + ("clusterwright:index:Pod$" if stack.pod else "")
-    return f"urn:pulumi:{stack.name}::{PROJECT}::{parents}clusterwright:index:{KINDS[unit.kind]}::{unit.name}"
+        return kind(**options, env_vars={**self._environment, **({ADOPTS: "1"} if adopts else {})})
 
 
 def _reason(error: automation.CommandError) -> str:

@@ -48,6 +48,9 @@ _OF_PULUMI = (
 _OF_SECRETS = frozenset({"ANSIBLE_VAULT_PASSWORD_FILE", "VAULT_ADDR", "VAULT_TOKEN"})
 """What the provider reads secrets of other sources with."""
 
+ADOPTS = "CLUSTERWRIGHT_ADOPTS"
+"""Set in the environment of an engine whose stack takes devices up as they are, and puts nothing on them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:

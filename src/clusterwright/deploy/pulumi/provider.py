@@ -11,6 +11,7 @@ is under way, or within a moment of the first request, becomes the next run.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from pulumi.provider.experimental.provider import (
 )
 
 from clusterwright.deploy.pulumi.changes import bounded, changed_lines, drift_lines
+from clusterwright.deploy.pulumi.project import ADOPTS
 from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
 from clusterwright.deploy.secrets.versions import version_changes
 from clusterwright.deploy.store import MissingObject, Store
@@ -125,8 +127,18 @@ class ClusterwrightProvider(Provider):
         """Brings the unit's devices to their trees. Raises PartialFailure when one of them does not get there."""
         if request.preview:
             return CreateResponse(request.name, dict(request.properties))
+        if os.environ.get(ADOPTS):
+            return CreateResponse(request.name, await self._adopt(request))
         state = await self._bring_about(request.urn, request.properties, {})
         return CreateResponse(request.name, state)
+
+    async def _adopt(self, request: CreateRequest) -> dict[str, PropertyValue]:
+        """What a unit's devices hold, noted as given: nothing is put on them. A device that differs is mended later."""
+        wanted = map_of(request.properties, "devices")
+        compared = await asyncio.to_thread(self._compare, wanted)
+        same = {name for name, outcome in (compared or {}).items() if not outcome.changed}
+        held = {name: digest if name in same else "" for name, digest in wanted.items()}
+        return {"devices": as_map(held), **_downlinks(request.properties)}
 
     async def update(self, request: UpdateRequest) -> UpdateResponse:
         """As create; devices that left the unit lose what was put on them."""

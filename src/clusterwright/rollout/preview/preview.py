@@ -121,7 +121,11 @@ def _rotated(trees: Trees) -> Iterator[Sentence]:
 def _recorded_plan(store: Store, force: Deployed | None, held: Mapping[str, str]) -> tuple[Plan | None, str]:
     """The plan of the spec that is in force, and what is to be known about it."""
     if force is None:
-        return None, "no complete update is recorded yet" if held else "nothing is deployed yet"
+        if not held:
+            return None, "nothing is deployed yet"
+        unknown = sum(digest == "" for digest in held.values())
+        words = f"; {unknown:,} devices hold files that no state knows of" if unknown else ""
+        return None, f"no complete update is recorded yet{words}"
     try:
         plan = kept_plan(store, force.spec)
     except ClusterwrightError as error:

@@ -1,0 +1,106 @@
+"""A running cluster by the real engine: its state is lost, its spec is edited meanwhile, a device of it dies."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from tests.cli.in_process import command
+
+from clusterwright.data_files import folder
+
+pytestmark = [pytest.mark.usefixtures("pulumi_on_the_path"), pytest.mark.slow]
+
+SERVER = "10.99.240.14"
+"""A log server, which every device is told of."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The lab's services and what is above them, deployed in a folder of their own."""
+
+    folder: Path
+
+    @property
+    def spec(self) -> Path:
+        return self.folder / "cluster.yaml"
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "up"
+
+    def run(self, action: str, *options: str) -> CompletedProcess[str]:
+        layers = ("--upper", "--pod", "services-rack0")
+        return command(action, str(self.spec), *layers, "--root", str(self.root), *options, cwd=self.folder)
+
+    def edit(self, old: str, new: str) -> None:
+        text = self.spec.read_text()
+        assert old in text
+        self.spec.write_text(text.replace(old, new))
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    found = Cluster(tmp_path_factory.mktemp("deployed"))
+    shutil.copy(folder("inventory") / "lab-roce.yaml", found.spec)
+    done = found.run("up")
+    assert done.returncode == 0, done.stderr
+    return found
+
+
+@pytest.fixture
+def cluster(deployed: Cluster, tmp_path: Path) -> Cluster:
+    """A copy: its state names the first one's folder, so it is one that has lost its state."""
+    shutil.copytree(deployed.root / "flash", tmp_path / "up" / "flash")
+    shutil.copy(deployed.spec, tmp_path / "cluster.yaml")
+    return Cluster(tmp_path)
+
+
+def test_a_cluster_whose_state_is_lost_changes_in_waves_and_asks_why(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CLUSTERWRIGHT_REASON", raising=False)
+    cluster.edit("mtu: 9000", "mtu: 4200")
+
+    preview = cluster.run("preview", "--no-engine")
+    assert "devices hold files that no state knows of" in preview.stdout
+    assert "away for a while" in preview.stdout
+    assert "at once" not in preview.stdout + preview.stderr
+    silent = cluster.run("up", "--yes")
+    assert (silent.returncode, "say why for the audit log" in silent.stderr) == (2, True)
+    done = cluster.run("up", "--yes", "--reason", "the state was lost")
+    assert done.returncode == 0, done.stderr
+    assert " waves: " in done.stderr
+    assert "nothing changed" in cluster.run("up", "--yes").stderr
+
+
+def test_a_refresh_takes_up_what_runs(cluster: Cluster) -> None:
+    held = {path: path.read_bytes() for path in (cluster.root / "flash").rglob("*") if path.is_file()}
+    cluster.edit(SERVER, "10.99.240.15")
+
+    found = cluster.run("refresh", "--reason", "a new control node")
+    assert found.returncode == 0, found.stderr
+    assert "taken up as they are" in found.stderr
+    assert held == {path: path.read_bytes() for path in (cluster.root / "flash").rglob("*") if path.is_file()}
+    preview = json.loads(cluster.run("preview", "--no-engine", "--format", "json").stdout)
+    assert {group["status"] for group in preview["groups"]} == {"drifted"}
+    assert preview["waves"]
+    assert {wave["effect"] for wave in preview["waves"]} == {"live"}
+
+
+def test_what_is_kept_of_a_spec_is_what_was_deployed(deployed: Cluster) -> None:
+    deployed.edit(SERVER, "10.99.240.15")
+    edit = f"sed -i s/10.99.240.15/10.99.240.16/ {deployed.spec}"
+    done = deployed.run("up", "--yes", "--reason", "a new log server", "--probe", edit)
+    assert done.returncode == 0, done.stderr
+    assert "10.99.240.16" in deployed.spec.read_text()
+
+    preview = deployed.run("preview", "--no-engine")
+    (value,) = (line for line in preview.stdout.splitlines() if line.startswith("  ~ site.management.syslog"))
+    before, _, after = value.partition(" → ")
+    assert ("10.99.240.15" in before, "10.99.240.16" in after) == (True, True)
+    assert "no value of the spec changed" not in preview.stdout
