@@ -219,6 +219,8 @@ class System:
     factory_accounts: Annotated[tuple[str, ...], Key("factory_accounts", "names")] = ()
     services: Annotated[tuple[ImageProgram, ...], Key("services", "programs")] = ()
     announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
+    most_ports_alone: Annotated[int | None, Key("breakouts", "most_alone")] = None
+    """Ports of a split cage from which on it takes the lanes of the cage beside it; None where no cage does."""
     unheard: tuple[UnheardKey, ...] = ()
     releases: SystemReleases | None = None
     """None where no release is known by its words."""

@@ -23,6 +23,9 @@ NUMBERS = 8
 # RoCE mode: priority 3 without loss in traffic class 3, priority 6 in 6, all other in 0.
 _ROCE_PRIORITY = 3
 _ROCE_QUEUES = {3: 3, 6: 6}
+# And how queues are served there (RDMA over Converged Ethernet, table of the lossless mode).
+_SHARED_BY_DEFAULT = {0: 50.0, 3: 50.0, 6: STRICT}
+_WHOLE_PERCENT = 100
 _MARKED_BY_DEFAULT = {True: (0, 3), False: (0,)}  # by whether RoCE mode is on
 _MIN_BYTES, _MAX_BYTES, _PERCENT = 150_000, 1_500_000, 100
 _POLL_MS, _ROBUSTNESS = 100, 3
@@ -44,15 +47,21 @@ def qos_map(root: Object) -> QosMap | None:
     stated = {dscp: (own.number("switch-priority"), own.mark) for dscp, own in _numbered(mapping.at("dscp"))}
     classes = tuple(stated[dscp][0] if dscp in stated else dscp // NUMBERS for dscp in range(DSCPS))
     marks: dict[str, Mark] = {f"dscp {dscp}": mark for dscp, (_, mark) in stated.items()}
-    queues = dict.fromkeys(range(NUMBERS), 0) | _ROCE_QUEUES if is_roce(root) else {n: n for n in range(NUMBERS)}
+    queues = _queue_of_priorities(root)
     for number, own in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
-        queues[number] = own.number("traffic-class")
         marks[f"class {number}"] = own.mark
     lossless = _lossless(root)
     pfc = root.at("qos", "pfc", PROFILE)
     for number in lossless:
         marks[f"priority {number}"] = pfc.at("switch-priority").mark or root.at("qos", "roce").mark
     return QosMap(classes, queues, lossless, marks, {}, lossless)
+
+
+def _queue_of_priorities(root: Object) -> dict[int, int]:
+    queues = dict.fromkeys(range(NUMBERS), 0) | _ROCE_QUEUES if is_roce(root) else {n: n for n in range(NUMBERS)}
+    for number, own in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
+        queues[number] = own.number("traffic-class")
+    return queues
 
 
 def _numbered(own: Object) -> Iterator[tuple[int, Object]]:
@@ -75,12 +84,8 @@ def _lossless(root: Object) -> frozenset[int]:
 def port_qos(root: Object) -> tuple[PortQos, PortQos]:
     """How a port with a watchdog treats classes, and one without: all else is the switch's."""
     scheduler = root.at("qos", "egress-scheduler", PROFILE, "traffic-class")
-    shares = tuple(
-        sorted(
-            (number, STRICT if own.text("mode") == "strict" else float(own.number("bw-percent")))
-            for number, own in _numbered(scheduler)
-        )
-    )
+    served = set(_queue_of_priorities(root).values())
+    shares = tuple((queue, share) for queue, share in sorted(scheduled(root).items()) if queue in served)
     cable = root.at("qos", "pfc", PROFILE, "cable-length")
     marking = dict(_marking(root))
     watchdog = root.at("qos", "pfc-watchdog")
@@ -102,6 +107,26 @@ def port_qos(root: Object) -> tuple[PortQos, PortQos]:
     poll_ms = watchdog.number("polling-interval", default=_POLL_MS)
     looks = watchdog.number("robustness", default=_ROBUSTNESS)
     return plain._replace(watchdog=Watchdog(poll_ms * looks, poll_ms, _MANNER)), plain
+
+
+def scheduled(root: Object) -> dict[int, float]:
+    """By queue its percents, or STRICT: those that no priority leads to as well, whose percents count for the sum."""
+    shares = dict(_SHARED_BY_DEFAULT) if is_roce(root) else {}
+    for queue, own in _numbered(root.at("qos", "egress-scheduler", PROFILE, "traffic-class")):
+        is_strict = own.text("mode", default="strict" if shares.get(queue) == STRICT else "dwrr") == "strict"
+        shares[queue] = STRICT if is_strict else float(own.number("bw-percent", default=int(shares.get(queue, 0))))
+    return shares
+
+
+def oversubscribed(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The scheduler, where its percents are more than a hundred together, which NVUE refuses."""
+    total = sum(share for share in scheduled(root).values() if share != STRICT)
+    scheduler = root.at("qos", "egress-scheduler", PROFILE)
+    if total > _WHOLE_PERCENT:
+        yield (
+            scheduler.line,
+            ("qos", "egress-scheduler", f"{total:g} percent, with what RoCE mode gives to queues 0 and 3"),
+        )
 
 
 def _losses(root: Object) -> Iterator[tuple[str, Mark]]:

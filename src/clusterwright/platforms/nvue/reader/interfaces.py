@@ -17,6 +17,7 @@ _NAMES = {
     "loopback": re.compile(r"lo"),
     "svi": re.compile(r"vlan\d+", re.A),
 }
+_EIGHT, _DISABLED = "8x", "disabled"
 _RESERVED = re.compile(r"(swp|eth|vlan)\d.*|lo", re.A)
 _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*", re.I)
 
@@ -30,6 +31,20 @@ def unknown_interfaces(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
         for peer, neighbour in own.items("router", "bgp", "neighbor"):
             if not is_numbered(peer):
                 yield neighbour.line, ("vrf", vrf, "router", "bgp", "neighbor", peer)
+
+
+def enabled_beside(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Cages that are split into eight, and the lanes of the cage beside them not taken away: NVUE refuses these.
+
+    NVIDIA disables swp56 beside swp55 and so on: NVIDIA/enterprise-ras, spectrum-era, exported configurations.
+    """
+    for name, own in root.items("interface"):
+        if _EIGHT not in own.at("link", "breakout").below or not PORT.fullmatch(name):
+            continue
+        number = int(name.removeprefix("swp"))
+        beside = f"swp{number + 1 if number % 2 else number - 1}"
+        if _DISABLED not in root.at("interface", beside, "link", "breakout").below:
+            yield own.line, ("interface", name, "link", "breakout", _EIGHT, f"{beside} is not disabled")
 
 
 def is_numbered(peer: str) -> bool:

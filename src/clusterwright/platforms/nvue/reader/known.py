@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.platforms.nvue.reader.classes import oversubscribed
 from clusterwright.platforms.nvue.reader.configuration import PATH
-from clusterwright.platforms.nvue.reader.interfaces import unknown_interfaces
+from clusterwright.platforms.nvue.reader.interfaces import enabled_beside, unknown_interfaces
 from clusterwright.platforms.nvue.reader.lists import LIST_OBJECTS
 from clusterwright.platforms.nvue.reader.objects import Object
 from clusterwright.platforms.nvue.reader.relays import unknown_filters
@@ -180,6 +181,8 @@ def _unknown(root: Object, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     yield from unknown_interfaces(root)
     yield from mixed_words(text)
     yield from unknown_filters(root)
+    yield from oversubscribed(root)
+    yield from enabled_beside(root)
 
 
 KNOWN = KnownObjects(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link, ManagementPort, SwitchBond
+    from clusterwright.spec.hardware.cages import PortBlock, PortMode
 
 BRIDGE = "br_default"
 FEC = {"reed-solomon": "rs", "fire-code": "baser", None: "off"}
@@ -95,12 +96,25 @@ def _bond(view: SwitchView, bond: SwitchBond) -> Objects:
 
 
 def _cage(view: SwitchView, link: Link) -> Objects:
-    """The cage that a port is a part of, with its breakout; nothing for a port that is a whole cage."""
+    """The cage that a port is a part of, with its breakout, and the one beside that this takes the lanes of.
+
+    Nothing for a port that is a whole cage.
+    """
     part = _PART.fullmatch(link.port.port)
     mode = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
     if part is None or mode is None:
         return {}
-    return {part["cage"]: {"link": {"breakout": {f"{len(mode[1].subports)}x": {}}}, "type": "swp"}}
+    found: Objects = {part["cage"]: {"link": {"breakout": {f"{len(mode[1].subports)}x": {}}}, "type": "swp"}}
+    beside = _lost_cage(view, part["cage"], *mode)
+    if beside is not None:
+        found[beside] = {"link": {"breakout": {"disabled": {}}}, "type": "swp"}
+    return found
+
+
+def _lost_cage(view: SwitchView, cage: str, block: PortBlock, mode: PortMode) -> str | None:
+    """The cage whose lanes a mode takes, which NVUE wants disabled; None for a mode that takes none."""
+    other = None if mode.disables is None else view.model.block(mode.disables)
+    return None if other is None else other.cages[block.cages.index(cage)]
 
 
 def _port(view: SwitchView, link: Link) -> Objects:

@@ -84,7 +84,13 @@ def _marking(classes: Sequence[NumberedClass]) -> Objects:
 
 
 def _queues(classes: Sequence[NumberedClass]) -> Objects:
-    found: Objects = {str(item.entry.queue): {"mode": "strict"} for item in classes if item.entry.strict}
+    """How all eight are served: RoCE mode gives queues 0 and 3 half each, whichever queues the classes have.
+
+    One that no priority leads to is strict, and so takes no share of the others.
+    """
+    served = {item.entry.queue for item in classes}
+    found: Objects = {str(queue): {"mode": "strict"} for queue in range(NUMBERS) if queue not in served}
+    found |= {str(item.entry.queue): {"mode": "strict"} for item in classes if item.entry.strict}
     weighted = [item.entry for item in classes if not item.entry.strict]
     percents = shares([entry.weight for entry in weighted])
     for entry, percent in zip(weighted, percents, strict=True):

@@ -1,0 +1,49 @@
+"""CW355: cages that are split so far that they take the lanes of the cage beside them, which the model does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.plan.model import Plan
+from clusterwright.plan.ports import modes_at
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.hardware.cages import PortMode
+from clusterwright.spec.hardware.systems import system_of
+
+
+@rule("CW355", Severity.ERROR)
+def unnamed_neighbours(subject: Subject) -> Iterator[Problem]:
+    """Modes that a tier's cages run in and that take other cages, of a model that does not name these."""
+    for fabric in subject.spec.fabrics:
+        for index, tier in enumerate(fabric.tiers):
+            modes = [mode for block in tier.model.blocks for mode in block.modes if _takes_more(tier, mode)]
+            if not modes:
+                continue
+            for name in sorted(_modes_in_use(subject.plan, fabric, index, modes)):
+                message = f"{tier.model.name} splits cages by {name}, and no `disables` names those that this takes."
+                mend = "Write `disables` at this mode of the model: the switch wants these cages disabled."
+                yield Problem((*tier.path, "model"), message, mend)
+
+
+def _takes_more(tier: Tier, mode: PortMode) -> bool:
+    """Whether a mode takes lanes beside its cage, and does not say of which."""
+    system = system_of(tier.model)
+    most = None if system is None else system.most_ports_alone
+    return most is not None and len(mode.subports) > most and mode.disables is None
+
+
+def _modes_in_use(plan: Plan, fabric: Fabric, index: int, modes: list[PortMode]) -> set[str]:
+    tier = fabric.tiers[index]
+    found = set()
+    for cable in plan.cables:
+        for end in (cable.a, cable.b):
+            device = plan.by_name.get(end.device)
+            if device is None or (device.fabric, device.tier) != (fabric.name, index):
+                continue
+            side = tier.up.side if end.side == "up" and tier.up is not None else tier.down
+            known = modes_at(tier.model, side, end.speed_gbps).get(end.port)
+            if known is not None and known[1] in modes:
+                found.add(known[1].name)
+    return found
