@@ -28,7 +28,6 @@ interface Ethernet1/1/1-2/1/1
 ip arp inspection vlan 1
 ip as-path access-list A permit ^65000$ any
 ip dhcp snooping
-ip domain lookup source-interface Loopback0
 ip fabric
 ip hardware fib ecmp resilience 10.0.0.0/8 capacity 4 redundancy 2
 ip hardware fib optimize prefix-length 64

@@ -106,6 +106,18 @@ class SwitchView:
         return {port: bond for bond in self.bonds for port in bond.ports}
 
     @property
+    def asks_from(self) -> str:
+        """Where requests to servers leave from: ``management``, ``gateway`` or ``loopback``, "" where none is there.
+
+        Without a management port they cross the fabric, and no route leads back to the address of an uplink.
+        """
+        if self.management is not None:
+            return "management"
+        if self.shares_subnet:
+            return "gateway"
+        return "loopback" if self.loopback is not None else ""
+
+    @property
     def is_drained(self) -> bool:
         """True when the switch announces nothing, so that all traffic goes around it, and is otherwise as ever."""
         return self.device.state == DRAINED

@@ -67,13 +67,15 @@ class Server(NamedTuple):
     """A server that a file names for one of the services above: a switch asks it, or tells it what happens.
 
     ``at`` is where its name begins in the text. ``is_asked`` is False for one that nothing makes the switch ask, or
-    that it would look for beside the network that its management port is on.
+    that it would look for beside the network that its management port is on. ``by_route`` says that nothing names the
+    address that requests leave from: it is that of whichever port leads there.
     """
 
     at: int
     what: str
     address: str
     is_asked: bool = True
+    by_route: bool = False
 
 
 class Login(NamedTuple):
@@ -172,3 +174,5 @@ class SystemReader:
     has_host_firewall: bool = False
     relays: ServersByFile = field(default_factory=dict)
     normal_form: Callable[[str], str] = _as_it_is
+    names_sources: frozenset[str] = frozenset()
+    """The kinds of servers for which the system can be told an address to ask from."""

@@ -38,7 +38,8 @@ _ASKED = {
     LOGINS: "never asks {} who may log in",
 }
 _SPEC_ONLY = "which operators, servers and watchers there ought to be"
-_LEFT = "not judged of switches: accounting, collectors of gNMI, source addresses, time-outs, locks, values of secrets."
+_LEFT = "not judged of switches: accounting, collectors of gNMI, time-outs, locks, values of secrets."
+_BY_ROUTE = "is asked from the address of whichever port leads there, to which no route leads back"
 
 
 def _judge(tree: RenderedTree) -> Verdict:
@@ -47,7 +48,12 @@ def _judge(tree: RenderedTree) -> Verdict:
     cases = Cases("switches", switches)
     if declared is None:
         return Verdict((Fact("switches", switches),), (), cases, (), f"not judged: only a spec says {_SPEC_ONLY}")
-    found = [*_unasked(tree, declared), *_locked_out(tree, declared), *_unanswered(tree, declared)]
+    found = [
+        *_unasked(tree, declared),
+        *_asked_by_route(tree),
+        *_locked_out(tree, declared),
+        *_unanswered(tree, declared),
+    ]
     facts = (
         Fact("switches", switches),
         Fact("operators", len(declared.logins)),
@@ -75,6 +81,32 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
                     line = 0 if at is None else line_at(tree, device, file, at)
                     why = ", which this names in vain" if line else ", which is the spec's server for that"
                     yield Counterexample(device, file, line, f"the switch {sentence.format(address)}{why}")
+
+
+def _asked_by_route(tree: RenderedTree) -> Iterator[Counterexample]:
+    """Servers that a switch asks from no address of its own, though its system has a word for one."""
+    named_by_device = {device: reader.names_sources for reader in READERS for device in tree.devices_with(reader.file)}
+    for device, file, server, is_relay in (each for part in managed(tree) for each in part.servers):
+        can_name = server.what in named_by_device.get(device, frozenset())
+        if server.by_route and server.is_asked and not is_relay and can_name:
+            line = line_at(tree, device, file, server.at)
+            yield Counterexample(device, file, line, f"{server.address} ({server.what}) {_BY_ROUTE}")
+
+
+def _unnamed_sources(tree: RenderedTree) -> Iterator[str]:
+    """Systems without a word for the address that a server is asked from."""
+    for reader in READERS:
+        own = frozenset(tree.devices_with(reader.file))
+        asked = (each for part in managed(tree) for each in part.servers)
+        devices, kinds = set(), set()
+        for device, _, server, is_relay in asked:
+            if device in own and server.by_route and not is_relay and server.what not in reader.names_sources:
+                devices.add(device)
+                kinds.add(server.what)
+        if devices:
+            who = f"{count(len(devices), 'switch')} with {systems()[reader.system].title}, as {min(devices)}"
+            what = and_more(sorted(kinds), len(kinds))
+            yield f"{who}: the server for {what} is asked from the address of whichever port leads there."
 
 
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -151,6 +183,7 @@ def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
         for unheard in systems()[reader.system].unheard:
             if own and declared.collecting is not None and unheard.said_by == "verify":
                 yield f"{systems()[reader.system].title} is not told {unheard.key}: {unheard.reason}."
+    yield from _unnamed_sources(tree)
 
 
 MANAGEMENT = ProofCheck(

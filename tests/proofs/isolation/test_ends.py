@@ -71,7 +71,12 @@ CASES: dict[str, tuple[str, str, str, Edit]] = {
         replaced(TO_BMC, TO_BMC.replace("no shutdown", "shutdown")),
     ),
     "a VLAN that is not there": ("lab-border", MGMT, EOS, replaced("\nvlan 100\n", "\nvlan 101\n")),
-    "the gateway of another VLAN": ("lab-border", MGMT, EOS, replaced("interface Vlan100", "interface Vlan101")),
+    "the gateway of another VLAN": (
+        "lab-border",
+        MGMT,
+        EOS,
+        replaced("\ninterface Vlan100\n", "\ninterface Vlan101\n"),
+    ),
     "another gateway": ("lab-border", MGMT, EOS, replaced("10.99.0.1/25", "10.99.0.100/25")),
 }
 MANAGED: dict[str, tuple[str, Edit]] = {

@@ -209,7 +209,8 @@ IDLE: tuple[tuple[str, str, str], ...] = (
     (r"(?:tacacs|radius)-server host \S+ (?:vrf \S+ )?key \d \S.*", "", _ASKED),
     (r"aaa group server (?:tacacs\+|radius) \S+", r"server \S+(?: vrf \S+)?", _ASKED),
     (r"aaa accounting (?:exec|commands all) default start-stop group \S+", "", _ASKED),
-    (r"ip (?:tacacs|radius) (?:vrf \S+ )?source-interface \S+", "", _ASKED),
+    (r"ip (?:tacacs|radius|domain lookup) (?:vrf \S+ )?source-interface \S+", "", _ASKED),
+    (r"logging (?:vrf \S+ )?source-interface \S+", "", _ASKED),
     (r"snmp-server vrf MGMT local-interface \S+", "", _ASKED),
     (r"snmp-server group \S+ v3 priv|snmp-server user \S+ \S+ v3 auth sha \S.* priv aes \S.*", "", _ASKED),
     (

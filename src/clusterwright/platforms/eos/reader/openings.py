@@ -70,6 +70,11 @@ _SERVER = re.compile(
     r"|(?P<tells>logging)(?: vrf \S+)? host) (?P<server>\S+)"
 )
 _VRF = re.compile(r" vrf (\S+)")
+_SOURCE = re.compile(
+    r"(?P<what>ip tacacs|ip radius|ip domain lookup|logging|ntp)(?: vrf default)?"
+    r" (?:source|local)-interface (?P<port>\S+)"
+)
+_SOURCES = {"ip tacacs": LOGINS, "ip radius": LOGINS, "ip domain lookup": NAMES, "logging": LOGS, "ntp": TIME}
 _ASKS_GROUP = re.compile(r"\naaa authentication login default group (\S+) local(?=\n)")
 _MEMBER = re.compile(r"^   server (\S+)", re.M)
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
@@ -142,16 +147,29 @@ def servers(text: str) -> Iterator[Server]:
     """Servers that the switch trusts, for logins, names and time, or tells what happens, and those of hosts' leases."""
     vrf = "MGMT" if section(text, "vrf instance MGMT") is not None else "default"
     asked = _login_servers(text)
+    sourced = frozenset(_sourced(text))
     for each in sections_with(text, "tacacs-server", "radius-server", "ntp", "ip", "logging"):
         found = _SERVER.match(each.header)
         if found is None:
             continue
         what = _SERVICES[found["asks"] or found["tells"]]
         own = _VRF.search(each.header)
-        is_asked = (own[1] if own is not None else "default") == vrf and (what != LOGINS or found["server"] in asked)
-        yield Server(each.start, what, found["server"], is_asked)
+        server_vrf = own[1] if own is not None else "default"
+        is_asked = server_vrf == vrf and (what != LOGINS or found["server"] in asked)
+        # Of VRF MGMT the management port is all there is.
+        by_route = server_vrf == "default" and (what, ":" in found["server"]) not in sourced
+        yield Server(each.start, what, found["server"], is_asked, by_route)
     for found in _RELAY.finditer(text) if "helper-address" in text or "dhcp relay" in text else ():
         yield Server(found.start() + 1, LEASES, found[1])
+
+
+def _sourced(text: str) -> Iterator[tuple[str, bool]]:
+    """The kinds of servers, and whether of IPv6, that are asked from an interface with an address of that version."""
+    for statement in sections_with(text, "ip", "ntp", "logging"):
+        found = _SOURCE.fullmatch(statement.header)
+        body = None if found is None else section(text, f"interface {found['port']}")
+        if found is not None and body is not None:
+            yield from ((_SOURCES[found["what"]], ":" in address) for address in _ADDRESS.findall(body.body))
 
 
 def _login_servers(text: str) -> frozenset[str]:

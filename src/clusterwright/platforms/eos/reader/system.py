@@ -76,6 +76,7 @@ READER = SystemReader(
     manages=frozenset({NAMES, TIME, LOGS, LOGINS, PASSWORDS, SSH, EAPI, SNMP, GNMI}),
     silent=nothing_silent,
     routes={PATH: routes},
+    names_sources=frozenset({NAMES, TIME, LOGS, LOGINS}),
     named=re.compile(r"^ +(?:(?:ip|ipv6) address .*|\d+ (?:permit|deny) .*|seq \d+ permit .*)$", re.M),
     policy_lines=policy_lines,
     normal_form=normal_form,

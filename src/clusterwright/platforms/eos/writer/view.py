@@ -67,7 +67,8 @@ class EosGateway:
 class EosSwitch:
     """A whole switch. ``ip`` is the command word of the fabric's IP version, ``vrf`` the words before a server.
 
-    ``interfaces`` are the lines of its ports.
+    ``interfaces`` are the lines of its ports, ``source_port`` is the one that requests to servers leave from where no
+    management port has a VRF of its own.
 
     ``hash_seed`` are the chip's family and the seed of its hash over equal paths, "" for the default seed.
     """
@@ -86,6 +87,7 @@ class EosSwitch:
     gateway: EosGateway | None
     loopback: str | None
     loopback_port: str
+    source_port: str
     interfaces: str
     discards: tuple[str, ...]
     pools: tuple[str, ...]
@@ -122,6 +124,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         gateway=_gateway(view),
         loopback=view.origins[0].text if view.loopback is not None else None,
         loopback_port=systems()["eos"].loopback,
+        source_port=_source_port(view),
         interfaces=eos_interfaces(plan, view, qos.profile if qos is not None else None, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
@@ -135,6 +138,12 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         ),
         macsec=eos_macsec(plan, view),
     )
+
+
+def _source_port(view: SwitchView) -> str:
+    """The interface that requests to servers leave from without a management port."""
+    system = systems()["eos"]
+    return {"gateway": system.gateway, "loopback": system.loopback}.get(view.asks_from, "")
 
 
 def _hash_seed(view: SwitchView) -> str:

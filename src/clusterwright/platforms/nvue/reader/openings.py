@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.platforms.nvue.reader.configuration import VRF, front_ports, is_up, relay_groups, statics
 from clusterwright.platforms.nvue.reader.objects import Object, begins
+from clusterwright.platforms.nvue.reader.relays import names_source
 from clusterwright.platforms.nvue.reader.releases import read_nvue_objects
 from clusterwright.platforms.reader import (
     LEASES,
@@ -96,7 +97,8 @@ def servers(text: str) -> Iterator[Server]:
     """Servers of names, time, logs and logins, and those that hosts' requests go to. Raises Unreadable."""
     root = read_nvue_objects(text)
     for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
-        yield Server(begins(text, own.line), what, server, is_asked)
+        by_route = what != LEASES and not _is_apart(root) and not names_source(root, server)
+        yield Server(begins(text, own.line), what, server, is_asked, by_route)
 
 
 def silent(text: str) -> Iterator[Fault]:

@@ -29,13 +29,18 @@ def asks_from_port(root: Object) -> bool:
     return bool(upstream) and upstream == relay.at("downstream").below.keys()
 
 
-def route_source(root: Object) -> bytes | None:
-    """The source that BGP's routes of IPv6 give to packets; None where they give none.
+def route_source(root: Object, family: str = "ipv6") -> bytes | None:
+    """The source that BGP's routes give to packets; None where they give none.
 
     Raises ValueError for what is no address.
     """
-    source = _source_rule(root, _fib_filter(root, "ipv6").value).text("set", "source-ip")
+    source = _source_rule(root, _fib_filter(root, family).value).text("set", "source-ip")
     return packed(source) if source else None
+
+
+def names_source(root: Object, server: str) -> bool:
+    """Whether what leaves for a server has the source of its route. Raises ValueError for what is no address."""
+    return route_source(root, "ipv6" if ":" in server else "ipv4") is not None
 
 
 def unknown_filters(root: Object) -> Iterator[_Place]:

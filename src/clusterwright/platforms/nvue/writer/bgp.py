@@ -79,8 +79,12 @@ def default_vrf(view: SwitchView) -> Objects:
 
 
 def asks_from_loopback(view: SwitchView) -> bool:
-    """True where DHCP requests of hosts leave by a route that names the switch's loopback as their source."""
-    return view.relay_source is not None and view.relay_source == view.loopback
+    """True where requests of the switch, or of hosts over IPv6, leave by a route that has the loopback as its source.
+
+    Of servers NVUE has no word for the address to ask from; of what it relays over IPv4 it has one.
+    """
+    relays = view.version == 6 and view.relay_source is not None and view.relay_source == view.loopback
+    return relays or view.asks_from == "loopback"
 
 
 def _group(view: SwitchView, side: str, family: str) -> Objects:

@@ -98,7 +98,7 @@ STATIC_ROUTE blackhole gateway ifname nexthop nexthop-vrf
 SWITCH_HASH ecmp_hash ecmp_hash_algorithm=CRC ecmp_hash_algorithm=CRC_CCITT lag_hash lag_hash_algorithm
 SYSLOG_CONFIG *
 SYSLOG_CONFIG_FEATURE *
-SYSLOG_SERVER port protocol severity vrf
+SYSLOG_SERVER port protocol severity source vrf
 TACPLUS auth_type passkey src_intf timeout
 TACPLUS_SERVER priority tcp_port vrf
 TC_TO_DSCP_MAP *

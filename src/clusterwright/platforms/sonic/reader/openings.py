@@ -182,11 +182,27 @@ def servers(text: str) -> Iterator[Server]:
                 is_asked = is_asked and own.get("vrf", "default") == vrf
             if table in _METHODS:
                 is_asked = is_asked and _METHODS[table] in asked
-            yield Server(place_of(text, table, server), service, server, is_asked)
+            by_route = not has_vrf and not _has_source(document, table, server)
+            yield Server(place_of(text, table, server), service, server, is_asked, by_route)
     for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
         for fields in document.get(table, {}).values():
             for server in fields.get(field, ()):
                 yield Server(place_of(text, table, server), LEASES, server)
+
+
+def _has_source(document: Mapping[str, Json], table: str, server: str) -> bool:
+    """Whether the file names an address, or an interface with one, of its version that a server is asked from."""
+    shared = {"NTP_SERVER": ("NTP", "global"), "TACPLUS_SERVER": ("TACPLUS", "global")}.get(table, (table, server))
+    row = document.get(shared[0], {}).get(shared[1], {})
+    named = row.get("src_intf", [])
+    ports = frozenset([named] if isinstance(named, str) else named)
+    sources = [row["source"]] if "source" in row else []
+    for kind in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
+        for key in document.get(kind, {}):
+            port, _, address = key.partition("|")
+            if port in ports and address:
+                sources.append(address)
+    return any((":" in source) == (":" in server) for source in sources)
 
 
 def snmp_users(path: str, text: str) -> Iterator[Login]:

@@ -40,6 +40,7 @@ READER = SystemReader(
     logins={PATH: snmp_users, **LOGINS},
     manages=frozenset({NAMES, TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SSH, SNMP, GNMI}),
     silent=silent,
+    names_sources=frozenset({TIME, LOGS, LOGIN_SERVERS}),
     routes={PATH: routes},
     named=re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
     policy_lines=policy_lines,

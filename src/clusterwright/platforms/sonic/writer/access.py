@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import service_sources
 from clusterwright.plan.model import fabric_of
+from clusterwright.platforms.sonic.writer.services import source_interface
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
@@ -44,7 +45,7 @@ def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> 
     }
     tables: dict[str, Any] = {"SSH_SERVER": {"POLICIES": ssh}}
     if site.aaa is not None:
-        tables |= _aaa(site.aaa, port)
+        tables |= _aaa(site.aaa, view, port)
     if site.snmp is not None:
         tables |= _snmp(site.snmp, port)
     if site.telemetry is not None:
@@ -54,9 +55,13 @@ def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> 
     return tables
 
 
-def _aaa(aaa: CentralAaa, port: ManagementPort | None) -> dict[str, Any]:
+def _aaa(aaa: CentralAaa, view: SwitchView, port: ManagementPort | None) -> dict[str, Any]:
     """Servers in the spec's order (the highest priority is asked first), then local accounts when none answers."""
-    vrf, source = ({}, {}) if port is None else ({"vrf": "mgmt"}, {"src_intf": port.port})
+    vrf = {} if port is None else {"vrf": "mgmt"}
+    interface = source_interface(view)
+    source = {} if interface is None else {"src_intf": interface[0]}
+    if port is not None:
+        source = {"src_intf": port.port}
     shared = {"passkey": secret(aaa.secret), "timeout": str(ANSWER_S), "auth_type": "pap"}
     ranked = {server: {"priority": str(len(aaa.servers) - index)} for index, server in enumerate(aaa.servers)}
     if aaa.protocol == "tacacs":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.plan.model import format_address
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
@@ -44,6 +45,13 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
         "FEATURE": {name: {"state": "enabled", "auto_restart": "enabled"} for name in features},
         "FLEX_COUNTER_TABLE": {name: {"FLEX_COUNTER_STATUS": "enable"} for name in COUNTERS},
     }
+    source = source_interface(view)
+    if source is not None and port is None:
+        name, address = source
+        tables["NTP"]["global"]["src_intf"] = [name]
+        for server in servers.syslog:
+            if (":" in server) == (":" in address):
+                tables["SYSLOG_SERVER"][server]["source"] = address
     if servers.dns:
         tables["DNS_OPTIONS"] = {"GLOBAL": {"search": [site.domain]}}
     if port is not None:
@@ -54,6 +62,16 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
             gateway = {} if port.gateway is None else {"gwaddr": port.gateway}
             tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": gateway}
     return tables
+
+
+def source_interface(view: SwitchView) -> tuple[str, str] | None:
+    """The interface that requests to servers leave from without a management port, and its address."""
+    system, subnet = systems()[SYSTEM], view.host_subnet
+    if view.asks_from == "gateway" and subnet is not None and subnet.gateway is not None:
+        return system.gateway, format_address(subnet.gateway, view.version)
+    if view.asks_from == "loopback" and view.loopback is not None:
+        return system.loopback, view.loopback
+    return None
 
 
 def _purposes(site: Site, view: SwitchView) -> Iterator[str]:
