@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from clusterwright.artifact import Artifact
 from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
+from clusterwright.platforms.linux.reader.programs import lines_that_count
 from clusterwright.platforms.values import Keys
 from clusterwright.proofs.declaration import Declaration
 
@@ -53,6 +54,8 @@ class PlannedFile(NamedTuple):
     kind: str
     sha256: str
     around_secrets: tuple[bytes, ...]
+    bare: str = ""
+    """The digest of the lines that are no comments; "" where nobody knows which these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,12 @@ class Rendering:
         return planned.kind if planned is not None else ""
 
     def has(self, device: str, path: str, content: bytes) -> bool:
-        """Whether the spec renders just this for the device: the same bytes, but for values in places of secrets."""
+        """Whether the spec renders just this for the device, but for comments and values in places of secrets."""
         planned = self.files.get((device, path))
         if planned is None:
             return False
         if not planned.around_secrets:
-            return hashlib.sha256(content).hexdigest() == planned.sha256
+            return hashlib.sha256(content).hexdigest() == planned.sha256 or _is_reworded(path, content, planned)
         value = rb"[\s\S]*" if not b"".join(planned.around_secrets).strip() else rb"[^\n]*"
         return re.fullmatch(value.join(map(re.escape, planned.around_secrets)), content) is not None
 
@@ -113,7 +116,17 @@ def rendering_of(
 
 
 def _planned(made: Artifact) -> PlannedFile:
-    return PlannedFile(made.kind, made.sha256, _around_secrets(made.content))
+    return PlannedFile(made.kind, made.sha256, _around_secrets(made.content), _bare(made.path, made.content))
+
+
+def _bare(path: str, content: bytes) -> str:
+    lines = lines_that_count(path, content)
+    return hashlib.sha256(lines).hexdigest() if lines is not None else ""
+
+
+def _is_reworded(path: str, content: bytes, planned: PlannedFile) -> bool:
+    """Whether a file differs from the planned one in comments and blank lines alone."""
+    return bool(planned.bare) and _bare(path, content) == planned.bare
 
 
 def _around_secrets(content: bytes) -> tuple[bytes, ...]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from clusterwright.and_more import and_more
 from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_unread
 from clusterwright.platforms.linux.reader.nccl import CONF_FILES, NCCL_PARTITION
+from clusterwright.platforms.linux.reader.programs import runs_programs
 from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
 from clusterwright.platforms.router import line_of
@@ -132,9 +133,9 @@ def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unre
 
 def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Files that the spec renders otherwise or not at all. Where no reader takes in every line (scripts, archives, what
-    is tried on a host alone), the claims made of the file are not proven; of a kind that no check reads, any check
-    could be touched. Of a host's file that is read to its end, some lines are no claim's business, yet decide what the
-    host does: which card an interface is, how NCCL sends. Those leave the folder itself unproven.
+    is tried on a host alone), the claims made of the file are not proven. Of a kind that no check reads, a program
+    could undo any claim, and anything else leaves the folder itself unproven. So do lines of a host's file that is read
+    to its end which are no claim's business, yet decide what the host does: which card an interface is, how NCCL sends.
     """
     if tree.rendering is None:
         return
@@ -148,8 +149,10 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
                 yield UnreadPlace(device, "", Unread(path, 1, what, _FOLDER), "")
             continue
         what = "differs from what the spec renders" if kind else "is none that the spec renders"
-        kind = kind if kind in tree.rendering.kinds else ""
-        yield UnreadPlace(device, kind, Unread(path, 1, f"the whole file: it {what}"), "")
+        is_read = kind in tree.rendering.kinds
+        is_data = bool(kind) and not is_read and not runs_programs(path)
+        claims = _FOLDER if is_data else frozenset[str]()
+        yield UnreadPlace(device, kind if is_read else "", Unread(path, 1, f"the whole file: it {what}", claims), "")
 
 
 @lru_cache(maxsize=1 << 17)

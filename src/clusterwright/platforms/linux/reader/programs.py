@@ -1,0 +1,42 @@
+"""Which files of a Linux host decide what runs, there or on machines that boot from it, and which lines say nothing."""
+
+from __future__ import annotations
+
+import re
+
+_PROGRAMS = re.compile(
+    r"(?:usr/)?(?:local/)?(?:s?bin|lib(?:exec|32|64)?)/"  # programs and what they load
+    r"|(?:etc|run)/(?:systemd|udev|init\.d|cron|rc|profile|bash|ld\.so|pam\.d|NetworkManager|networkd-dispatcher)"
+    r"|etc/(?:modprobe\.d|modules|kernel|default|initramfs-tools|dracut|apt|yum|dnf|dkms|alternatives|security)"
+    r"|(?:root|home)/|var/spool/|opt/|boot/"
+    r"|srv/|etc/(?:dnsmasq|kea|nginx|tftp)"  # what other machines boot, and where they find it
+)
+# Where a line that begins with # is no comment: sudoers(5) has directives of that form.
+_NO_COMMENTS = re.compile(r"etc/sudoers")
+# What may hold text in which # is nothing special: here-documents, strings of several lines.
+_TEXT_WITHIN = re.compile(rb"<<|'''|\"\"\"")
+_COMMENT = re.compile(rb"[ \t]*(?:#(?!!).*)?")
+
+
+def runs_programs(path: str) -> bool:
+    """Whether a file at this path is a program, or says which programs run and how."""
+    return _PROGRAMS.match(path) is not None
+
+
+def lines_that_count(path: str, content: bytes) -> bytes | None:
+    """A file without its comments and blank lines; None where nobody knows which these are.
+
+    A line behind one that goes on counts, whatever it begins with: a shell would end the command there.
+    """
+    is_text = content.isascii() and b"\0" not in content
+    if not is_text or content.lstrip()[:1] in {b"{", b"[", b"<", b""} or _NO_COMMENTS.match(path):
+        return None
+    if not content.startswith(b"#") or _TEXT_WITHIN.search(content):
+        return None
+    kept = []
+    goes_on = False
+    for line in content.split(b"\n"):
+        if goes_on or _COMMENT.fullmatch(line) is None:
+            kept.append(line)
+        goes_on = line.endswith(b"\\")
+    return b"\n".join(kept)
