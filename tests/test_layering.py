@@ -55,6 +55,7 @@ READS: dict[str, str] = {
     "source_of_truth": "plan report spec",
     "compare": "output plan platforms report rules spec",
     "deploy": "intent keys output plan platforms rules spec",
+    "why": "output plan rules spec",
     "rollout": "compare deploy intent observe output place plan platforms proofs rules spec",
 }
 # On the far right, the command line and the component for programs of others may use every room.

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.schema_keys.changes import changed, other_values
 from tests.schema_keys.effects import CHEAP, Seen, difference
-from tests.schema_keys.schema_leaves import Leaf, Place, leaves
 
 from clusterwright.rules.engine import lint_document
 from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.document import Path as Place
 from clusterwright.spec.text.extends import identity, merge, read_spec_document
 from clusterwright.spec.text.reader import read_document
+from clusterwright.why.alternatives import changed, other_values
+from clusterwright.why.leaves import SchemaLeaf, leaves
 
 SPECS = Path(__file__).parent / "specs"
 NAMES = ("roce", "infiniband", "ufm", "sonic", "nvue")
@@ -46,11 +47,11 @@ PLACES = 24  # at which a key is tried until its change is seen
 TRIES = 8  # other values at each
 
 
-def _is_comment(leaf: Leaf) -> bool:
+def _is_comment(leaf: SchemaLeaf) -> bool:
     return leaf.path[-1] in COMMENTS and "enum" not in leaf.schema
 
 
-def _is_value(leaf: Leaf) -> bool:
+def _is_value(leaf: SchemaLeaf) -> bool:
     """Whether a value stands at ``leaf`` that can be changed by itself: neither a comment nor what extends a spec."""
     return not (_is_comment(leaf) or leaf.path[-1] in {"remove", "extends"} or leaf.name in FIXED or leaf.is_object)
 
@@ -73,7 +74,7 @@ def catalogue() -> Document:
     return read_document(HARDWARE)
 
 
-def _where(leaf: Leaf) -> list[Where]:
+def _where(leaf: SchemaLeaf) -> list[Where]:
     """Where values stand at ``leaf``, those of different kinds first: a section of every spec before its neighbours."""
     if leaf in FIGURES:
         data = catalogue().data
@@ -86,9 +87,9 @@ def _where(leaf: Leaf) -> list[Where]:
     return [each[number] for number in range(longest) for each in found if number < len(each)]
 
 
-def _unwritten(leaf: Leaf) -> list[Where]:
+def _unwritten(leaf: SchemaLeaf) -> list[Where]:
     """Sections that could have a switch and do not: what it does may show there alone."""
-    section = Leaf(leaf.path[:-1], {}, required=False)
+    section = SchemaLeaf(leaf.path[:-1], {}, required=False)
     return [
         (name, (*place, leaf.path[-1]), False)
         for name in NAMES
@@ -97,7 +98,7 @@ def _unwritten(leaf: Leaf) -> list[Where]:
     ][:2]
 
 
-def _changed(leaf: Leaf, where: Where, value: Any, file: Path) -> Iterator[tuple[Seen, Seen]]:
+def _changed(leaf: SchemaLeaf, where: Where, value: Any, file: Path) -> Iterator[tuple[Seen, Seen]]:
     """The specs that the change of ``where`` to ``value`` touches, as they stand and as they then are."""
     name, place, _ = where
     if leaf not in FIGURES:
@@ -110,11 +111,11 @@ def _changed(leaf: Leaf, where: Where, value: Any, file: Path) -> Iterator[tuple
         yield seen(each), Seen(replace(document, data={**document.data, "hardware": [str(file)]}))
 
 
-def _is_seen(leaf: Leaf, where: Where, value: Any, file: Path) -> bool:
+def _is_seen(leaf: SchemaLeaf, where: Where, value: Any, file: Path) -> bool:
     return any(difference(one, other) is not None for one, other in _changed(leaf, where, value, file))
 
 
-def _tries(leaf: Leaf) -> Iterator[tuple[Where, Any]]:
+def _tries(leaf: SchemaLeaf) -> Iterator[tuple[Where, Any]]:
     """Places with another value for each: one value at every place first, then the second at every place, ..."""
     places = [*_where(leaf)[:PLACES], *(_unwritten(leaf) if leaf.schema.get("type") == "boolean" else ())]
     elsewhere = [value for _, _, value in places]
@@ -142,7 +143,7 @@ def test_every_key_stands_in_a_spec() -> None:
 @pytest.mark.parametrize(
     "leaf", [leaf for leaf in (*VALUES, *FIGURES) if "enum" not in leaf.schema], ids=lambda leaf: leaf.name
 )
-def test_a_change_is_seen(leaf: Leaf, tmp_path: Path) -> None:
+def test_a_change_is_seen(leaf: SchemaLeaf, tmp_path: Path) -> None:
     tries = list(_tries(leaf))
     if leaf.has_items and not tries:
         return  # one item that must stay: the item itself is changed
@@ -155,7 +156,7 @@ def test_a_change_is_seen(leaf: Leaf, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "leaf", [leaf for leaf in (*VALUES, *FIGURES) if "enum" in leaf.schema], ids=lambda leaf: leaf.name
 )
-def test_no_two_values_of_a_choice_mean_the_same(leaf: Leaf, tmp_path: Path) -> None:
+def test_no_two_values_of_a_choice_mean_the_same(leaf: SchemaLeaf, tmp_path: Path) -> None:
     """Every pair of values is told apart at some place where the key stands."""
     alike = set(combinations(leaf.schema["enum"], 2))
     assert alike, f"{leaf.name} has one legal value alone, and so says nothing"
@@ -173,8 +174,8 @@ def test_no_two_values_of_a_choice_mean_the_same(leaf: Leaf, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("leaf", [leaf for leaf in CLUSTER if "default" in leaf.schema], ids=lambda leaf: leaf.name)
-def test_a_default_written_out_changes_nothing(leaf: Leaf) -> None:
-    parent = Leaf(leaf.path[:-1], {}, required=False)
+def test_a_default_written_out_changes_nothing(leaf: SchemaLeaf) -> None:
+    parent = SchemaLeaf(leaf.path[:-1], {}, required=False)
     for name in NAMES:
         document = seen(name).document
         for place in parent.places(document.data):
@@ -193,7 +194,7 @@ def test_a_default_written_out_changes_nothing(leaf: Leaf) -> None:
 
 
 @pytest.mark.parametrize("leaf", [leaf for leaf in VALUES if "x-unordered" in leaf.schema], ids=lambda leaf: leaf.name)
-def test_a_list_whose_order_means_nothing_may_be_turned_around(leaf: Leaf) -> None:
+def test_a_list_whose_order_means_nothing_may_be_turned_around(leaf: SchemaLeaf) -> None:
     """Not a byte of what devices and commands are told changes: only so may `lint --fix` sort it."""
     for name, place, items in _where(leaf):
         document = seen(name).document
@@ -217,8 +218,8 @@ def test_defaults_stand_in_the_schema_and_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize("leaf", [leaf for leaf in CLUSTER if leaf.path[-1] == "remove"], ids=lambda leaf: leaf.name)
-def test_remove_takes_an_item_of_the_base_away_and_is_refused_elsewhere(leaf: Leaf) -> None:
-    item = Leaf(leaf.path[:-1], {}, required=False)
+def test_remove_takes_an_item_of_the_base_away_and_is_refused_elsewhere(leaf: SchemaLeaf) -> None:
+    item = SchemaLeaf(leaf.path[:-1], {}, required=False)
     name, place = next((name, place) for name in NAMES for place in item.places(seen(name).document.data))
     document = seen(name).document
     overlay = replace(document, data=_only(document.data, place))

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.schema_keys.changes import changed, other_values
-from tests.schema_keys.schema_leaves import ITEM, Leaf, Place, leaves
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.device_kind import device_kind
@@ -26,7 +24,10 @@ from clusterwright.platforms.registry import own_files, shared_files
 from clusterwright.rules.engine import judge_document
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.document import Path as Place
 from clusterwright.spec.text.extends import read_spec_document
+from clusterwright.why.alternatives import changed, other_values
+from clusterwright.why.leaves import ITEM, SchemaLeaf, leaves
 
 SPECS = Path(__file__).parent / "specs"
 # By system, the spec whose switches show what it is told.
@@ -85,7 +86,7 @@ def tiers_of(name: str, system: str) -> frozenset[tuple[str, int]]:
     )
 
 
-def keys() -> Iterator[Leaf]:
+def keys() -> Iterator[SchemaLeaf]:
     for leaf in leaves("cluster"):
         is_ours = leaf.path and leaf.path[0] in {"site", "fabrics", "borders"} and leaf.path[1:2] != ("floor",)
         is_told = leaf.path and leaf.path[-1] not in {"source", "assumed", "remove", *OF_THE_PLAN}
@@ -93,7 +94,7 @@ def keys() -> Iterator[Leaf]:
             yield leaf
 
 
-def places(leaf: Leaf, name: str, system: str) -> list[Place]:
+def places(leaf: SchemaLeaf, name: str, system: str) -> list[Place]:
     """Where a key stands in a spec and concerns a system's switches."""
     data = standing(name).document.data
     fabrics = {index for index, fabric in enumerate(data["fabrics"]) if _runs(fabric["name"], name, system)}
@@ -114,7 +115,7 @@ def _runs(fabric: str, name: str, system: str) -> bool:
     return any(each == fabric for each, _ in tiers_of(name, system))
 
 
-def hears(leaf: Leaf, system: str) -> str:
+def hears(leaf: SchemaLeaf, system: str) -> str:
     """How a key that is changed shows with a system: ``text`` of its switches, ``finding`` of lint, ``nothing``.
 
     ``nowhere`` for one that can stand nowhere in the system's spec.
@@ -139,7 +140,7 @@ def _is_refused(found: frozenset[Found]) -> bool:
     return any(severity == "error" or code == "CW354" for code, severity, _ in found)
 
 
-def _with_key(leaf: Leaf, name: str, system: str) -> Iterator[tuple[Document, Place]]:
+def _with_key(leaf: SchemaLeaf, name: str, system: str) -> Iterator[tuple[Document, Place]]:
     """The spec of a system with a key at each place that concerns it; where it stands nowhere, with another spec's."""
     document = standing(name).document
     own = places(leaf, name, system)
@@ -147,8 +148,8 @@ def _with_key(leaf: Leaf, name: str, system: str) -> Iterator[tuple[Document, Pl
     if own:
         return
     for length in range(len(leaf.path) - 1, 0, -1):
-        section = Leaf(leaf.path[:length], {}, required=False)
-        lacking = Leaf(leaf.path[: length + 1], {}, required=False)
+        section = SchemaLeaf(leaf.path[:length], {}, required=False)
+        lacking = SchemaLeaf(leaf.path[: length + 1], {}, required=False)
         found = [place for place in places(section, name, system) if isinstance(_at(document.data, place), dict)]
         if found and leaf.path[length] != ITEM:
             for place in found[:2]:
@@ -156,7 +157,9 @@ def _with_key(leaf: Leaf, name: str, system: str) -> Iterator[tuple[Document, Pl
             return
 
 
-def _inserted(leaf: Leaf, lacking: Leaf, document: Document, target: Place) -> Iterator[tuple[Document, Place]]:
+def _inserted(
+    leaf: SchemaLeaf, lacking: SchemaLeaf, document: Document, target: Place
+) -> Iterator[tuple[Document, Place]]:
     for name in dict.fromkeys(SPEC_OF.values()):
         data = standing(name).document.data
         for place in lacking.places(data)[:1]:
@@ -181,14 +184,14 @@ def _at(data: Any, place: Place) -> Any:
     return data
 
 
-def is_unheard(leaf: Leaf, system: str) -> bool:
+def is_unheard(leaf: SchemaLeaf, system: str) -> bool:
     """True for a key that a system's file says it is not told, or that is below one."""
     listed = [each.key for each in systems()[system].unheard]
     return any(f"{leaf.name}.".startswith((f"{key}.", f"{key}[")) for key in listed)
 
 
 @pytest.mark.parametrize("leaf", list(keys()), ids=lambda leaf: leaf.name)
-def test_a_key_that_one_system_follows_is_followed_or_refused_by_all(leaf: Leaf) -> None:
+def test_a_key_that_one_system_follows_is_followed_or_refused_by_all(leaf: SchemaLeaf) -> None:
     heard = {system: hears(leaf, system) for system in SPEC_OF}
     if "text" not in heard.values():
         return  # no switch's key

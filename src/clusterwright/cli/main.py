@@ -128,6 +128,10 @@ COMMANDS = {
         "clusterwright.cli.verify:verify",
         "Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.",
     ),
+    "why": (
+        "clusterwright.cli.why:why",
+        "Names the values of SPEC that the lines of DEVICE which match PATTERN come from.",
+    ),
 }
 
 # A plan or a parsed tree is millions of objects that stay: looking through them at Python's own intervals for what is

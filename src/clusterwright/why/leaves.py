@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright import data_files
+from clusterwright.spec.text.document import Path as Place
 
 Schema = Mapping[str, Any]
-Place = tuple[str | int, ...]
 ITEM = "[]"  # any item of a list
 ENTRY = "{}"  # any entry of a mapping whose keys are the spec's own
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class SchemaLeaf:
     """A place: ``path`` from the top with ITEM and ENTRY in it, what may stand there, and whether it must."""
 
     path: tuple[str, ...]
@@ -46,7 +46,7 @@ class Leaf:
         return [path for path, _ in found]
 
 
-def leaves(name: str) -> tuple[Leaf, ...]:
+def leaves(name: str) -> tuple[SchemaLeaf, ...]:
     """The leaves of the published schema ``name``, in its order. Lists and mappings of free keys count themselves."""
     folder = data_files.folder("inventory") / "schema"
     schema, strings = (json.loads((folder / f"{each}.schema.json").read_text()) for each in (name, "strings"))
@@ -55,18 +55,18 @@ def leaves(name: str) -> tuple[Leaf, ...]:
     return tuple(_walk(schema, named, (), required=True))
 
 
-def _walk(schema: Schema, named: Schema, path: tuple[str, ...], *, required: bool) -> Iterator[Leaf]:
+def _walk(schema: Schema, named: Schema, path: tuple[str, ...], *, required: bool) -> Iterator[SchemaLeaf]:
     schema = resolved(schema, named)
     if "properties" in schema.get("else", {}):  # one section or a list of them, a spec or what extends one
         schema = {**schema, **schema["else"]}
     if path and "properties" in schema:
-        yield Leaf(path, schema, required)
+        yield SchemaLeaf(path, schema, required)
     if "properties" in schema:
         musts = frozenset(schema.get("required", ()))
         for key, value in schema["properties"].items():
             yield from _walk(value, named, (*path, key), required=key in musts)
         return
-    yield Leaf(path, schema, required)
+    yield SchemaLeaf(path, schema, required)
     if schema.get("type") == "array":
         yield from _walk(schema["items"], named, (*path, ITEM), required=False)
     elif isinstance(schema.get("additionalProperties"), Mapping):

@@ -9,14 +9,15 @@ from dataclasses import replace
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from tests.schema_keys.schema_leaves import Leaf, Place
 
 from clusterwright.spec.text.document import Document
+from clusterwright.spec.text.document import Path as Place
+from clusterwright.why.leaves import SchemaLeaf
 
 _NEAR = (1, -1, 2, -2, 10, -10)
 
 
-def other_values(leaf: Leaf, value: Any, elsewhere: Iterable[Any]) -> Iterator[Any]:
+def other_values(leaf: SchemaLeaf, value: Any, elsewhere: Iterable[Any]) -> Iterator[Any]:
     """Values that differ from ``value`` and that the schema accepts at ``leaf``; ``elsewhere`` stand at it in specs."""
     accepts = _validator(leaf)
     seen = [value]
@@ -44,20 +45,31 @@ def _candidates(schema: Any, value: Any, elsewhere: list[Any]) -> Iterator[Any]:
     elif "oneOf" in schema:
         for one in schema["oneOf"]:
             yield from _candidates(one, value, elsewhere)
-            yield from [one["const"]] if "const" in one else [one["minimum"] + 7] if "minimum" in one else ()
+            if "const" in one:
+                yield one["const"]
+            elif "minimum" in one:
+                yield one["minimum"] + 7
     elif isinstance(value, bool):
         yield not value
     elif isinstance(value, list):
-        yield from (value[:at] + value[at + 1 :] for at in range(len(value)))
-        if value and isinstance(value[-1], str):
-            yield from ([*value, text] for text in _texts(value[-1]))
+        yield from _lists(value)
     elif isinstance(value, dict):
-        yield from ({key: item for key, item in value.items() if key != left_out} for left_out in value)
+        for left_out in value:
+            yield {key: item for key, item in value.items() if key != left_out}
     elif isinstance(value, str):
         yield from elsewhere
         yield from _texts(value)
     elif isinstance(value, int | float):
         yield from _numbers(schema, value)
+
+
+def _lists(value: list[Any]) -> Iterator[list[Any]]:
+    """The list without each of its items in turn, then with one more text."""
+    for index in range(len(value)):
+        yield value[:index] + value[index + 1 :]
+    if value and isinstance(value[-1], str):
+        for text in _texts(value[-1]):
+            yield [*value, text]
 
 
 def _numbers(schema: Any, value: float) -> Iterator[Any]:
@@ -70,24 +82,21 @@ def _numbers(schema: Any, value: float) -> Iterator[Any]:
 
 
 def _texts(value: str) -> Iterator[str]:
-    for at in range(len(value) - 1, max(len(value) - 12, -1), -1):
-        letters = (
-            string.digits
-            if value[at].isdigit()
-            else string.ascii_lowercase
-            if value[at].islower()
-            else string.ascii_uppercase
-        )
-        if value[at].isalnum():
-            yield value[:at] + letters[(letters.index(value[at]) + 1) % len(letters)] + value[at + 1 :]
-    yield from (value + more for more in ("x", "1"))
+    """The text with one of its last characters replaced by the next of its kind, then with one character more."""
+    for index in range(len(value) - 1, max(len(value) - 12, -1), -1):
+        for letters in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
+            if value[index] in letters:
+                following = letters[(letters.index(value[index]) + 1) % len(letters)]
+                yield value[:index] + following + value[index + 1 :]
+    yield value + "x"
+    yield value + "1"
 
 
 def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _validator(leaf: Leaf) -> Any:
+def _validator(leaf: SchemaLeaf) -> Any:
     plain = {
         key: value
         for key, value in leaf.schema.items()

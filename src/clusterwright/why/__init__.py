@@ -1,0 +1,1 @@
+"""Which values of a spec a line of rendered text comes from."""
