@@ -43,6 +43,7 @@ if (_folder := in_memory.folder()) is not None:
 # still running when all others have ended. `make test` keeps a file in one process, where its fixtures are made once.
 LONGEST = (
     "tests/network_boot/test_power_on.py",
+    "tests/network_boot/test_installing.py",
     "tests/images/test_boot.py",
     "tests/platforms/test_opensm.py",
     "tests/deploy/pulumi/test_crashes.py",

@@ -67,7 +67,7 @@ PLATFORMS: dict[str, str] = {
     "eos": "",
     "fboss": "linux",
     "image": "boot linux",
-    "kueue": "linux",
+    "kueue": "",
     "linux": "image opensm",
     "managed": "nvue",
     "nccl": "",

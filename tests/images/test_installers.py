@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.debian_package import unpacked
 from tests.images.definition_files import files_of, first_server, run
 from tests.platforms.plans import plan_of, plan_with
 
@@ -43,6 +46,16 @@ def test_the_kickstart_is_understood(tmp_path: Path) -> None:
     assert all(b" selinux=0 " in script for script in scripts)
 
 
+def at_an_installer(script: str, folder: Path, *, is_marked: bool = True) -> subprocess.CompletedProcess[str]:
+    """A script as an installer runs it on a machine of ``folder``'s programs, whose mark lies on the server or not."""
+    (folder / "cmdline").write_text("quiet clusterwright.mark=http://server/installing/n0 clusterwright.node=n0\n")
+    curl = f'echo "$*" >> {folder}/asked\nexit {0 if is_marked else 22}\n'
+    (folder / "curl").write_text(f"#!/bin/sh\n{curl}")
+    (folder / "curl").chmod(0o755)
+    script = f"mount --bind {folder}/cmdline /proc/cmdline\n{script}"
+    return run("unshare", "--mount", "sh", "-c", script, PATH=f"{folder}:{os.environ['PATH']}")
+
+
 LISTED = {
     "nvme1n1": "3840755982336 nvme1n1 disk 0 0",
     "nvme0n1": "1920383410176 nvme0n1 disk 0 0",
@@ -62,8 +75,9 @@ def test_an_installer_takes_one_disk_and_no_swap(tmp_path: Path, disks: str, cho
     listing = "\n".join(LISTED[disk] for disk in disks.split())
     (tmp_path / "lsblk").write_text(f"#!/bin/sh\ncat <<'END'\n{listing}\nEND\n")
     (tmp_path / "lsblk").chmod(0o755)
-    done = run("sh", "-c", script, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = at_an_installer(script, tmp_path)
     assert (done.returncode == 0) is (chosen is not None)
+    assert (tmp_path / "asked").exists() is (chosen is not None)  # its mark stays where nothing is wiped
     if chosen is not None:
         asked = (tmp_path / "disk.ks").read_text()
         assert asked.splitlines() == [
@@ -97,7 +111,7 @@ def test_an_installer_takes_the_disks_that_the_spec_names(tmp_path: Path, disks:
         (tmp_path / "lsblk").write_text(f'#!/bin/sh\ncase "$*" in\n{listed}*) exit 32 ;;\nesac\n')
         (tmp_path / "lsblk").chmod(0o755)
         (tmp_path / "disk.ks").unlink(missing_ok=True)
-        done = run("sh", "-c", script, PATH=f"{tmp_path}:{os.environ['PATH']}")
+        done = at_an_installer(script, tmp_path)
         assert (done.returncode == 0) is bool(listed)
         assert (tmp_path / "disk.ks").exists() is bool(listed)  # nothing is wiped without it
         if listed:
@@ -123,7 +137,7 @@ def test_an_autoinstall_takes_the_disks_that_the_spec_names(tmp_path: Path, disk
     (tmp_path / "lsblk").write_text(f'#!/bin/sh\ncase "$*" in\n{lines}*) exit 32 ;;\nesac\n')
     (tmp_path / "lsblk").chmod(0o755)
     script = script.replace("/autoinstall.yaml", str(tmp_path / "user-data"))
-    done = run("sh", "-c", script, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = at_an_installer(script, tmp_path)
     assert done.returncode == 0, done.stderr
     storage = yaml.safe_load((tmp_path / "user-data").read_text())["autoinstall"]["storage"]
     assert storage["swap"] == {"size": 0}
@@ -136,3 +150,45 @@ def test_an_autoinstall_takes_the_disks_that_the_spec_names(tmp_path: Path, disk
         assert {each[key] for key in ("device", "volume") if key in each} | {*each.get("devices", ())} <= set(by_id)
     mirror = by_id[by_id[by_id["mount-root"]["device"]]["volume"]]
     assert (mirror["raidlevel"], [by_id[part]["device"] for part in mirror["devices"]]) == ("raid1", ["disk1", "disk2"])
+
+
+@pytest.mark.parametrize(("spec", "name"), [("roce-24k", "ks.cfg"), ("rsc-phase1", "user-data")])
+def test_an_installer_wipes_nothing_without_the_mark(tmp_path: Path, spec: str, name: str) -> None:
+    """As on a machine that starts its installer again, or that somebody started it on by hand."""
+    text = answers(tmp_path, spec, PATHS[:1], name)
+    if name == "ks.cfg":
+        script = text.split("%pre")[1].split("%end")[0].split("\n", 1)[1].replace("/tmp/disk.ks", f"{tmp_path}/disk.ks")
+        assert "--erroronfail" in text.split("%pre")[1].partition("\n")[0]
+    else:
+        (script,) = yaml.safe_load(text)["autoinstall"]["early-commands"]
+        (tmp_path / "user-data").write_text(text)
+        script = script.replace("/autoinstall.yaml", str(tmp_path / "user-data"))
+    (tmp_path / "lsblk").write_text("#!/bin/sh\necho nvme1n1\n")
+    (tmp_path / "lsblk").chmod(0o755)
+    done = at_an_installer(script, tmp_path, is_marked=False)
+    assert done.returncode != 0
+    assert not (tmp_path / "disk.ks").exists()
+    asked = (tmp_path / "asked").read_text()
+    assert asked.endswith("--request DELETE http://server/installing/n0\n")
+
+
+def _initrd_network(address: str) -> str:
+    """What an initrd of Red Hat's family makes of the kernel's argument: NetworkManager's generator."""
+    program = unpacked("network-manager") / "usr/lib/NetworkManager/nm-initrd-generator"
+    libraries = unpacked("libnm0") / "usr/lib/x86_64-linux-gnu"
+    return run(str(program), "-s", "--", address, LD_LIBRARY_PATH=str(libraries)).stdout
+
+
+@pytest.mark.parametrize(("spec", "absent"), [("rsc-phase1", "ipv6"), ("roce-24k", "ipv4")])
+def test_an_installer_needs_no_ip_version_that_the_network_lacks(tmp_path: Path, spec: str, absent: str) -> None:
+    images = "images:\n  - {name: training, delivery: disk, distribution: Rocky 9}\n"
+    plan = plan_with(tmp_path, spec, images)
+    files = files_of(plan, first_server(plan))
+    script = next(item.content.decode() for path, item in files.items() if "/by-mac/" in path)
+    (address,) = set(re.findall(r" (ip=\S+)", script))
+    section = _initrd_network(address).partition(f"[{absent}]")[2].partition("[")[0]
+    assert section
+    assert "may-fail=false" not in section
+    assert "may-fail=false" in _initrd_network(address)
+    if absent == "ipv4":
+        assert "method=disabled" in section

@@ -26,6 +26,8 @@ mount -t tmpfs tmpfs /var/lib
 mount --bind {logs} /var/log/nginx
 mkdir -p /run/kea /run/lock /var/lib/kea /var/lib/nginx /var/lib/misc
 hostname {name}
+[ ! -e {tree}/etc/tmpfiles.d/clusterwright-installing.conf ] ||
+    systemd-tmpfiles --create {tree}/etc/tmpfiles.d/clusterwright-installing.conf
 for conf in /etc/kea/kea-dhcp4.conf /etc/kea/kea-dhcp6.conf; do
     [ ! -e "$conf" ] || "$(basename "$conf" .conf)" -c "$conf" > {logs}/kea.log 2>&1 &
 done

@@ -5,7 +5,9 @@ A unit that only the test adds says on the second serial port what the running s
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,6 +29,7 @@ section addresses; ip -j addr show scope global
 section routes; ip -j route show table all; section routes6; ip -j -6 route show table all
 section secrets; ls /etc/clusterwright /etc/credstore /etc/pki/clusterwright
 section filter; nft list chain inet clusterwright output
+section container; cd /usr/local/lib/probe; crun --cgroup-manager=disabled run probe 2>&1
 section end
 """
 _UNIT = """\
@@ -36,6 +39,16 @@ After=systemd-networkd.service nftables.service
 ExecStart=/usr/local/sbin/probe
 StandardOutput=file:/dev/ttyS1
 """
+# A container as a runtime starts any: its root is left by pivot_root.
+_BUNDLE = "usr/local/lib/probe"
+CONTAINER = "in a container"
+_CONTAINER = {
+    "ociVersion": "1.0.0",
+    "process": {"user": {"uid": 0, "gid": 0}, "args": ["/bin/busybox", "echo", CONTAINER], "cwd": "/"},
+    "root": {"path": "rootfs"},
+    "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+    "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "uts", "ipc")]},
+}
 # What takes an emulated processor minutes, and nothing of the test looks at: the node of tests/images starts it.
 _SPARED = (
     *("systemd-hwdb-update.service", "systemd-journal-catalog-update.service", "systemd-networkd-wait-online.service"),
@@ -68,11 +81,16 @@ def build(tree: Path, image: str, addresses: int, folder: Path) -> None:
         ("etc/systemd/system/probe.service", _UNIT, 0o644),
         ("etc/systemd/system/multi-user.target.d/99-probe.conf", _WANTED, 0o644),
         *((f"etc/systemd/system/{unit}", "", 0o644) for unit in _SPARED),
+        (f"{_BUNDLE}/config.json", json.dumps(_CONTAINER), 0o644),
     ):
         place = definition / "mkosi.extra" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
         place.chmod(mode)
+    rootfs = definition / "mkosi.extra" / _BUNDLE / "rootfs"
+    for name in ("bin", "proc"):
+        (rootfs / name).mkdir(parents=True)
+    shutil.copy("/usr/bin/busybox", rootfs / "bin")
     done = subprocess.run(
         [CHECKOUT / "tools/build-image", definition, folder, _LEFT_OUT], capture_output=True, text=True, check=False
     )

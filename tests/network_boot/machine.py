@@ -1,4 +1,4 @@
-"""A node as a virtual machine without a disk: UEFI, its adapters at their places, those of the boot fabric at the rack.
+"""A node as a virtual machine: UEFI, adapters at their places, those of the boot fabric at the rack, a disk or none.
 
 Firmware starts from the first adapter on the boot fabric, as the order of boot in a real machine's firmware has it.
 """
@@ -54,8 +54,11 @@ class Machine:
 
 
 @contextmanager
-def powered_on(plan: Plan, node: str, switch: RackSwitch, folder: Path) -> Iterator[Machine]:
-    """Within, the machine runs, and boots over the network whenever it is reset."""
+def powered_on(plan: Plan, node: str, switch: RackSwitch, folder: Path, disk: Path | None = None) -> Iterator[Machine]:
+    """Within, the machine runs, and boots over the network whenever it is reset; from its ``disk`` where that fails.
+
+    One with a disk has the first adapter alone: firmware asks over each of them, for minutes, before it tries a disk.
+    """
     folder.mkdir()
     for name in ("console", "said"):
         (folder / name).touch()
@@ -70,7 +73,8 @@ def powered_on(plan: Plan, node: str, switch: RackSwitch, folder: Path) -> Itera
         *("-serial", f"file:{folder}/console", "-serial", f"file:{folder}/said"),
         *("-fw_cfg", f"name=opt/org.tianocore/IPv{10 - switch.version}PXESupport,string=n"),
         *("-monitor", f"unix:{folder}/monitor,server,nowait"),
-        *_nic_options(plan, node, switch),
+        *_nic_options(plan, node, switch, alone=disk is not None),
+        *(() if disk is None else _disk_options(disk)),
     ]
     with (folder / "qemu").open("w") as log, inside(switch.namespace):
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
@@ -81,12 +85,20 @@ def powered_on(plan: Plan, node: str, switch: RackSwitch, folder: Path) -> Itera
         process.wait()
 
 
-def _nic_options(plan: Plan, node: str, switch: RackSwitch) -> list[str]:
+def _disk_options(disk: Path) -> tuple[str, ...]:
+    """A disk that firmware tries after the network."""
+    drive = f"if=none,id=disk,format=raw,file={disk}"
+    return ("-drive", drive, "-device", "virtio-blk-pci,drive=disk,bus=pci.0,bootindex=2")
+
+
+def _nic_options(plan: Plan, node: str, switch: RackSwitch, *, alone: bool) -> list[str]:
     macs = {nic.interface.port: nic.mac for nic in boot_nics(plan)[node]}
     taps = {cable.a.port: port_name(cable) for cable in switch.cables if cable.a.device == node}
     options: list[str] = []
     for at, nic in enumerate(nics_of(plan, plan.by_name[node])):
         assert nic.pci is not None
+        if alone and nic.interface != next(iter(taps)):
+            continue
         bus = int(nic.pci.split(":")[1], 16)
         # the bridge of a pxb takes its own bus; its NIC stands on the next one
         mac = macs.get(nic.interface, 0x06_00_00_00_00_00 + at)

@@ -23,7 +23,7 @@ from tests.network_boot import job
 from tests.network_boot.boot_server import serving
 from tests.network_boot.controller import Controller, controlling, unpack
 from tests.network_boot.deployment import Operator, new_key, new_secrets
-from tests.network_boot.image import END, HTTP, build, write
+from tests.network_boot.image import CONTAINER, END, HTTP, build, write
 from tests.network_boot.machine import Machine, powered_on
 from tests.network_boot.rack import RackSwitch, dropped, rack_switch, racks
 from tests.network_boot.site_servers import site_servers
@@ -32,7 +32,7 @@ from clusterwright.deploy.secrets.secrets import resolve_tree
 from clusterwright.intent.credentials import credentials_of
 from clusterwright.intent.needs.jobs import MASTER_PORT
 from clusterwright.output.engine import render_device
-from clusterwright.plan.boot import servers_by_rack
+from clusterwright.plan.boot import server_addresses, servers_by_rack
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import lint_path
@@ -58,6 +58,10 @@ class Site:
     hall: RackSwitch
     operator: Operator
     folder: Path
+    tree: Path
+    process: int
+    """One in the namespaces of the boot server."""
+    address: str
 
 
 @contextmanager
@@ -90,16 +94,26 @@ def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterat
     with (
         racks(prefix, rack, hall, namespace, beyond, logs),
         site_servers(plan, hall.namespace, logs),
-        serving(namespace, server, tree, addresses, hall.gateway.partition("/")[0], logs),
+        serving(namespace, server, tree, addresses, hall.gateway.partition("/")[0], logs) as process,
     ):
-        yield Site(plan, server, rack, hall, Operator(plan, namespace, key, folder, secrets), folder)
+        yield Site(
+            plan=plan,
+            server=server,
+            rack=rack,
+            hall=hall,
+            operator=Operator(plan, namespace, key, folder, secrets),
+            folder=folder,
+            tree=tree,
+            process=process,
+            address=str(ip_address(server_addresses(plan)[server])),
+        )
 
 
 def until(found: Callable[[], bool], seconds: int, machine: Machine) -> None:
     """Wait for what a machine does. Fails with its console when it does not come."""
     deadline = time.monotonic() + seconds
     while not found():
-        assert time.monotonic() < deadline, machine.console[-3000:]
+        assert time.monotonic() < deadline, f"{machine.console[-3000:]}\n{machine.said[-2000:]}"
         time.sleep(0.5)
 
 
@@ -222,6 +236,12 @@ def test_image_and_overlay_are_its_system(cluster: Cluster, node: str) -> None:
     routes = json.loads(said["routes"]) + json.loads(said["routes6"])
     assert not [route for route in routes if route["dst"] in ("default", "0.0.0.0/0", "::/0") and "dev" in route]
     assert "policy drop" in said["filter"]
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_it_starts_containers(cluster: Cluster, node: str) -> None:
+    """On a root in memory: a runtime leaves it by pivot_root."""
+    assert cluster.said(node)["container"].strip() == CONTAINER
 
 
 def test_both_run_a_job(cluster: Cluster) -> None:

@@ -34,6 +34,10 @@ here; editors that read `# yaml-language-server: $schema=` complete and check th
         "docs/systems.md",
         "Every key of what a switch system can be told, as in `inventory/systems/`: each figure with its source.",
     ),
+    "distribution": (
+        "docs/distributions.md",
+        "What programs, packages and users are called on a family of distributions, as in `inventory/distributions/`.",
+    ),
 }
 
 

@@ -21,6 +21,7 @@ FILES = (
     *((INVENTORY / f"{name}.yaml", "cluster") for name in ("lab-roce", "lab-ib", "lab-nvue", "roce-24k", "ib-24k")),
     *((file, "hardware") for file in sorted((INVENTORY / "hardware").glob("*.yaml"))),
     *((file, "system") for file in sorted((INVENTORY / "systems").glob("*.yaml"))),
+    *((file, "distribution") for file in sorted((INVENTORY / "distributions").glob("*.yaml"))),
 )
 SPOILED = 150
 

@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from clusterwright.plan.model import Device, Interface, Plan
-from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.distribution import Family, family_of
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.model import ClusterSpec
 
@@ -36,14 +36,18 @@ class BootNic(NamedTuple):
 def ipxe_of(spec: ClusterSpec) -> str:
     """Where boot servers keep iPXE for UEFI: what the spec says, else where their distribution's package has it.
 
-    Red Hat's family: ipxe-bootimgs-x86, as Fedora's ipxe.spec lists its files. Debian and Ubuntu: ipxe.
+    Machines without an image are taken for Debian's.
     """
+    if spec.boot is not None and spec.boot.ipxe is not None:
+        return spec.boot.ipxe
+    return boot_server_family(spec).ipxe
+
+
+def boot_server_family(spec: ClusterSpec) -> Family:
+    """How programs are called on boot servers; Debian's way where no image says which distribution they run."""
     group = spec.node_group(spec.boot.servers) if spec.boot is not None else None
     image = spec.image(group.image or "") if group is not None else None
-    distribution = distribution_of(image.distribution) if image is not None else None
-    red_hat = distribution is not None and distribution.family == "red-hat"
-    own = "/usr/share/ipxe/ipxe-x86_64.efi" if red_hat else "/usr/lib/ipxe/ipxe.efi"
-    return spec.boot.ipxe or own if spec.boot is not None else own
+    return family_of(image.distribution if image is not None else "")
 
 
 def booted(plan: Plan) -> tuple[Device, ...]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.spec.model import ClusterSpec
 
-HARDWARE, SYSTEM, PLATFORMS = "hardware", "system", "platforms"
+HARDWARE, SYSTEM, PLATFORMS, DISTRIBUTION = "hardware", "system", "platforms", "distribution"
 # What typing a spec gives out, which looks at no part that the schema has refused; and typing a hardware catalogue.
 _TYPING = "CW14"
 _TYPING_HARDWARE = ("CW131",)
@@ -99,6 +99,8 @@ def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -
             return _lint_hardware(document), None
         if document.data.get("kind") == SYSTEM or FilePath(path).absolute().parent.name == "systems":
             return LintResult(tuple(check(document, SYSTEM)), (), document.files), None
+        if document.data.get("kind") == DISTRIBUTION or FilePath(path).absolute().parent.name == "distributions":
+            return LintResult(tuple(check(document, DISTRIBUTION)), (), document.files), None
         if document.data.get("kind") == PLATFORMS:
             return LintResult(tuple(check(document, PLATFORMS)), (), document.files), None
         document = read_spec_document(path)

@@ -1,53 +1,200 @@
-"""Distributions that images can be built from, as the tools that build them call them."""
+"""Distributions that images can be built from, as data: one file of inventory/distributions for each family.
+
+What programs, packages and users are called, which releases there are, and what each of them brings, stands there with
+its source. Packages, users and rules are made from it, and nobody asks for a distribution by its name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated
 
-# Release names of mkosi 25 (mkosi(1), Release=).
-_DEBIAN = {"12": "bookworm", "13": "trixie"}
-_UBUNTU = {"22.04": "jammy", "24.04": "noble"}
-_RED_HAT = {
-    "alma": ("alma", "9", "10"),
-    "almalinux": ("alma", "9", "10"),
-    "centos stream": ("centos", "9", "10"),
-    "rocky": ("rocky", "9", "10"),
-    "rhel": ("rhel", "9", "10"),
-}
+from clusterwright import data_files
+from clusterwright.finding import SpecError
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.structuring import Key, Structuring
+from clusterwright.spec.text.reader import read_document
+
+PackageNames = Mapping[str, tuple[str, ...]]
+"""Packages by what needs them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The distribution's own kernel; ``headers`` is the package of a kernel's, with what follows ``prefix`` in it."""
+
+    package: str
+    prefix: str
+    headers: str
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Where packages come from; ``{}`` in ``suites`` stands for the release."""
+
+    name: str
+    url: str
+    suites: tuple[str, ...]
+    components: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release as a spec names it (``title name``), and as mkosi does (``tool code``).
+
+    ``slurm`` is the major release in its archive, None where nobody has looked it up. ``packages`` are those that it
+    calls otherwise than its family, ``lacks`` what it does not have, ``within`` what another package has the files of.
+    """
+
+    name: str
+    tool: str
+    code: str
+    title: str | None
+    also: tuple[str, ...]
+    slurm: Annotated[str | None, Key("slurm", "release")]
+    packages: PackageNames
+    lacks: tuple[str, ...]
+    within: tuple[str, ...]
+    sysctl: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmPackages:
+    """Somebody's own packages of Slurm, by those of the distribution that they replace."""
+
+    name: str
+    packages: PackageNames
+
+
+@dataclass(frozen=True, slots=True)
+class UnitNames:
+    """Services whose units are called differently; ``{}`` in ``dhcp`` stands for the version of IP."""
+
+    ssh: str
+    time: str
+    dhcp: str
+    tuned: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """What the kernel of the installer is told, and how it gets an address over either version of IP.
+
+    ``answers`` is the form of its answers: kickstart or autoinstall.
+    """
+
+    answers: str
+    arguments: tuple[str, ...]
+    over_ipv4: Annotated[str, Key("addresses", "ipv4")]
+    over_ipv6: Annotated[str, Key("addresses", "ipv6")]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Distributions whose packages, users and services are called alike.
+
+    ``package_program`` is apt or dnf. ``slurm_number`` is the number that packages give the user slurm, None where it
+    is whatever is free. ``in_memory`` is what the kernel is told of an image that is its first root. ``elsewhere`` are
+    packages that none of its archives has, ``sections`` those of a component that is not the first.
+    """
+
+    name: str
+    title: str
+    package_program: Annotated[str, Key("packages")]
+    kernel: Kernel
+    releases: tuple[Release, ...]
+    base: tuple[str, ...]
+    needs: PackageNames
+    units: UnitNames
+    web_server: Annotated[str, Key("users", "web_server", "name")]
+    masked: Annotated[tuple[str, ...], Key("host_keys", "masked")]
+    ipxe: Annotated[str, Key("ipxe", "file")]
+    slurm_number: Annotated[int | None, Key("users", "slurm", "number")]
+    archives: tuple[Archive, ...]
+    keyring: str | None
+    elsewhere: tuple[str, ...]
+    sections: PackageNames
+    other_slurm: tuple[SlurmPackages, ...]
+    kubelet: Annotated[str, Key("kubelet", "file")]
+    in_memory: Annotated[tuple[str, ...], Key("in_memory", "arguments")]
+    installer: Installer | None
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """``tool`` is mkosi's name, ``release`` its release; ``family`` is ``debian``, ``ubuntu`` or ``red-hat``."""
+    """A release of a family."""
 
-    tool: str
-    release: str
-    family: str
+    family: Family
+    of: Release
 
     @property
-    def kernel(self) -> str:
-        """The package that brings the distribution's own kernel."""
-        return {"debian": "linux-image-amd64", "ubuntu": "linux-image-generic", "red-hat": "kernel"}[self.family]
+    def name(self) -> str:
+        """What a spec writes: "Debian 13"."""
+        return f"{self.of.title or self.family.title} {self.of.name}"
+
+    @property
+    def tool(self) -> str:
+        """The distribution as mkosi calls it."""
+        return self.of.tool
+
+    @property
+    def release(self) -> str:
+        """The release as mkosi and archives call it."""
+        return self.of.code
+
+    def packages_for(self, need: str) -> tuple[str, ...]:
+        """The packages that something needs, as this release has them."""
+        names = self.of.packages.get(need, self.family.needs.get(need, ()))
+        return tuple(name for name in names if name not in self.of.within)
+
+    def headers_of(self, kernel: str) -> str | None:
+        """The package of the headers of a kernel's package; None where its name tells nothing of them."""
+        known = self.family.kernel
+        if not kernel.startswith(known.prefix):
+            return None
+        return known.headers.format(kernel.removeprefix(known.prefix))
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Every family that travels with the package, by name. Raises SpecError for a file that does not read."""
+    found = {}
+    for path in sorted((data_files.folder("inventory") / "distributions").glob("*.yaml")):
+        document = read_document(path)
+        findings = check(document, "distribution")
+        if findings:
+            raise SpecError(findings)
+        found[document.data["name"]] = Structuring("distribution").typed(Family, document.data, ())
+    return MappingProxyType(found)
+
+
+@cache
+def _distributions() -> Mapping[tuple[str, str], Distribution]:
+    """Every release by the names, in small letters, that a spec may call it."""
+    found = {}
+    for family in families().values():
+        for release in family.releases:
+            title = release.title or family.title
+            for name in (title.lower(), *release.also):
+                found[name, release.name.lower()] = Distribution(family, release)
+    return found
 
 
 def distribution_of(text: str) -> Distribution | None:
     """The distribution that a spec writes as "Debian 13" or "CentOS Stream 10"; None for one that is not known."""
     name, _, release = text.lower().rpartition(" ")
-    if name == "debian" and release in _DEBIAN:
-        return Distribution("debian", _DEBIAN[release], "debian")
-    if name == "ubuntu" and release in _UBUNTU:
-        return Distribution("ubuntu", _UBUNTU[release], "ubuntu")
-    tool, *releases = _RED_HAT.get(name, ("",))
-    return Distribution(tool, release, "red-hat") if release in releases else None
+    return _distributions().get((name, release))
 
 
 def known_distributions() -> tuple[str, ...]:
     """Every distribution that can be written, as a spec writes it."""
-    names = [f"Debian {release}" for release in _DEBIAN] + [f"Ubuntu {release}" for release in _UBUNTU]
-    written = {"centos stream": "CentOS Stream", "rhel": "RHEL"}
-    red_hat = [
-        f"{written.get(name, name.capitalize())} {release}"
-        for name, (_, *releases) in _RED_HAT.items()
-        for release in releases
-    ]
-    return (*names, *red_hat)
+    return tuple(dict.fromkeys(each.name for each in _distributions().values()))
+
+
+def family_of(text: str) -> Family:
+    """How programs are called on the distribution that a spec writes; Debian's way where lint does not know it."""
+    distribution = distribution_of(text)
+    return distribution.family if distribution is not None else families()["debian"]

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
 # Of files that people write and documents that they read, and the kinds of string that these refer to; the schema of
 # files that extend a spec is made of the cluster's.
-_SCHEMAS = ("access", "cluster", "hardware", "inventory", "platforms", "secrets", "settings", "strings", "system")
+_SCHEMAS = (
+    "access",
+    "cluster",
+    "distribution",
+    "hardware",
+    "inventory",
+    "platforms",
+    "secrets",
+    "settings",
+    "strings",
+    "system",
+)
 
 
 @click.command()

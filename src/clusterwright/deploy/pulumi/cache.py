@@ -30,7 +30,15 @@ ReadFiles = Mapping[Path, frozenset[str]]
 
 _FORM = 2  # of a note
 _PACKAGE = Path(data_files.__file__).parent
-_FOLDERS = ("templates", "roles", "inventory/hardware", "inventory/schema", "inventory/systems", "inventory/nccl")
+_FOLDERS = (
+    "templates",
+    "roles",
+    "inventory/hardware",
+    "inventory/schema",
+    "inventory/systems",
+    "inventory/distributions",
+    "inventory/nccl",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,23 @@
-"""What iPXE does on a node: fetch kernel, image and overlay from the rack's first boot server, or else the second."""
+"""What iPXE does on a node: fetch kernel, image and overlay from the rack's first boot server, or else the second.
+
+A node that is installed starts from its disk, unless a mark for it lies on the first server. Whoever puts it there
+wants the disks wiped; the installer takes it away before it wipes, and wipes nothing where there is none.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from clusterwright.plan.boot import format_mac
+from clusterwright.platforms.image.boot_files import FIRST_INIT
 from clusterwright.platforms.image.identity import ImageIdentity
 from clusterwright.platforms.linux.writer.system import kernel_command_line
 from clusterwright.platforms.templates import template
 from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image
 
+MARKS = "installing"
+"""The folder of boot servers, as URLs have it, that marks lie in."""
 _INITRDS = ("initrd=image", "initrd=overlay")  # in the order in which the kernel unpacks them
 
 What = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -32,17 +39,24 @@ def boot_script(
     node: str, image: Image, distribution: Distribution, identity: ImageIdentity, servers: tuple[str, ...]
 ) -> str:
     """The script of one node; ``servers`` are the addresses of its boot servers as URLs write them."""
+    is_installed = image.delivery == "disk"
+    mark = mark_url(servers[0], node) if is_installed and servers else ""
 
     def what(server: str) -> What:
-        if image.delivery == "disk":
-            return _installer(node, distribution, identity, server)
+        if is_installed:
+            return _installer(node, distribution, identity, server, mark)
         return _image(node, image, distribution, identity, server)
 
     fetches = tuple(
         Fetch(f"server{at}", f"server{at + 1}" if at + 1 < len(servers) else "failed", *what(server))
         for at, server in enumerate(servers)
     )
-    return template("boot/node.ipxe.j2").render(node=node, image=identity, fetches=fetches)
+    return template("boot/node.ipxe.j2").render(node=node, image=identity, fetches=fetches, mark=mark)
+
+
+def mark_url(server: str, node: str) -> str:
+    """Where a boot server has the mark of a node that is to be installed."""
+    return f"{server}/{MARKS}/{node}"
 
 
 def tree_path(identity: ImageIdentity) -> str:
@@ -59,20 +73,19 @@ def _image(node: str, image: Image, distribution: Distribution, identity: ImageI
     """The whole system as the kernel's first root, the overlay unpacked over it."""
     files = f"{server}/images/{identity.name}_{identity.version}"
     archives = (("image", f"{files}.cpio.zst"), ("overlay", f"{server}/nodes/{node}.cpio"))
-    # An archive carries no labels: with the policy enforced, what is unpacked from one could do nothing.
-    labels = ("selinux=0",) if distribution.family == "red-hat" else ()
-    command_line = (*kernel_command_line(image), *labels)
-    words = (*_INITRDS, "rdinit=/usr/lib/systemd/systemd", *command_line, f"clusterwright.node={node}")
+    command_line = (*kernel_command_line(image), *distribution.family.in_memory)
+    words = (*_INITRDS, f"rdinit=/{FIRST_INIT}", *command_line, f"clusterwright.node={node}")
     return f"{files}.vmlinuz", " ".join(words), archives
 
 
-def _installer(node: str, distribution: Distribution, identity: ImageIdentity, server: str) -> What:
+def _installer(node: str, distribution: Distribution, identity: ImageIdentity, server: str, mark: str) -> What:
     """The distribution's installer, which the site puts beside the images, with the answers for this image."""
-    answers = f"{server}/{tree_path(identity)}"
     folder = f"{server}/install/{distribution.tool}-{distribution.release}"
-    own = {
-        "red-hat": (f"inst.ks={answers}/ks.cfg", "inst.text", "ip=dhcp"),
-        "ubuntu": ("autoinstall", f"ds=nocloud;s={answers}/", f"url={folder}/installer.iso", "ip=dhcp"),
-    }
-    words = ("initrd=installer", *own.get(distribution.family, ()), f"clusterwright.node={node}")
+    places = {"answers": f"{server}/{tree_path(identity)}", "folder": folder}
+    own: tuple[str, ...] = ()
+    installer = distribution.family.installer
+    if installer is not None:
+        arguments = tuple(argument.format(**places) for argument in installer.arguments)
+        own = (*arguments, installer.over_ipv6 if "[" in server else installer.over_ipv4)
+    words = ("initrd=installer", *own, f"clusterwright.node={node}", f"clusterwright.mark={mark}")
     return f"{folder}/vmlinuz", " ".join(words), (("installer", f"{folder}/initrd.img"),)

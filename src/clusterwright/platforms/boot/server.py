@@ -11,11 +11,19 @@ from collections.abc import Callable, Iterator
 from clusterwright.artifact import Artifact
 from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.boot import HTTP_PORT, BootNic, boot_nics, ipxe_of, server_addresses, servers_by_rack
+from clusterwright.plan.boot import (
+    HTTP_PORT,
+    BootNic,
+    boot_nics,
+    boot_server_family,
+    ipxe_of,
+    server_addresses,
+    servers_by_rack,
+)
 from clusterwright.plan.model import Device, Plan, Subnet, format_address
 from clusterwright.platforms.boot.dhcp import kea_config
 from clusterwright.platforms.boot.newc import newc
-from clusterwright.platforms.boot.script import boot_script, script_name, tree_path
+from clusterwright.platforms.boot.script import MARKS, boot_script, script_name, tree_path
 from clusterwright.platforms.image.boot_files import image_only_files
 from clusterwright.platforms.image.identity import identity_of
 from clusterwright.platforms.image.install import install_files
@@ -27,6 +35,7 @@ from clusterwright.spec.distribution import distribution_of
 KIND = "boot"
 HTTP = "srv/http"
 DEFINITIONS = "srv/images"
+MARKS_FOLDER = "/var/lib/nginx/installing"  # where nginx may write on every distribution
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -49,13 +58,18 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
             version, kea = kea_config(plan, [(nic.interface, _address(nic)) for nic in nics], served)
             yield Artifact(device.name, f"etc/kea/kea-dhcp{version}.conf", kea, KIND)
         folder, _, name = ipxe_of(plan.spec).rpartition("/")
+        installs = _installs(plan, device.name)
         words = {
             "address": address,
             "host": _bracketed(address),
             "http_port": HTTP_PORT,
             "folder": folder,
             "name": name,
+            "marks": MARKS if installs else "",
+            "folder_of_marks": MARKS_FOLDER,
         }
+        if installs:
+            yield from _marking(plan, device, f"http://{_bracketed(address)}/{MARKS}")
         for path, text_of in (
             (f"{HTTP}/boot.ipxe", "boot.ipxe"),
             ("etc/dnsmasq.d/clusterwright-boot.conf", "tftp.conf"),
@@ -65,6 +79,21 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
             yield Artifact(device.name, path, text.encode(), KIND)
 
     return render
+
+
+def _installs(plan: Plan, server: str) -> bool:
+    """Whether nodes that a server serves have an image that is installed."""
+    images = {plan.by_name[name].image for name in _served_nodes(plan, server)}
+    return any(image.delivery == "disk" for image in plan.spec.images if image.name in images)
+
+
+def _marking(plan: Plan, device: Device, url: str) -> Iterator[Artifact]:
+    """The folder that marks for installing lie in, and the program that puts them there."""
+    user = boot_server_family(plan.spec).web_server
+    folder = template("boot/tmpfiles.conf.j2").render(folder=MARKS_FOLDER, user=user)
+    yield Artifact(device.name, "etc/tmpfiles.d/clusterwright-installing.conf", folder.encode(), KIND)
+    program = template("boot/mark-for-install.sh.j2").render(folder=MARKS_FOLDER, url=url)
+    yield Artifact(device.name, "usr/local/sbin/mark-for-install", program.encode(), KIND, 0o755)
 
 
 @per_plan

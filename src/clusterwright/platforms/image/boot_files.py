@@ -11,12 +11,15 @@ from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.definition import boot_digest_of
 from clusterwright.platforms.image.packages import has_direct_paths
 from clusterwright.platforms.json_lines import dump_lines
-from clusterwright.platforms.linux.writer.system import is_red_hat_family, kernel_command_line
+from clusterwright.platforms.linux.writer.system import kernel_command_line
 from clusterwright.platforms.templates import template
+from clusterwright.spec.distribution import family_of
 from clusterwright.spec.image import Image
 
 KIND = "image"
 _UNITS = "etc/systemd/system"
+FIRST_INIT = "usr/lib/clusterwright/first-init"
+"""What the kernel starts where the image is its first root."""
 KEPT_HOST_KEY = "/etc/ssh/clusterwright_ed25519_key"
 """Where a node has the host key that a store keeps."""
 
@@ -63,6 +66,8 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
         ),
         *((f"{_UNITS}/{unit}", "", 0o644) for unit in _masked(image)),
     ]
+    if image.delivery == "memory":
+        files.append((FIRST_INIT, template("image/first-init.sh.j2").render(), 0o755))
     if is_kept:
         # Of the image alone: on a running node sshd would be told of a key that comes with the next boot.
         words = template("image/sshd-host-key.conf.j2").render(kept_key=KEPT_HOST_KEY)
@@ -80,8 +85,7 @@ def _masked(image: Image) -> tuple[str, ...]:
     know: a node has one. Where the socket starts sshd, a reload ends it: it cannot take the socket's port again.
     ipmitool brings a daemon that listens to the BMC, which nobody asked for and which fails where there is none.
     """
-    own = ("sshd-keygen.target",) if is_red_hat_family(image) else ("ssh.socket", "sshd-keygen.service")
-    return ("ipmievd.service", "systemd-firstboot.service", *own)
+    return ("ipmievd.service", "systemd-firstboot.service", *family_of(image.distribution).masked)
 
 
 def _check_view(image: Image) -> CheckView:

@@ -32,27 +32,30 @@ class InstallView:
     parameters: str
     repositories: tuple[Repository, ...]
     disks: tuple[str, ...]
+    ipv6: bool
+    """Whether the network that it installs over has IPv6 alone."""
 
 
 def install_files(
     plan: Plan, image: Image, distribution: Distribution, server: str, tree: str
 ) -> Iterator[tuple[str, str]]:
     """The answer files of an image by name, as the boot server ``server`` offers them."""
-    family = distribution.family
     packages = all_packages(plan, image, distribution)
-    kernel = image.kernel.name if image.kernel is not None else distribution.kernel
+    kernel = image.kernel.name if image.kernel is not None else distribution.family.kernel.package
     view = InstallView(
         image=image.name,
         server=server,
         tree=tree,
-        packages=tuple(installed(package, family) for package in packages if package.name != kernel),
-        kernel=next(installed(package, family) for package in packages if package.name == kernel),
+        packages=tuple(installed(package, distribution) for package in packages if package.name != kernel),
+        kernel=next(installed(package, distribution) for package in packages if package.name == kernel),
         parameters=" ".join(kernel_command_line(image)),
         repositories=image.repositories,
         disks=image.disks,
+        ipv6="[" in server,
     )
-    if family == "red-hat" and image.repositories:
+    answers = distribution.family.installer.answers if distribution.family.installer is not None else ""
+    if answers == "kickstart" and image.repositories:
         yield "ks.cfg", template("image/ks.cfg.j2").render(view=view)
-    elif family == "ubuntu":
+    elif answers == "autoinstall":
         yield "user-data", template("image/user-data.j2").render(view=view)
         yield "meta-data", template("image/meta-data.j2").render(view=view)

@@ -17,20 +17,6 @@ from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Repository
 
 MKOSI_VERSION = 25
-# The site's own dated mirror is better: it offers tomorrow what it offers today.
-_OWN = {
-    "debian": (
-        ("debian", "http://deb.debian.org/debian", ("{}", "{}-updates"), ("main",)),
-        ("debian-security", "http://security.debian.org/debian-security", ("{}-security",), ("main",)),
-    ),
-    "ubuntu": (
-        ("ubuntu", "http://archive.ubuntu.com/ubuntu", ("{}", "{}-updates", "{}-security"), ("main", "universe")),
-    ),
-}
-_KEYS = {
-    "debian": "/usr/share/keyrings/debian-archive-keyring.gpg",
-    "ubuntu": "/usr/share/keyrings/ubuntu-archive-keyring.gpg",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +47,12 @@ def mkosi_files(plan: Plan, image: Image, distribution: Distribution, identity: 
         distribution=distribution.tool,
         digest=identity.version,
         format="cpio",
-        packages=tuple(installed(package, distribution.family) for package in packages),
+        packages=tuple(installed(package, distribution) for package in packages),
         parameters=" ".join(kernel_command_line(image)),
     )
     yield "mkosi.conf", template("image/mkosi.conf.j2").render(view=view), 0o644
     yield "mkosi.postoutput", template("image/mkosi.postoutput.j2").render(), 0o755
-    if distribution.family == "red-hat":
+    if distribution.family.package_program == "dnf":
         if image.repositories:
             text = template("image/mkosi.repo.j2").render(repositories=image.repositories)
             yield "mkosi.sandbox/etc/yum.repos.d/mkosi.repo", text, 0o644
@@ -79,11 +65,20 @@ def mkosi_files(plan: Plan, image: Image, distribution: Distribution, identity: 
 
 
 def apt_repositories(image: Image, distribution: Distribution) -> tuple[Repository, ...]:
-    """The repositories of an apt system: the spec's, or the distribution's own mirror where it names none."""
+    """The repositories of an apt system: the spec's, or the distribution's own mirror where it names none.
+
+    The site's own dated mirror is better: it offers tomorrow what it offers today.
+    """
     if image.repositories:
         return image.repositories
     return tuple(
-        Repository(name, url, tuple(suite.format(distribution.release) for suite in suites), parts, _KEYS[tool], ())
-        for tool in (distribution.tool,)
-        for name, url, suites, parts in _OWN[tool]
+        Repository(
+            name=archive.name,
+            url=archive.url,
+            suites=tuple(suite.format(distribution.release) for suite in archive.suites),
+            components=archive.components,
+            key=distribution.family.keyring or "",
+            path=(),
+        )
+        for archive in distribution.family.archives
     )

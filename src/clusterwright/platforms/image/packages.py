@@ -2,69 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from clusterwright.intent.gpu_services import ENROOT, PODMAN, sees_gpus_in_containers
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import is_controller, keeps_accounts, works_for_slurm
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of, options_of
-from clusterwright.spec.distribution import Distribution
+from clusterwright.spec.distribution import Distribution, SlurmPackages
 from clusterwright.spec.image import Image, Package
-
-_BASE = {
-    "debian": (
-        "dbus",
-        "iproute2",
-        "kmod",
-        "nftables",
-        "openssh-server",
-        "openssl",
-        "python3",
-        "systemd",
-        "systemd-sysv",
-        "udev",
-    ),
-    "red-hat": (
-        "dbus",
-        "iproute",
-        "kmod",
-        "nftables",
-        "openssh-server",
-        "openssl",
-        "python3",
-        "systemd",
-        "systemd-networkd",
-        "systemd-udev",
-    ),
-}
-_BASE["ubuntu"] = _BASE["debian"]
-# For apt systems and for Red Hat's.
-_NAMES = {
-    "time": (("systemd-timesyncd",), ("chrony",)),
-    "names": (("systemd-resolved",), ("systemd-resolved",)),
-    "logs": (("ca-certificates", "rsyslog", "rsyslog-openssl"), ("ca-certificates", "rsyslog", "rsyslog-openssl")),
-    "verbs": (("ethtool", "ibverbs-utils", "rdma-core"), ("ethtool", "libibverbs-utils", "rdma-core")),
-    "nfs": (("nfs-common",), ("nfs-utils",)),
-    "nfs-tls": (("ktls-utils",), ("ktls-utils",)),
-    # With scontrol, by which the node check drains, and srun, which batch scripts call.
-    "jobs": (("munge", "procps", "slurm-client", "slurmd"), ("munge", "procps-ng", "slurm", "slurm-slurmd")),
-    "jobs-controller": (("munge", "slurm-client", "slurmctld"), ("munge", "slurm", "slurm-slurmctld")),
-    "jobs-accounting": (("munge", "slurmdbd"), ("munge", "slurm-slurmdbd")),
-    "kernel-parameters": ((), ("tuned",)),
-    "administrators": (("sudo",), ("sudo",)),
-    "subnet-manager": (("opensm",), ("opensm",)),
-    "boot-server": (("dnsmasq", "ipxe", "nginx"), ("dnsmasq", "ipxe-bootimgs-x86", "kea", "nginx")),
-    "boot-server-4": (("kea-dhcp4-server",), ()),
-    "boot-server-6": (("kea-dhcp6-server",), ()),
-    "direct-paths": (("pciutils",), ("pciutils",)),
-    # NVIDIA's names, alike for both families; pyxis is the part of enroot that srun and sbatch load.
-    "podman": (("podman",), ("podman",)),
-    "podman-gpus": (("nvidia-container-toolkit",), ("nvidia-container-toolkit",)),
-    "enroot": (("enroot", "enroot+caps", "nvslurm-plugin-pyxis"),) * 2,
-    "enroot-gpus": (("libnvidia-container-tools",), ("libnvidia-container-tools",)),
-    # What the node check asks.
-    "disks": (("nvme-cli",), ("nvme-cli",)),
-    "power-supplies": (("ipmitool",), ("ipmitool",)),
-}
 
 
 def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[Package, ...]:
@@ -72,8 +18,8 @@ def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[
 
     A version that the spec fixes holds for a package that is needed anyway.
     """
-    found = {name: Package(name, None) for name in _needed(plan, image.name, distribution.family)}
-    kernel = image.kernel or Package(distribution.kernel, None)
+    kernel = image.kernel or Package(distribution.family.kernel.package, None)
+    found = {package.name: package for package in _needed(plan, image, distribution, kernel)}
     drivers = [package for driver in image.drivers for package in driver.packages]
     metrics = image.gpu_metrics.packages if image.gpu_metrics is not None else ()
     for package in (kernel, *drivers, *metrics, *image.packages):
@@ -81,11 +27,12 @@ def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[
     return tuple(found[name] for name in sorted(found))
 
 
-def installed(package: Package, family: str) -> str:
+def installed(package: Package, distribution: Distribution) -> str:
     """A package as apt (``name=version``) or dnf (``name-version``) is asked for it."""
     if package.version is None:
         return package.name
-    return f"{package.name}{'-' if family == 'red-hat' else '='}{package.version}"
+    separator = "-" if distribution.family.package_program == "dnf" else "="
+    return f"{package.name}{separator}{package.version}"
 
 
 def groups_of(plan: Plan, image: str) -> tuple[str, ...]:
@@ -102,7 +49,8 @@ def has_direct_paths(plan: Plan, image: str) -> bool:
 
 
 @per_plan
-def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
+def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
+    """What the nodes of an image do that takes packages or kernel settings, by the names of inventory/distributions."""
     spec = plan.spec
     groups = groups_of(plan, image_name)
     mounts = [mount for group in groups for mount in mounts_of(plan, group) if mount.type.startswith("nfs")]
@@ -123,6 +71,8 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "jobs": any(works_for_slurm(plan, group) for group in groups),
         "jobs-controller": any(is_controller(plan, device) for device in plan.devices if device.image == image_name),
         "jobs-accounting": any(keeps_accounts(plan, device) for device in plan.devices if device.image == image_name),
+        "pmix": any(works_for_slurm(plan, group) for group in groups),
+        "built-drivers": image is not None and any(driver.is_built for driver in image.drivers),
         "kernel-parameters": image is not None and bool(image.kernel_parameters),
         "administrators": image is not None and any(user.becomes_root for user in image.users),
         "direct-paths": has_direct_paths(plan, image_name),
@@ -140,8 +90,41 @@ def _needed(plan: Plan, image_name: str, family: str) -> tuple[str, ...]:
         "power-supplies": any(spec.catalogue[model].management is not None for model in models),
         **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
     }
-    found = {*_BASE[family]}
-    for need, is_wanted in wanted.items():
-        if is_wanted:
-            found.update(_NAMES[need][family == "red-hat"])
-    return tuple(sorted(found))
+    return tuple(need for need, is_wanted in wanted.items() if is_wanted)
+
+
+def _needed(plan: Plan, image: Image, distribution: Distribution, kernel: Package) -> list[Package]:
+    """The packages that rendered files and drivers need, with versions where those follow from the spec's."""
+    names = {*distribution.family.base}
+    needs = needs_of(plan, image.name)
+    for need in needs:
+        names.update(distribution.packages_for(need))
+    packages = list(_as_slurm_comes(names, image, distribution))
+    headers = distribution.headers_of(kernel.name)
+    if "built-drivers" in needs and headers is not None:
+        packages.append(Package(headers, kernel.version))
+    return packages
+
+
+def _as_slurm_comes(names: Iterable[str], image: Image, distribution: Distribution) -> Iterator[Package]:
+    """Packages by name; Slurm's as its maker calls them where the image names one of that maker's."""
+    other = other_slurm(image, distribution)
+    if other is None:
+        yield from (Package(name, None) for name in names)
+        return
+    own = {name for replacing in other.packages.values() for name in replacing}
+    version = next((package.version for package in image.packages if package.name in own and package.version), None)
+    for name in names:
+        if name not in other.packages:
+            yield Package(name, None)
+        for replacing in other.packages.get(name, ()):
+            yield Package(replacing, version)
+
+
+def other_slurm(image: Image, distribution: Distribution) -> SlurmPackages | None:
+    """Whose packages of Slurm an image has, by the names of its packages; None for the distribution's."""
+    named = {package.name for package in image.packages}
+    for other in distribution.family.other_slurm:
+        if any(not named.isdisjoint(names) for names in other.packages.values()):
+            return other
+    return None

@@ -16,8 +16,8 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import controllers
 from clusterwright.plan.bandwidth import domain_levels
 from clusterwright.plan.model import Device, Plan
-from clusterwright.platforms.linux.writer.system import is_red_hat_family
 from clusterwright.platforms.templates import template
+from clusterwright.spec.distribution import family_of
 from clusterwright.spec.image import Image
 from clusterwright.spec.job import Kueue, NcclProfile, Scheduler
 
@@ -79,7 +79,7 @@ def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
 
 def kubelet_file(image: Image | None) -> str:
     """Where kubelet's unit reads KUBELET_EXTRA_ARGS: kubeadm's rpm names another file than its deb."""
-    return "etc/sysconfig/kubelet" if image is not None and is_red_hat_family(image) else "etc/default/kubelet"
+    return family_of(image.distribution if image is not None else "").kubelet
 
 
 @per_plan

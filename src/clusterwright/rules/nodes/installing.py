@@ -63,9 +63,11 @@ def installer_without_answers(subject: Subject) -> Iterator[Problem]:
     """Images for disks whose installer would ask somebody at a console."""
     for image in (each for each in subject.spec.images if each.delivery == "disk"):
         distribution = distribution_of(image.distribution)
-        if distribution is not None and distribution.family == "debian":
+        if distribution is None:
+            continue
+        if distribution.family.installer is None:
             message = f"No answers are written for the installer of {image.distribution}, which would ask for them."
             yield Problem((*image.path, "delivery"), message, "Write `delivery: memory`, or take another distribution.")
-        elif distribution is not None and distribution.family == "red-hat" and not image.repositories:
+        elif not distribution.family.archives and not image.repositories:
             message = f"The installer of {image.distribution} is not told where packages come from."
             yield Problem((*image.path, "delivery"), message, "Add `repositories`.", key=True)

@@ -34,10 +34,16 @@ from clusterwright.platforms.linux.writer.mounts import mounted
 from clusterwright.platforms.linux.writer.nftables import RUNNING_PATH, running_digest
 from clusterwright.platforms.linux.writer.program_archive import archive_of, archive_path
 from clusterwright.platforms.linux.writer.qos import is_lossless, nic_priorities
-from clusterwright.platforms.linux.writer.system import boot_services, is_red_hat_family, kernel_command_line, shape_of
+from clusterwright.platforms.linux.writer.system import (
+    boot_services,
+    kernel_command_line,
+    sets_time_by_chrony,
+    shape_of,
+)
 from clusterwright.platforms.linux.writer.system import kernel_settings as kernel_settings_of
 from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
+from clusterwright.spec.distribution import family_of
 from clusterwright.spec.fabric import Bond
 from clusterwright.spec.image import USUAL_HEALTH, Health, Image, ImageCheck
 
@@ -171,7 +177,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
             "bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
         },
         "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
-        "time": ("chrony" if is_red_hat_family(image) else "timesyncd") if plan.spec.site.ntp else None,
+        "time": _clock(image) if plan.spec.site.ntp else None,
         **_partition(plan, kind),
         "units": [*boot_services(plan, image, kind.node_group, kernel), *kind.slurm_units],
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
@@ -191,6 +197,11 @@ def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
     devices = [port.rdma_device for nic in kind.by_fabric().get(nccl.fabric, ()) for port in nic.ports]
     expected = {"name": partition.name, "key": port_key(partition), "devices": devices, "file": NCCL_CONF}
     return {"partition": expected}
+
+
+def _clock(image: Image) -> str:
+    """Which program sets the clock."""
+    return "chrony" if sets_time_by_chrony(family_of(image.distribution)) else "timesyncd"
 
 
 def _limits(health: Health) -> dict[str, float]:

@@ -15,6 +15,7 @@ from clusterwright.intent.gpu_services import (
     gpu_driver,
     gpu_units,
     sees_gpus_in_containers,
+    uses_enroot,
 )
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
@@ -23,6 +24,7 @@ from clusterwright.platforms.linux.writer.mounts import mounts_of
 from clusterwright.platforms.linux.writer.qos import is_lossless
 from clusterwright.platforms.platform import SharedFile, Writer
 from clusterwright.platforms.templates import template
+from clusterwright.spec.distribution import Family, distribution_of, family_of
 from clusterwright.spec.image import Image
 from clusterwright.spec.kernel_settings import dotted
 
@@ -135,25 +137,25 @@ def kernel_command_line(image: Image) -> tuple[str, ...]:
     return (*image.kernel_parameters, *reserved)
 
 
-def is_red_hat_family(image: Image) -> bool:
-    """True for distributions that take tuned, chrony and another place for CA certificates for granted."""
-    return image.distribution.split(" ")[0].lower() in ("alma", "almalinux", "centos", "fedora", "rhel", "rocky")
+def sets_time_by_chrony(family: Family) -> bool:
+    """Whether the clock is set by chrony; otherwise by systemd-timesyncd."""
+    return family.units.time == "chronyd.service"
 
 
 def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
     """What distributions do differently: kernel command line and time; and log forwarding."""
     site = plan.spec.site
-    red_hat = is_red_hat_family(image)
+    family = family_of(image.distribution)
     parameters = " ".join(kernel_command_line(image))
-    if parameters and red_hat:
+    if parameters and family.units.tuned:
         yield "etc/tuned/clusterwright/tuned.conf", template("node/tuned.conf.j2").render(parameters=parameters)
         yield "etc/tuned/active_profile", "clusterwright\n"
         yield "etc/tuned/profile_mode", "manual\n"
     else:
         yield "etc/tmpfiles.d/91-clusterwright-processors.conf", template("node/processors.conf.j2").render()
-    if parameters and not red_hat:
+    if parameters and not family.units.tuned:
         yield "etc/default/grub.d/90-clusterwright.cfg", template("node/kernel.cfg.j2").render(parameters=parameters)
-    if site.ntp and red_hat:
+    if site.ntp and sets_time_by_chrony(family):
         yield "etc/chrony.conf", template("node/chrony.conf.j2").render(servers=site.ntp)
     elif site.ntp:
         text = template("node/timesyncd.conf.j2").render(servers=" ".join(site.ntp))
@@ -167,9 +169,17 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
 
 def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
     """What the plan requires of the kernel, and what else the image sets, by dotted name."""
-    required = required_sysctl(plan, shape)
+    required = {**required_sysctl(plan, shape), **_container_settings(image)}
     own = {dotted(name): value for name, value in image.sysctl.items()}
     return {**required, **{name: value for name, value in own.items() if name not in required}}
+
+
+def _container_settings(image: Image) -> Mapping[str, str]:
+    """Kernel settings without which containers do not start on the image's distribution."""
+    distribution = distribution_of(image.distribution)
+    if distribution is None or not uses_enroot(image):
+        return {}
+    return distribution.of.sysctl.get(ENROOT, {})
 
 
 def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
@@ -238,16 +248,16 @@ def _neighbours(plan: Plan, fabric_name: str) -> int:
 
 def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[str, ...]:
     """What must run. A drop-in for multi-user.target says so: a plain file, where links would not be copied."""
-    ssh = "sshd.service" if is_red_hat_family(image) else "ssh.service"
-    services = ["nftables.service", "systemd-networkd.service", ssh]
+    units = family_of(image.distribution).units
+    services = ["nftables.service", "systemd-networkd.service", units.ssh]
     if any(is_lossless(plan, fabric) for fabric, _ in shape):
         services.append("roce-qos.service")
     if plan.spec.site.ntp:
-        services.append("chronyd.service" if is_red_hat_family(image) else "systemd-timesyncd.service")
+        services.append(units.time)
     if plan.spec.site.syslog:
         services.append("rsyslog.service")
-    if kernel_command_line(image) and is_red_hat_family(image):
-        services.append("tuned.service")
+    if kernel_command_line(image) and units.tuned:
+        services.append(units.tuned)
     if plan.spec.site.dns:
         services.append("systemd-resolved.service")
     if mounts_of(plan, node_group):
@@ -264,5 +274,5 @@ def _boot_server_services(plan: Plan, image: Image, node_group: str) -> tuple[st
     boot, network = plan.spec.boot, plan.spec.boot_network
     if boot is None or network is None or boot.servers != node_group:
         return ()
-    version, end = network[1].hosts.version, "" if is_red_hat_family(image) else "-server"
-    return ("dnsmasq.service", "nginx.service", f"kea-dhcp{version}{end}.service")
+    dhcp = family_of(image.distribution).units.dhcp.format(network[1].hosts.version)
+    return ("dnsmasq.service", "nginx.service", dhcp)
