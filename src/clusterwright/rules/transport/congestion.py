@@ -1,4 +1,4 @@
-"""CW441, CW442: ECN marks that no queue reaches, and notifications that do not get back in time."""
+"""CW441 to CW443: marks that no queue reaches, notifications among other traffic, chips whose queues have no name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from clusterwright.intent.traffic_classes import default_class
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric, TrafficClass
 from clusterwright.spec.hardware.models import Buffer, HardwareModel
+from clusterwright.spec.hardware.systems import system_of
 
 _KBYTE = 1000
 # Of adapters' congestion notifications, by default (NVIDIA, "Explicit Congestion Notification": cnp_dscp).
@@ -86,3 +87,21 @@ def _misplaced(item: TrafficClass, key: str, fault: str) -> Problem:
         f"Switches mark, and adapters answer with congestion notifications of DSCP {NOTIFICATION_DSCP}: {fault}.",
         f"Give DSCP {NOTIFICATION_DSCP} a lossy class of its own with `strict: true`.",
     )
+
+
+@rule("CW443", Severity.ERROR)
+def queues_without_words(subject: Subject) -> Iterator[Problem]:
+    """Tiers with classes on a chip for which no source tells how its system names transmit queues."""
+    for fabric in subject.spec.fabrics:
+        if fabric.technology == "infiniband" or not fabric.classes:
+            continue
+        for tier in fabric.tiers:
+            system = system_of(tier.model)
+            if system is None or not system.queues or system.queues_on(tier.model.asic) is not None:
+                continue
+            chip = tier.model.asic or "a chip that the catalogue does not name"
+            yield Problem(
+                (*tier.path, "model"),
+                f"{tier.model.name} has {chip}, and no source tells how {system.title} names the queues of classes.",
+                "Take a model with one of " + ", ".join(asic for words in system.queues for asic in words.asics) + ".",
+            )

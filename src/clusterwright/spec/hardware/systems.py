@@ -60,6 +60,18 @@ class Hashing:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueWords:
+    """How switches with some chips name transmit queues.
+
+    ``word`` opens a queue in a profile, ``count_marks`` is the statement without which no queue counts its ECN marks.
+    """
+
+    asics: tuple[str, ...]
+    word: str
+    count_marks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FilterTables:
     """What the filters at hosts' ports may take of a chip: ``tables`` of ``entries`` each, one of them for the denies.
 
@@ -199,6 +211,8 @@ class System:
     sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False
     needs_chip_settings: Annotated[bool, Key("chip_settings", "needed")] = False
     hashing: tuple[Hashing, ...] = ()
+    queues: tuple[QueueWords, ...] = ()
+    """Empty where the words are the same on every chip."""
     filter_tables: FilterTables | None = None
     loopback: Annotated[str, Key("interfaces", "loopback")] = ""
     gateway: Annotated[str, Key("interfaces", "gateway")] = ""
@@ -247,6 +261,10 @@ class System:
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
         return next((each for each in self.hashing if not each.asics or asic in each.asics), None)
+
+    def queues_on(self, asic: str | None) -> QueueWords | None:
+        """The words for queues of a chip; None where no source tells them, or all chips have the same."""
+        return next((words for words in self.queues if asic in words.asics), None)
 
 
 UNMANAGED = "unmanaged"  # what a switch runs that has no CPU of its own

@@ -59,6 +59,10 @@ class _NeighbourSaid(NamedTuple):
     group_mark: Mark
 
 
+# Sets counters aside for packets that queues mark, on chips with virtual output queues.
+_ECN_COUNTERS = "hardware counter feature ecn out"
+
+
 def read_eos(device: str, text: str) -> Router | None:
     """The router that a startup-config makes; None for one that runs no BGP and routes nothing.
 
@@ -79,7 +83,14 @@ def _router(device: str, text: str) -> Router | None:
     interfaces = by_word.get("interface", [])
     vlans = {"1", *(header.split()[1] for header, _ in by_word.get("vlan", ()))}
     keys = keys_of(by_word.get("mac", ()))
-    ports, own_addresses = read_ports(sections_with(text, "interface"), profiles, watchdog, keys, vlans)
+    ports, own_addresses = read_ports(
+        sections_with(text, "interface"),
+        profiles,
+        watchdog,
+        keys,
+        vlans,
+        reserves_counters=any(header == _ECN_COUNTERS for header, _ in by_word.get("hardware", ())),
+    )
     addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
     if bgp is None and not own_addresses:
         return None

@@ -27,7 +27,7 @@ Body = tuple[str, str]
 _SPEED = re.compile(r"   speed (?:forced )?(\d+)(g|full)?(?:-(\d+))?")
 _ADDRESS = re.compile(r"^   ip(?:v6)? address (\S+)/(\d+)$", re.M)
 _NO_DROP = re.compile(r"^   priority-flow-control priority (\d) no-drop$", re.M)
-_QUEUE = re.compile(r"^   (?:uc-)?tx-queue (\d+)\n((?:      .*\n)*)", re.M)
+_QUEUE = re.compile(r"^   ((?:uc-)?tx-queue) (\d+)\n((?:      .*\n)*)", re.M)
 _BANDWIDTH = re.compile(r"^      bandwidth percent (\d+)$", re.M)
 _LIST = re.compile(r"   (?:ip|ipv6|mac) access-group ")
 _DEFAULT_MTU = 1500  # of EOS, in bytes
@@ -74,12 +74,15 @@ def read_ports(
     watchdog: SwitchWatchdog | None,
     macsec: Mapping[str, str],
     vlans: Container[str],
+    *,
+    reserves_counters: bool,
 ) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
     """Ports in service of the default VRF, and the addresses of all its interfaces by subnet.
 
     ``profiles`` are those of QoS by name, ``watchdog`` is what ``read_watchdog`` gives, ``macsec`` has cipher and keys
-    by profile, and ``vlans`` are those that the switch has: the interface of another one is down. Raises ValueError for
-    addresses and marking in other units than bytes.
+    by profile, and ``vlans`` are those that the switch has: the interface of another one is down. ``reserves_counters``
+    says that counters of ECN marks are set aside, without which chips with ``tx-queue`` count none. Raises ValueError
+    for addresses and marking in other units than bytes.
     """
     ports, own_addresses = [], []
     interfaces = [i for i in interfaces if not i.header.startswith(_VLAN) or i.header.removeprefix(_VLAN) in vlans]
@@ -88,7 +91,10 @@ def read_ports(
     subnet_of, mtu_of = dict(_vlan_subnets(own_vlans)), dict(_vlan_mtus(own_vlans))
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
     settings_of: dict[str, _Settings] = {}
-    qos_of = {f"   service-profile {name}": _port_qos(body, watchdog, name) for name, body in profiles.items()}
+    qos_of = {
+        f"   service-profile {name}": _port_qos(body, watchdog, name, reserves_counters)
+        for name, body in profiles.items()
+    }
     for each in interfaces:
         _, _, header, body, form, own = each
         joined = JOINS.search(body) if "channel-group" in form else None
@@ -104,7 +110,7 @@ def read_ports(
             else:
                 text, _, bits = line.rsplit(" ", 1)[1].partition("/")
                 address, length, address_line = packed(text), int(bits), line
-        settings = settings_of.get(form) or settings_of.setdefault(form, _settings(form, watchdog))
+        settings = settings_of.get(form) or settings_of.setdefault(form, _settings(form, watchdog, reserves_counters))
         if settings.is_foreign:
             continue
         subnet = None if address is None else network_of(address, length)
@@ -171,7 +177,7 @@ def _is_common(form: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _settings(form: str, watchdog: SwitchWatchdog | None) -> _Settings:
+def _settings(form: str, watchdog: SwitchWatchdog | None, reserves_counters: bool) -> _Settings:
     lines = [line for line in form[1:].split("\n") if not line.startswith(_VARYING)]
     by_word = {line.split()[0]: line for line in lines if line.strip()}
     speed = _SPEED.match(by_word.get("speed", ""))
@@ -184,7 +190,7 @@ def _settings(form: str, watchdog: SwitchWatchdog | None) -> _Settings:
         int(mtu[1]) if mtu else _DEFAULT_MTU,
         fec[-1] if fec and fec[0] == "error-correction" else "",
         by_word.get("service-profile", ""),
-        _port_qos("\n".join(lines) + "\n", watchdog, ""),
+        _port_qos("\n".join(lines) + "\n", watchdog, "", reserves_counters),
         "vrf" in by_word,
         "   no switchport" in lines,
         int(speed[3] or 0) if speed else 0,
@@ -211,15 +217,15 @@ def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
 
 
 @lru_cache(maxsize=4096)
-def _port_qos(body: str, watchdog: SwitchWatchdog | None, profile: str) -> PortQos:
+def _port_qos(body: str, watchdog: SwitchWatchdog | None, profile: str, reserves_counters: bool) -> PortQos:
     """What a profile, or an interface where ``profile`` is empty, says about classes."""
     lines = set(body.split("\n"))
     queues, marking, counted, places = [], [], [], []
-    for number, queue in _QUEUE.findall(body):
+    for word, number, queue in _QUEUE.findall(body):
         if profile:
             ecn = ("\n      random-detect ecn ",) if "      random-detect ecn " in queue else ()
-            places.append((f"queue {number}", (f"qos profile {profile}\n", f"tx-queue {number}\n", *ecn)))
-        if "      random-detect ecn count\n" in queue:
+            places.append((f"queue {number}", (f"qos profile {profile}\n", f"{word} {number}\n", *ecn)))
+        if "      random-detect ecn count\n" in queue and (reserves_counters or word == "uc-tx-queue"):
             counted.append(int(number))
         for low, unit, high, chance in _MARKS.findall(queue):
             if unit not in _BYTES:

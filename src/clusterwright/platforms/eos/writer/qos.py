@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.traffic_classes import traffic_classes
+from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.traffic_classes import NumberedClass
     from clusterwright.spec.ethernet import Marking
+
+SYSTEM = "eos"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +39,15 @@ class EosQueue:
 
 @dataclass(frozen=True, slots=True)
 class EosQos:
-    """The QoS profile of the fabric's ports; ``lossless`` are PFC priorities, times are in seconds."""
+    """The QoS profile of the fabric's ports; ``lossless`` are PFC priorities, times are in seconds.
+
+    ``queue_word`` opens a queue in the profile, ``count_marks`` is what counters of marks need beside it, "" for
+    nothing.
+    """
 
     profile: str
+    queue_word: str
+    count_marks: str
     queues: tuple[EosQueue, ...]
     lossless: tuple[int, ...]
     watchdog_timeout: str
@@ -52,8 +62,17 @@ def eos_qos(view: SwitchView) -> EosQos | None:
         return None
     percents = _percents(classes)
     watchdog = view.fabric.pfc_watchdog
+    words = systems()[SYSTEM].queues_on(view.model.asic)
+    if words is None:
+        raise ClusterwrightError(
+            f"No source tells how EOS names the queues of {view.model.name}'s chip (CW443), so {view.fabric.name} can "
+            "have no classes on it. Take another model, or name its chip."
+        )
+    counts_marks = any(item.entry.ecn != "none" for item in classes)
     return EosQos(
         profile=view.fabric.name.upper(),
+        queue_word=words.word,
+        count_marks=words.count_marks if counts_marks else "",
         queues=tuple(_queue(item, percents.get(item.number)) for item in classes),
         lossless=tuple(item.number for item in classes if item.is_lossless),
         watchdog_timeout=f"{watchdog.detection_ms / 1000:.2f}",

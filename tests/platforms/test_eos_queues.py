@@ -1,0 +1,45 @@
+"""Queues on EOS have the words of the switch's chip, and a chip without known words gets no classes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from tests.platforms.plans import plan_of
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Plan
+from clusterwright.platforms.eos.reader.configuration import read_eos
+from clusterwright.spec.hardware.systems import systems
+
+SWITCH = "ctsw-p00-00"
+
+
+def text_with(asic: str | None) -> str:
+    """The configuration of a switch of the lab whose model has another chip."""
+    plan = plan_of("lab-roce")
+    model = replace(plan.spec.catalogue["dcs-7804r3"], asic=asic)
+    catalogue = {**plan.spec.catalogue, model.name: model}
+    other: Plan = replace(plan, spec=replace(plan.spec, catalogue=catalogue))
+    return next(made.content.decode() for made in render_device(other, SWITCH) if made.path.endswith("startup-config"))
+
+
+@pytest.mark.parametrize("words", systems()["eos"].queues, ids=lambda words: words.word)
+def test_queues_have_the_words_of_the_chip(words: object) -> None:
+    queues = next(each for each in systems()["eos"].queues if each is words)
+    text = text_with(queues.asics[-1])
+    opened = set(re.findall(r"^   (\S*tx-queue) \d$", text, re.M))
+    assert opened == {queues.word}
+    counting = [line for line in text.split("\n") if line.startswith("hardware counter feature")]
+    assert counting == [queues.count_marks] * bool(queues.count_marks)
+    router = read_eos(SWITCH, text)
+    assert router is not None
+    assert {port.qos.counted for port in router.ports if port.peer} == {(2,)}
+
+
+@pytest.mark.parametrize("asic", ["trident3", None])
+def test_a_chip_without_known_words_gets_no_classes(asic: str | None) -> None:
+    with pytest.raises(ClusterwrightError, match="CW443"):
+        text_with(asic)
