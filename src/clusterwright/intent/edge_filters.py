@@ -13,9 +13,9 @@ from clusterwright.intent.boot_relays import dhcp_port, relay_addresses, unnamed
 from clusterwright.intent.filter_cover import in_order, with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import ICMP, UDP, Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.model import Plan, Subnet
+from clusterwright.plan.model import Device, Plan, Subnet
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware.systems import FilterTables, system_of
+from clusterwright.spec.hardware.systems import ONE_ENTRY_EACH, FilterTables, system_of
 from clusterwright.spec.isolation import Network, Zone
 
 Locals = tuple[tuple[Zone, tuple[Network, ...]], ...]
@@ -134,6 +134,27 @@ def entries_of(permit: Permit, room: FilterTables) -> int:
     """How many entries a permit takes on a chip without port ranges that compares TCP's flags as a whole."""
     parts = (permit.sources, permit.targets, permit.source_ports, permit.target_ports, permit.types)
     return prod(len(part) or 1 for part in parts) * (len(room.reply_flags) if permit.established else 1)
+
+
+def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:
+    """Switches of systems without known tables, each with at most how many permits the filter of its hosts has."""
+    counted: dict[Hashable, int] = {}
+    for device in plan.devices:
+        system = system_of(plan.spec.catalogue[device.model])
+        fabric = plan.spec.fabric(device.fabric)
+        subnet = plan.host_subnet_of.get((device.fabric, device.name))
+        if system is None or system.filter_tables is not None or fabric is None or subnet is None:
+            continue
+        if not zones_on(plan, fabric.name):
+            continue
+        asking, locals_of = _locals(plan, fabric, subnet)
+        kind = (fabric.name, system.name, bool(asking), tuple((zone.name, len(own)) for zone, own in locals_of))
+        if kind not in counted:
+            permits = _declared_permits(plan, fabric, asking, locals_of)
+            if not system.matches_ranges:
+                permits = tuple(map(with_single_ports, permits))
+            counted[kind] = sum(entries_of(permit, ONE_ENTRY_EACH) for permit in permits)
+        yield device, counted[kind]
 
 
 def too_full(plan: Plan) -> Iterator[TablesShort]:

@@ -18,7 +18,10 @@ Interval = tuple[int, int]  # the first address and the last: those of a prefix
 
 def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ...]:
     """The zone's addresses on a fabric: its whole pool of hosts where all of them are the zone's, as they are of a zone
-    of fabrics alone; else every subnet that holds only members, and members in mixed subnets one by one."""
+    of fabrics alone; else every subnet that holds only members, and members in mixed subnets one by one.
+
+    A member with a link of its own has the link's two addresses: nobody else is there, and links side by side are one
+    prefix, so that filters grow with switches and not with pairs of nodes."""
     if fabric.addressing is None or not covers(plan.spec, zone, fabric):
         return ()
     members, tenants = frozenset(members_of(plan.spec, zone)), plan.tenants_of.get(fabric.name, {})
@@ -32,7 +35,10 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
             size = 1 << (pool.max_prefixlen - subnet.prefix_length)
             found.append((subnet.network, subnet.network + size - 1))
         else:
-            found += [(each, each) for group, those in own.items() if group in members for each in those]
+            width = 2 if fabric.addressing.host_links == "point-to-point" else 1
+            for group, those in own.items():
+                if group in members:
+                    found += [(each - each % width, each - each % width + width - 1) for each in those]
     return tuple(found)
 
 

@@ -87,6 +87,10 @@ class FilterTables:
         return -(-permits // self.entries) + 1
 
 
+ONE_ENTRY_EACH = FilterTables(entries=1, tables=1, reply_flags=(0,))
+"""How a system counts of which no tables are known: an entry for each source, target and port of a permit."""
+
+
 @dataclass(frozen=True, slots=True)
 class PfcLooks:
     """A PFC watchdog that looks at queues: bounds of ``every_ms``, and after how many looks one is stuck at most."""

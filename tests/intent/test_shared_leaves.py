@@ -1,0 +1,45 @@
+"""Two zones behind the same leaves: filters grow with switches and digits of nodes, and let nothing else pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.platforms.plans import plan_with
+
+from clusterwright.intent.edge_filters import entry_counts
+from clusterwright.output.engine import render_kinds
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import tree_of
+
+SHARED = """nodes:
+  - {{name: vision, count: {nodes}}}
+  - {{name: language, count: {nodes}}}
+fabrics:
+  - name: backend
+    tiers:
+      - {{role: leaf, per: cluster, up: {{links: {nodes}}}}}
+"""
+
+
+def plan_of(folder: Path, nodes: int) -> Plan:
+    return plan_with(folder, "lab-tenants", SHARED.format(nodes=nodes))
+
+
+def entries_of(plan: Plan) -> int:
+    return max(count for device, count in entry_counts(plan) if device.role == "leaf")
+
+
+def test_entries_grow_with_the_digits_of_the_nodes_and_not_with_their_pairs(tmp_path: Path) -> None:
+    counted = {nodes: entries_of(plan_of(tmp_path, nodes)) for nodes in (8, 16, 32)}
+    assert counted[32] < 6_000
+    assert counted[16] < 1.8 * counted[8]
+    assert counted[32] < 1.8 * counted[16]
+
+
+def test_what_passes_is_still_what_the_matrix_declares(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, 3)
+    check = next(each for each in CHECKS if each.name == "isolation")
+    verdict = check.run(tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan)))
+    assert verdict.is_proven, (verdict.word, verdict.counterexamples[:2])
