@@ -154,7 +154,8 @@ _IDLE = {
     ),
     "it delays what is announced until the chip has it": "router bgp wait-for-install",
     "the switch asks; what answers is judged at the management port": (
-        "service dns * server *|service dns * search *|service lldp tx-interval|service ntp * server * iburst"
+        "service dns * server *|service dns * search *|service lldp tx-interval"
+        "|service ntp * server *|service ntp * server * iburst"
         "|service syslog * server * port|service syslog * server * protocol"
         "|service dhcp-relay default interface *|service dhcp-relay6 default interface downstream *"
         "|system aaa authentication-order *|system aaa tacacs enable|system aaa tacacs server * *"

@@ -8,8 +8,8 @@ from copy import deepcopy
 from functools import lru_cache
 
 from clusterwright.platforms.nvue.reader.objects import Object, read_objects
-from clusterwright.platforms.nvue.words.renaming import in_oldest_words, signs
-from clusterwright.platforms.nvue.words.table import Release, parsed_release
+from clusterwright.platforms.nvue.words.renaming import find, in_oldest_words, signs
+from clusterwright.platforms.nvue.words.table import ORDER, Release, parsed_release
 
 _HEADER = re.compile(r"^ +version: Cumulus Linux (\d+\.\d+)", re.M)
 
@@ -41,7 +41,8 @@ TREE = ReadTree()
 def read_nvue_objects(text: str) -> Object:
     """What a file sets, named as 5.10 names it. Raises Unreadable at the line that does not read."""
     root = read_objects(text)
-    if all(sign.since is None for sign in signs(TREE, root)):
+    orders = [node for _, node in find(TREE, root, ORDER) if node.below]
+    if not orders and all(sign.since is None for sign in signs(TREE, root)):
         return root
     root = deepcopy(root)  # others have what was read as it stands
     in_oldest_words(TREE, root)

@@ -119,7 +119,7 @@ def _ports(tables: Json) -> Iterator[Port]:
             name,
             address,
             length,
-            int(row["speed"]) / 1000,
+            int(row.get("speed", 0)) / 1000,
             row.get("description", "").removeprefix("to "),
             port_qos(tables, name),
             int(channels.get(channel or "", row).get("mtu", _DEFAULT_MTU)),
