@@ -18,7 +18,7 @@ def test_every_room_is_imported_by_a_file_of_the_fast_tier() -> None:
 
 
 def test_every_folder_of_tests_is_in_it_but_those_that_say_why() -> None:
-    """Benchmarks, others' files, generated specs, machines that boot, PyTorch, keys, wheels: whole programs or hundreds of specs."""
+    """Benchmarks, others' files, generated specs, machines, PyTorch, keys, wheels: programs or hundreds of specs."""
     without = {"benchmarks", "foreign", "generated", "network_boot", "packaging", "rendezvous", "schema_keys"}
     folders = {path.parent.name for path in TESTS.glob("*/test_*.py")}
     assert folders - {Path(name).parts[1] for name in LISTED} == without
