@@ -15,6 +15,7 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from clusterwright.plan.model import Plan
     from clusterwright.proofs.check import ProofCheck, Verdict
     from clusterwright.proofs.tree import RenderedTree
 
@@ -88,7 +89,7 @@ def verify(
             f"{subject}: nothing here that {', '.join(check.name for check in checks)} could prove: no such files are "
             "rendered for it. Name another spec or other checks."
         )
-    click.echo(_json(tree, verdicts) if form == "json" else "\n".join(_text(verdicts)))
+    click.echo(_json(tree, verdicts) if form == "json" else "\n".join(_text(tree, verdicts)))
     if continuous is not None and key is not None:
         leave_record(continuous, key, tree.cluster, verdicts)
     if any(verdict.is_refuted for _, verdict in verdicts):
@@ -123,7 +124,16 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     kinds = {kind for check in checks for kind in check.kinds}
     own, images = layered_kinds(plan, kinds)
     shared = ((image.members, image.files) for image in images)
-    return tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
+    tree = tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
+    return replace(tree, read_by_none=_read_by_none(plan))
+
+
+def _read_by_none(plan: Plan) -> tuple[str, ...]:
+    """The kinds of a plan's files that no claim reads."""
+    from clusterwright.output.engine import kinds_beside
+    from clusterwright.proofs.registry import CHECKS
+
+    return kinds_beside(plan, {kind for check in CHECKS for kind in check.kinds})
 
 
 def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
@@ -152,10 +162,10 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
         raise ClusterwrightError(
             f'{folder}: was rendered for the cluster "{tree.cluster}", {spec} describes "{plan.name}". Name its spec.'
         )
-    return replace(tree, plain=PlainFiles(plan))
+    return replace(tree, plain=PlainFiles(plan), read_by_none=_read_by_none(plan))
 
 
-def _text(verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:
+def _text(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:
     for check, verdict in verdicts:
         yield f"{check.name}: {'REFUTED' if verdict.is_refuted else verdict.word}. {check.claim}"
         if not verdict.is_refuted:
@@ -168,11 +178,14 @@ def _text(verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:
             yield f"  and {len(verdict.counterexamples) - _SHOWN:,} more; --format json has them all"
         for note in verdict.notes:
             yield f"  note: {note}"
+    if tree.read_by_none:
+        yield f"Rendered, and read by no claim: {', '.join(tree.read_by_none)}."
 
 
 def _json(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> str:
     document = {
         "cluster": tree.cluster,
+        "read_by_no_claim": list(tree.read_by_none),
         "proven": all(verdict.is_settled for _, verdict in verdicts) and any(v.is_proven for _, v in verdicts),
         "checks": [
             {

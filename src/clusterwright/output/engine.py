@@ -46,6 +46,12 @@ def render_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
     )
 
 
+def kinds_beside(plan: Plan, kinds: Collection[str]) -> tuple[str, ...]:
+    """The kinds of files that a plan's devices get beside ``kinds``, in order of the alphabet."""
+    others = (entry for entry in RENDERERS if entry.kind not in kinds)
+    return tuple(sorted({e.kind for e in others if any(e.applies(plan, device) for device in plan.devices)}))
+
+
 def in_plan_order(plan: Plan, names: Iterable[str] | None = None) -> list[str]:
     """The names (None: of all devices), each once, as the plan orders them. Raises KeyError for an unknown name."""
     if names is None:

@@ -15,6 +15,7 @@ from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Cable, Device, Plan
 from clusterwright.plan.own_addresses import ipoib_nodes
+from clusterwright.proofs.declared_logins import Accounts, declared_logins
 from clusterwright.proofs.infiniband.declared import DeclaredNccl, DeclaredSubnet, declared_nccl, declared_subnets
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -107,6 +108,8 @@ class Declaration:
     """By device and port, the length in metres that buffers of a lossless fabric are sized for."""
     nccl_on_infiniband: Mapping[str, DeclaredNccl] = field(default_factory=dict)
     """By node, what is asked of its NCCL."""
+    logins: Mapping[str, Accounts] = field(default_factory=dict)
+    """By node that runs an image, its accounts."""
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -198,6 +201,7 @@ def declaration_of(plan: Plan) -> Declaration:
         {f"{fabric}.{role}": most for (fabric, role), most in promised_at_each_switch(plan.spec).items()},
         cable_m=_cable_lengths(plan),
         nccl_on_infiniband=declared_nccl(plan),
+        logins=declared_logins(plan),
     )
 
 

@@ -25,6 +25,7 @@ from clusterwright.proofs.infiniband.rails import RAIL_PURITY
 from clusterwright.proofs.infiniband.routing import UP_DOWN
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
+from clusterwright.proofs.node_logins import NODE_LOGINS
 
 CHECKS: tuple[ProofCheck, ...] = (
     CABLING,
@@ -49,4 +50,5 @@ CHECKS: tuple[ProofCheck, ...] = (
     ISOLATION,
     ENCRYPTION,
     MANAGEMENT,
+    NODE_LOGINS,
 )

@@ -169,6 +169,8 @@ class RenderedTree:
     is_read_back: bool = False
     others: tuple[tuple[str, str], ...] = ()
     plain: PlainText | None = None
+    read_by_none: tuple[str, ...] = ()
+    """The kinds of files that the spec renders and no check reads."""
     unreadable: dict[RenderedFile, str] = field(default_factory=dict)
     """What is wrong with files that no reader could take apart: filled in as they are read."""
 

@@ -5,7 +5,7 @@ A line that the spec's ``extra_config`` vouches for does not, and every verdict 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from clusterwright.and_more import and_more
 from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_unread
 from clusterwright.platforms.linux.reader.nccl import CONF_FILES, NCCL_PARTITION
+from clusterwright.platforms.linux.reader.node_logins import NODE_LOGIN_FOLDERS, node_logins_unread
 from clusterwright.platforms.linux.reader.programs import runs_programs
 from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.platforms.readers import READERS
@@ -217,7 +218,7 @@ def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
 
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
-    """Of Linux hosts: what starts programs and makes networks on nodes, and who gets in to switches."""
+    """Of Linux hosts: what starts programs and makes networks on nodes, and who gets in to nodes and switches."""
     switches = {device for reader in READERS for device in tree.devices_with(reader.file)}
     of_logins = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS) and not path.startswith(HOST_FOLDERS)]
     logins = [tree.files.get((device, path)) for path in of_logins for device in switches]
@@ -231,6 +232,14 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     for (device, path), file in tree.files.items() if told else ():
         if file in told and (path.startswith(HOST_FOLDERS) or device in switches):
             yield device, path, left[file]
+    yield from _of_node_logins(tree, switches)
+
+
+def _of_node_logins(tree: RenderedTree, switches: Collection[str]) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
+    for path in (path for path in tree.paths if path.startswith(NODE_LOGIN_FOLDERS)):
+        for device in tree.devices_with(path):
+            if device not in switches:
+                yield device, path, node_logins_unread(path, tree.files[device, path].read())
 
 
 def _told(places: Iterable[UnreadPlace]) -> list[str]:

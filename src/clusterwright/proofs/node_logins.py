@@ -1,0 +1,152 @@
+"""Who gets in to a node: the spec's accounts by the keys of their operators, and those alone become root that may.
+
+Read are the files that are rendered for it. What else makes accounts or opens doors (a package, the image's base) is
+none of them: a file that the spec does not render is told where the spec is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from clusterwright.platforms.linux.reader.node_logins import (
+    ACCOUNTS,
+    KEYS,
+    SSHD,
+    SUDOERS,
+    Account,
+    read_accounts,
+    read_keys,
+    read_sshd,
+    read_sudoers,
+)
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.declared_logins import Accounts
+from clusterwright.proofs.tree import RenderedTree
+
+# What sshd is to say, by its word in small letters: another value lets people in without a key.
+_SSHD = {
+    "passwordauthentication": ("no", "passwords open accounts"),
+    "kbdinteractiveauthentication": ("no", "questions instead of keys open accounts"),
+    "permitrootlogin": ("prohibit-password", "root logs in with a password"),
+}
+_CLOSED = {"no", "prohibit-password"}
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The texts of a node about logins, with the keys by account."""
+
+    accounts: str | None
+    sshd: str | None
+    sudoers: str | None
+    keys: tuple[tuple[str, str], ...]
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    nodes = _nodes(tree)
+    keys_of = _keys_of(tree)
+    told: dict[tuple[_Files, Accounts | None], list[Fault]] = {}
+    found: list[Counterexample] = []
+    for device, wanted in nodes.items():
+        files = _Files(
+            accounts=tree.text(device, ACCOUNTS),
+            sshd=tree.text(device, SSHD),
+            sudoers=tree.text(device, SUDOERS),
+            keys=tuple(sorted(keys_of.get(device, {}).items())),
+        )
+        if (files, wanted) not in told:  # nodes of an image have the same files
+            told[files, wanted] = list(_faults(files, wanted))
+        found += [Counterexample(device, *fault) for fault in told[files, wanted]]
+    accounts = {account.name for wanted in nodes.values() for account in wanted or ()}
+    facts = [Fact("nodes with accounts", len(nodes))]
+    if accounts:
+        facts.append(Fact("accounts", len(accounts)))
+    return Verdict(tuple(facts), tuple(found), Cases("nodes with accounts", len(nodes)))
+
+
+def _nodes(tree: RenderedTree) -> Mapping[str, Accounts | None]:
+    """Nodes with an image that has accounts, or files that make some."""
+    made = dict.fromkeys(tree.devices_with(ACCOUNTS))
+    if tree.declaration is None:
+        return made
+    logins = tree.declaration.logins
+    return {device: wanted for device, wanted in logins.items() if wanted or device in made}
+
+
+def _keys_of(tree: RenderedTree) -> Mapping[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for path in (path for path in tree.paths if path.startswith(KEYS)):
+        for device in tree.devices_with(path):
+            found.setdefault(device, {})[path.removeprefix(KEYS)] = tree.text(device, path) or ""
+    return found
+
+
+def _faults(files: _Files, wanted: Accounts | None) -> Iterator[Fault]:
+    yield from _sshd_faults(files.sshd)
+    made = read_accounts(files.accounts or "")
+    keys = dict(files.keys)
+    for name in sorted(keys.keys() - made.keys()):
+        yield f"{KEYS}{name}", 0, f"keys of {name}, which is no account of the node"
+    roots = read_sudoers(files.sudoers or "")
+    for name, line in roots.items():
+        if name not in made:
+            yield SUDOERS, line, f"{name} becomes root, and is no account of the node"
+    if wanted is not None:
+        yield from _account_faults(made, wanted)
+        yield from _key_faults(keys, wanted)
+        yield from _root_faults(roots, wanted)
+
+
+def _account_faults(made: Mapping[str, Account], wanted: Accounts) -> Iterator[Fault]:
+    by_name = {account.name: account for account in wanted}
+    for name, account in made.items():
+        planned = by_name.get(name)
+        if planned is None:
+            yield ACCOUNTS, account.line, f"{name} is no account of the spec"
+        elif (account.uid, account.groups) != (planned.uid, planned.groups):
+            groups = ", ".join(sorted(account.groups)) or "no group"
+            wants = f"{planned.uid} in {', '.join(sorted(planned.groups)) or 'no group'}"
+            yield ACCOUNTS, account.line, f"{name} has the number {account.uid} in {groups}, the spec wants {wants}"
+    for name in sorted(by_name.keys() - made.keys()):
+        yield ACCOUNTS, 0, f"the account {name} is missing"
+
+
+def _key_faults(keys: Mapping[str, str], wanted: Accounts) -> Iterator[Fault]:
+    for planned in sorted(wanted, key=lambda account: account.name):
+        path, held = f"{KEYS}{planned.name}", read_keys(keys.get(planned.name, ""))
+        for key in sorted(held.keys() - planned.keys):
+            yield path, held[key], f"a key opens {planned.name} that none of its operators has"
+        if planned.keys - held.keys():
+            yield path, 0, f"keys of operators do not open {planned.name}"
+
+
+def _root_faults(roots: Mapping[str, int], wanted: Accounts) -> Iterator[Fault]:
+    for planned in sorted(wanted, key=lambda account: account.name):
+        if planned.becomes_root and planned.name not in roots:
+            yield SUDOERS, 0, f"{planned.name} does not become root, and the spec lets it"
+        if not planned.becomes_root and planned.name in roots:
+            yield SUDOERS, roots[planned.name], f"{planned.name} becomes root, and the spec does not let it"
+
+
+def _sshd_faults(text: str | None) -> Iterator[Fault]:
+    if text is None:
+        yield SSHD, 0, "the file is missing: sshd lets people in by passwords"
+        return
+    settings = read_sshd(text)
+    for name, (value, otherwise) in _SSHD.items():
+        held, line = settings.get(name, ("", 0))
+        if held.lower() not in {value, *(_CLOSED if name == "permitrootlogin" else ())}:
+            yield SSHD, line, f"{name} is {held or 'left as it is'}: {otherwise}"
+
+
+NODE_LOGINS = ProofCheck(
+    "node-logins",
+    "Only the spec's accounts get in to a node, by the keys of their operators, and those become root that may.",
+    frozenset({"node-logins"}),
+    lambda tree: bool(_nodes(tree)),
+    _run,
+    spec_only="which accounts, keys and rights there ought to be",
+)
