@@ -14,7 +14,7 @@ from clusterwright.platforms.linux.reader.node_logins import (
     KEYS,
     SSHD,
     SUDOERS,
-    Account,
+    NodeAccount,
     read_accounts,
     read_keys,
     read_sshd,
@@ -100,7 +100,7 @@ def _faults(files: _Files, wanted: Accounts | None) -> Iterator[Fault]:
         yield from _root_faults(roots, wanted)
 
 
-def _account_faults(made: Mapping[str, Account], wanted: Accounts) -> Iterator[Fault]:
+def _account_faults(made: Mapping[str, NodeAccount], wanted: Accounts) -> Iterator[Fault]:
     by_name = {account.name: account for account in wanted}
     for name, account in made.items():
         planned = by_name.get(name)

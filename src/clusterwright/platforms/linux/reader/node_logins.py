@@ -28,7 +28,7 @@ _KNOWN: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class NodeAccount:
     """An account that a node has: its number and groups, and the line that makes it."""
 
     name: str
@@ -44,16 +44,16 @@ def _lines(text: str) -> list[tuple[int, str]]:
 
 
 @lru_cache(maxsize=256)
-def read_accounts(text: str) -> Mapping[str, Account]:
+def read_accounts(text: str) -> Mapping[str, NodeAccount]:
     """The accounts of sysusers.d by name."""
-    found: dict[str, Account] = {}
+    found: dict[str, NodeAccount] = {}
     for number, line in _lines(text):
         words = line.split()
         if words[0] == "u" and words[2].isdecimal():
-            found[words[1]] = Account(words[1], int(words[2]), frozenset(), number)
+            found[words[1]] = NodeAccount(words[1], int(words[2]), frozenset(), number)
         elif words[0] == "m" and words[1] in found:
             account = found[words[1]]
-            found[words[1]] = Account(account.name, account.uid, account.groups | {words[2]}, account.line)
+            found[words[1]] = NodeAccount(account.name, account.uid, account.groups | {words[2]}, account.line)
     return found
 
 
