@@ -11,8 +11,9 @@ from tests.golden_files import assert_golden
 from tests.platforms.plans import plan_of
 
 from clusterwright import data_files
+from clusterwright.artifact import Artifact
 from clusterwright.compare.changes import AccessChange, FieldChange, TermsChange
-from clusterwright.compare.configuration import config_changes
+from clusterwright.compare.configuration import BINARY, config_changes, file_diffs
 from clusterwright.compare.isolation import isolation_changes, subtract
 from clusterwright.compare.plans import compare_plans, device_changes
 from clusterwright.compare.text import text_lines
@@ -162,3 +163,12 @@ def test_a_chip_of_a_director_that_was_exchanged_is_told(tmp_path: Path) -> None
     assert device_changes(*specs).changed == (
         FieldChange("director-03", "guid of leaf 7", "0x0c42a10300000001", "0x0c42a10300000002"),
     )
+
+
+def test_an_archive_is_named_without_lines() -> None:
+    """A boot server keeps one for each node; what text is in it says nothing to people."""
+    before, after = (Artifact("svc", "srv/nodes/n0.cpio", b"070701\0etc/hosts\n" + end, "boot") for end in (b"a", b"b"))
+
+    (diff,) = file_diffs([before], [after])
+
+    assert (diff.status, diff.lines) == ("changed", (BINARY,))

@@ -22,6 +22,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import figures as figures_of
 from clusterwright.plan.model import Cable, Plan
 from clusterwright.plan.skeleton import build_skeleton
+from clusterwright.rollout.preview.capacity import kept_after
 from clusterwright.rules.engine import lint_path
 from clusterwright.rules.topology import standing
 from clusterwright.spec.allocated.facts import NOTHING_STANDS
@@ -285,6 +286,7 @@ def test_a_group_under_a_new_name_stands_where_it_stood(tmp_path: Path) -> None:
     assert changes.devices.renamed["st-s00n0"] == "dk-s00n0"
     assert changes.devices.renamed["rtsw-p01r01"] == "torsw-p01r01"
     assert grown.moved() == NOTHING | {"names": 6}
+    assert not kept_after(grown.before, grown.after), "a new name takes nothing away"
     path = tmp_path / "cluster.yaml"
     former = {now: was for was, now in changes.devices.renamed.items()}
     assert manifest_names(path) == former, "before the file is written anew"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.platforms.plans import plan_of, plan_with
 from tests.rollout.deployments import Edit, Site, Tampered, deploy
 from tests.rollout.test_preview import DRAIN, FLOW, PORT, SYSCTL, exception
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.guard import Override, boundary, require_known, unanswered
+from clusterwright.rollout.preview.preview import drained_alone
+from clusterwright.rollout.preview.spec_lines import SpecChange
 from clusterwright.rollout.preview.text import refusal_lines, text_lines
 from clusterwright.rollout.waves import Wave
 
@@ -34,12 +37,47 @@ def refused(site: Site, *edits: Edit) -> str:
     return "\n".join(refusal_lines(site.preview().guarded, ()))
 
 
-def test_draining_the_second_last_way_is_refused_and_says_who_would_be_cut_off(site: Site) -> None:
-    text = refused(site, DRAIN)
+def test_draining_the_second_last_way_beside_another_change_is_refused_and_says_who_would_be_cut_off(
+    site: Site,
+) -> None:
+    text = refused(site, DRAIN, SYSCTL)
 
     assert "ethernet-failures does not hold after the change." in text
     assert "rtsw-p00r00:/etc/coop/agent.conf: is cut off when ctsw-p00-01 fails" in text
     assert "--accept-refuted ethernet-failures --because REASON" in text
+
+
+def test_a_drain_alone_is_not_refused_for_what_it_is_for(site: Site) -> None:
+    site.edit(DRAIN)
+    guarded = site.preview().guarded
+
+    assert not guarded.refusals
+    assert {proof.check for proof in guarded.broken if proof.lasts} == {"ethernet-bisection", "ethernet-failures"}
+    text = "\n".join(text_lines(site.preview()))
+    assert "while ctsw-p00-00 is drained: ethernet-failures does not hold" in text
+    assert "is cut off when ctsw-p00-01 fails" in text
+
+
+@pytest.mark.parametrize(
+    ("exceptions", "alone"),
+    [
+        ("{device: ctsw-p00-00, state: drained, reason: a fan}", ("ctsw-p00-00",)),
+        ("{device: rtsw-p00r00, state: drained, reason: nothing stands in for it}", ()),
+        ("{device: ctsw-p00-00, state: out-of-service, reason: gone}", ()),
+        (
+            "{device: ctsw-p00-00, state: drained, reason: a fan}, {device: ctsw-p00-01, state: drained, reason: two}",
+            (),
+        ),
+        ("{device: mgmt-00, state: drained, reason: the only one}", ()),
+        ("{device: rtsw-p00r00, port: eth8/1/1, state: drained, reason: a port}", ()),
+    ],
+)
+def test_only_one_of_a_group_is_a_drain_alone(exceptions: str, alone: tuple[str, ...], tmp_path: Path) -> None:
+    after = plan_with(tmp_path, "lab-roce", f"exceptions: [{exceptions}]\n")
+    values = [SpecChange("exceptions", "", exceptions, "spec.yaml:1")]
+
+    assert drained_alone(plan_of("lab-roce"), after, values) == alone
+    assert drained_alone(plan_of("lab-roce"), after, [*values, SpecChange("nodes", "1", "2", "spec.yaml:2")]) == ()
 
 
 def test_losing_an_uplink_is_refused_as_oversubscription(site: Site) -> None:
@@ -113,7 +151,7 @@ def test_text_that_a_check_cannot_read_is_refused_at_its_place(site: Site) -> No
 
 
 def test_an_override_answers_for_its_own_check_alone(site: Site) -> None:
-    site.edit(DRAIN)
+    site.edit(DRAIN, SYSCTL)
     guarded = site.preview().guarded
     why = "the spare line card goes in tonight"
     cut, narrow, other = (Override(name, why, "netops") for name in ("ethernet-failures", "ethernet-bisection", "qos"))

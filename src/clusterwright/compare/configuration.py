@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
 
 CONTEXT_LINES = 2
+BINARY = "binary"
+"""Stands for the lines of a file that is no text."""
 BLOCK = 64  # neighbours share cached text, so they stay together
 
 # Devices with equal changes have equal keys: path, status and the lines that come and go, without their surroundings.
@@ -78,11 +80,24 @@ def file_diffs(before: Iterable[Artifact], after: Iterable[Artifact]) -> tuple[F
 
 def key_of(diffs: Iterable[FileDiff]) -> Key:
     """What is equal for devices that change by the same lines."""
-    return tuple((diff.path, diff.status, _without_surroundings(diff.lines)) for diff in diffs)
+    return tuple(
+        (diff.path, diff.status, diff.lines if diff.lines == (BINARY,) else _without_surroundings(diff.lines))
+        for diff in diffs
+    )
+
+
+def is_text(content: bytes) -> bool:
+    """Whether people can read a file: an archive, whatever text it holds, has bytes of no text in it."""
+    try:
+        return b"\0" not in content and content.decode() is not None
+    except UnicodeDecodeError:
+        return False
 
 
 def _diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
     status = "added" if old is None else "removed" if new is None else "changed"
+    if not all(is_text(content) for content in (old, new) if content is not None):
+        return FileDiff(path, status, (BINARY,))
     lines = list(unified_diff(_lines(old), _lines(new), lineterm="", n=CONTEXT_LINES))[2:]
     return FileDiff(path, status, tuple(lines) or ("only line endings differ",))
 

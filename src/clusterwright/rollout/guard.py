@@ -34,6 +34,8 @@ _CABLING = ("drained", "ratios", "shares", "ports", "accepted")
 _ON_THE_WAY = frozenset({"bgp-sessions", "reachability", _ISOLATION, _PARTITIONS})
 # What may not be open even for a minute; a session that waits for its other end is only told.
 _NEVER = frozenset({_ISOLATION, _PARTITIONS})
+# What is left of bandwidth and of second ways: a drain takes some of both, which is what a drain is for.
+_LEFT_OVER = frozenset({"ethernet-bisection", "ethernet-failures", "ib-bisection", "ib-failures", "ib-path-balance"})
 _DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
 _STATES_AT_MOST = 8
 _PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as checks name it in their errors
@@ -41,13 +43,17 @@ _PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as ch
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One check's answer: ``state`` says of which moment, ``found`` the counterexamples that are new by it."""
+    """One check's answer: ``state`` says of which moment, ``found`` the counterexamples that are new by it.
+
+    ``lasts`` marks what does not hold for as long as switches stay drained, which refuses nothing.
+    """
 
     check: str
     claim: str
     state: str
     found: tuple[Counterexample, ...]
     refuses: bool
+    lasts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +113,16 @@ _SETTLED = _Answer((), "")
 
 
 def guard(
-    cluster: str, trees: Trees, intents: tuple[Declaration | None, Declaration], waves: Sequence[Wave]
+    cluster: str,
+    trees: Trees,
+    intents: tuple[Declaration | None, Declaration],
+    waves: Sequence[Wave],
+    drained: Sequence[str] = (),
 ) -> Guarded:
     """Makes the checks that the change can touch. ``intents`` are what was and what is asked for.
 
-    Text that a check cannot judge is a counterexample to it.
+    ``drained`` are switches whose drain is all that the change does, none where it does more: what is left of bandwidth
+    and of second ways is told then, and refuses nothing. Text that a check cannot judge is a counterexample to it.
     """
     was, wanted = intents
     kinds = frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
@@ -131,7 +142,10 @@ def guard(
             continue
         old = _answer(check, before) if _had(trees) else None
         new = _lost(cluster, found, old)
-        if new:
+        if new and drained and check.name in _LEFT_OVER:
+            words = f"while {', '.join(drained)} {'is' if len(drained) == 1 else 'are'} drained"
+            broken.append(Proof(check.name, check.claim, words, new, refuses=False, lasts=True))
+        elif new:
             broken.append(Proof(check.name, check.claim, "after the change", new, refuses=True))
         elif found.counterexamples:
             stale.append(check.name)

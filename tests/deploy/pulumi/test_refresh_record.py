@@ -32,7 +32,7 @@ def test_a_refresh_and_a_removal_are_in_the_chain(tmp_path: Path, monkeypatch: p
 
     watched = run("refresh", *here, "--reason", "night watch")
     assert watched.returncode == 0
-    assert "1 of 2 devices hold something else: svc-v00n0. `preview` shows the lines" in watched.stderr
+    assert "1 of 2 devices hold something else: svc-v00n0. The lines stand above" in watched.stderr
     assert watched.stdout.count("# by hand") == 1
     refused = run("destroy", SPEC, "--root", root, "--upper", "--yes")
     assert refused.returncode == 2

@@ -219,7 +219,7 @@ def _tell_found(changes: list[StackChange]) -> None:
         click.echo(f"all {asked} devices hold what they were given", err=True)
         return
     told = f"{len(found)} of {asked} devices hold something else: {and_more(found, _SHOWN)}"
-    click.echo(f"{told}. `preview` shows the lines, `up` mends them", err=True)
+    click.echo(f"{told}. The lines stand above, `up` mends them", err=True)
 
 
 def _after(engine: Engine, stack: Stack) -> Given | None:

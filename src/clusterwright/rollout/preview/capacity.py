@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.model import Plan
 
 Pair = tuple[str, str]  # lower and upper device
@@ -16,7 +17,7 @@ Pair = tuple[str, str]  # lower and upper device
 
 def kept_after(before: Plan, after: Plan) -> Mapping[str, float]:
     """The racks with nodes that keep less than they had, with the least share over the fabrics, 0 to 1."""
-    was, now = _capacity(before), _capacity(after)
+    was, now = _capacity(before), _under_former_names(after, _capacity(after))
     if all(now.get(fabric, {}).get(pair, 0) >= gbps for fabric, pairs in was.items() for pair, gbps in pairs.items()):
         return {}
     least: dict[str, float] = {}
@@ -33,6 +34,21 @@ def kept_after(before: Plan, after: Plan) -> Mapping[str, float]:
             if left[rack] < gbps * (1 - 1e-9):
                 least[rack] = min(least.get(rack, 1.0), left[rack] / gbps)
     return least
+
+
+def _under_former_names(plan: Plan, capacity: Mapping[str, Mapping[Pair, int]]) -> Mapping[str, Mapping[Pair, int]]:
+    """The same as it was called before anything was renamed: a new name takes nothing away."""
+    if not plan.spec.renamed:
+        return capacity
+    standing = Standing(plan.spec, plan.spec.allocated)
+    former = standing.former
+    fabrics = {standing.fabric(item.was): item.was for item in plan.spec.renamed if item.fabric and not item.tier}
+    return {
+        fabrics.get(fabric, fabric): {
+            (former.get(low, low), former.get(high, high)): gbps for (low, high), gbps in pairs.items()
+        }
+        for fabric, pairs in capacity.items()
+    }
 
 
 def _capacity(plan: Plan) -> Mapping[str, Mapping[Pair, int]]:

@@ -115,6 +115,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
         "claim": proof.claim,
         "state": proof.state,
         "refuses": proof.refuses,
+        "lasts": proof.lasts,
         "counterexamples": [
             {"device": each.device, "file": f"/{each.file}", "line": each.line, "message": each.message}
             for each in proof.found

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clusterwright.compare.changes import FileDiff
+from clusterwright.compare.configuration import BINARY
 from clusterwright.compare.diff_lines import shown_lines
-from clusterwright.rollout.preview.grouping import BINARY, FileChange
+from clusterwright.rollout.preview.grouping import FileChange
 
 _WHOLE = 6  # lines up to which a file that comes or goes is shown
 _CHANGED = "changed"

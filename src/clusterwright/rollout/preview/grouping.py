@@ -17,7 +17,6 @@ from clusterwright.rollout.preview.sentences import place_of
 from clusterwright.rollout.trees import Trees
 
 CHANGED, NEW, REMOVED, DRIFTED = "changed", "new", "removed", "drifted"
-BINARY = "binary"
 _FEW = 3
 _OWN = re.compile(r"(?:[0-9a-f]{2}-){5}[0-9a-f]{2}|[0-9a-f:.]*\d[0-9a-f:.]*")
 
@@ -148,9 +147,6 @@ def _changes(before: DeviceTree, after: DeviceTree) -> Iterator[FileChange]:
 
 
 def _diff(path: str, old: Artifact | None, new: Artifact | None) -> FileDiff:
-    if any(item is not None and b"\0" in item.content for item in (old, new)):
-        status = "added" if old is None else "removed" if new is None else "changed"
-        return FileDiff(path, status, (BINARY,))
     if old is not None and new is not None and old.sha256 == new.sha256:
         return FileDiff(path, "changed", (f"mode {old.mode:04o} → {new.mode:04o}",))
     return file_diffs([old] if old is not None else [], [new] if new is not None else [])[0]

@@ -12,7 +12,7 @@ from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.versions import Versions, version_changes
 from clusterwright.deploy.store import Store
 from clusterwright.finding import ClusterwrightError
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Device, Plan
 from clusterwright.platforms.effect import Effect
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
@@ -105,8 +105,35 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         kinds=kinds_of(plan, before, trees, change.effects),
         waves=tuple(change.waves),
         disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes, change.next_wave),
-        guarded=guard(plan.name, trees, (was, declaration_of(plan)), change.waves),
+        guarded=guard(plan.name, trees, (was, declaration_of(plan)), change.waves, drained_alone(before, plan, values)),
     )
+
+
+def drained_alone(before: Plan | None, after: Plan, values: Sequence[SpecChange]) -> tuple[str, ...]:
+    """The switches whose drain is all that a change does, if no other one of their group is away.
+
+    A group are the upper switches of one tier and pod: they stand in for each other. () for any other change.
+    """
+    if before is None or not values or not all(change.key.startswith("exceptions") for change in values):
+        return ()
+    states = {device.name: device.state for device in before.devices}
+    changed = [device for device in after.devices if states.get(device.name) != device.state]
+    drained = tuple(device for device in changed if device.kind == "switch" and device.state == "drained")
+    if not drained or any(device not in drained and device.state != "active" for device in changed):
+        return ()
+    if {(item.device, item.port) for item in after.spec.exceptions if item.port} != {
+        (item.device, item.port) for item in before.spec.exceptions if item.port
+    }:
+        return ()
+    groups: dict[tuple[str, str, str], list[Device]] = defaultdict(list)
+    for device in after.devices:
+        if device.kind == "switch":
+            groups[device.fabric, device.role, device.pod].append(device)
+    for device in drained:
+        group = groups[device.fabric, device.role, device.pod]
+        if device.tier == 0 or len(group) < 2 or sum(member.state != "active" for member in group) > 1:
+            return ()
+    return tuple(device.name for device in drained)
 
 
 def _rotated(trees: Trees) -> Iterator[Sentence]:

@@ -282,10 +282,17 @@ def _proofs(found: Guarded, limits: Bounds) -> Iterator[str]:
         yield f"  on the way: checked {_states(found.states)}; {_rest(found)}"
     elif found.moments:
         yield "  on the way: no proof about what devices agree on reads what changes"
+    for proof in (each for each in found.broken if each.lasts):
+        yield f"  {proof.state}: {proof.check} does not hold, {_counterexamples(proof)}"
     for name, proofs in _on_the_way(found).items():
         when = _states([proof.state for proof in proofs])
         total = sum(len(proof.found) for proof in proofs)
         yield f"  for a while, {when}: {name} does not hold, {total:,} counterexamples in all, as {proofs[0].found[0]}"
+
+
+def _counterexamples(proof: Proof) -> str:
+    left = len(proof.found) - 1
+    return f"as {proof.found[0]}" + (f", and {left:,} more counterexamples" if left else "")
 
 
 def _rest(found: Guarded) -> str:
@@ -297,7 +304,7 @@ def _on_the_way(found: Guarded) -> Mapping[str, list[Proof]]:
     """What does not hold while the change is under way, and is told without refusing it, by check."""
     told: dict[str, list[Proof]] = {}
     for proof in found.broken:
-        if not proof.refuses:
+        if not proof.refuses and not proof.lasts:
             told.setdefault(proof.check, []).append(proof)
     return told
 
