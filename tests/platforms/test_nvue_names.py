@@ -124,3 +124,12 @@ def test_places_behind_a_question_mark_are_lines() -> None:
     assert port.text("description") == "two"
     assert port.mark[-1] == "\n      ? swp1,3,swp2s0-1"
     assert text.count("\n", 0, text.index(port.mark[-1]) + 1) + 1 == port.line
+
+
+@pytest.mark.parametrize("state", ["{up: {}, down: {}}", "up", "{UP: {}}"])
+def test_a_port_whose_state_is_said_twice_or_otherwise_is_unread(state: str) -> None:
+    text = text_of(plan_of("lab-nvue"), RACK_SWITCH)
+    opened = text.replace(
+        "    interface:\n", f"    interface:\n      swp20: {{link: {{state: {state}}}, type: swp}}\n", 1
+    )
+    assert [each.text for each in KNOWN.unread(opened) if each.text.startswith("interface / swp20 / link / state")]

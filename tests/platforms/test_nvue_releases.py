@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.platforms.nvue_pages import WRITTEN, page_of
 from tests.platforms.plans import plan_of, plan_with
 from tests.platforms.test_nvue import NAME, objections, text_of
 from yaml import safe_load
@@ -231,3 +232,28 @@ def test_a_switch_without_a_management_port_asks_for_logins_over_the_fabric(tmp_
     text = text_of(plan, "mgmt-00")
     assert "system aaa tacacs vrf default" in set(commands(safe_load(text)[0]["set"]))
     assert all(server.is_asked for server in servers(text))
+
+
+@pytest.mark.parametrize("release", KNOWN_RELEASES)
+def test_every_path_that_is_written_has_a_page_in_its_release(release: str, tmp_path: Path) -> None:
+    plan = plan_for(tmp_path, release)
+    for name in (NAME, RACK_SWITCH, "ctsw-p00-00"):
+        document = safe_load(text_of(plan, name))[0]["set"]
+        lacking = [path for path in paths(document) if not page_of(list(path), parsed_release(release))]
+        is_relay = [path for path in lacking if path[:2] == ("service", "dhcp-relay6")]
+        assert lacking == is_relay  # which CW352 refuses from 5.14 on
+        assert not lacking or parsed_release(release) >= (5, 14)
+
+
+def test_a_row_of_the_pages_has_a_first_and_a_last_release() -> None:
+    for words, first, last, page in WRITTEN:
+        assert first <= last, words
+        assert page.endswith(".md"), words
+
+
+def paths(node: object, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if not isinstance(node, dict) or not node:
+        yield above
+        return
+    for name, below in node.items():
+        yield from paths(below, (*above, str(name)))

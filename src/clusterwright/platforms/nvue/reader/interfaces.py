@@ -17,16 +17,20 @@ _NAMES = {
     "loopback": re.compile(r"lo"),
     "svi": re.compile(r"vlan\d+", re.A),
 }
+_STATES = ({"up"}, {"down"})
 _EIGHT, _DISABLED = "8x", "disabled"
 _RESERVED = re.compile(r"(swp|eth|vlan)\d.*|lo", re.A)
 _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*", re.I)
 
 
 def unknown_interfaces(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Lines and paths of interfaces whose kind is not known, and of BGP neighbours that are named by interface."""
+    """Lines and paths of interfaces whose kind or state is not known, and of neighbours that are named by interface."""
     for name, own in root.items("interface"):
         if not _is_known(name, own.text("type")):
             yield own.line, ("interface", name)
+        state = own.at("link", "state")
+        if state.line and (state.value or set(state.below) not in _STATES):
+            yield state.line, ("interface", name, "link", "state", " and ".join(state.below) or state.value)
     for vrf, own in root.items("vrf"):
         for peer, neighbour in own.items("router", "bgp", "neighbor"):
             if not is_numbered(peer):
