@@ -1,7 +1,7 @@
 """Where NVIDIA documents what is written: by the words that a path begins with, the releases that have it, and a page.
 
-Pages are those of NVUE's command reference (github CumulusNetworks/docs, content/nvue-reference/Set-and-Unset-Commands),
-which names the release that brought each command. 5.10 is the oldest of which all were read.
+Pages are those of NVUE's command reference (github CumulusNetworks/docs, content/nvue-reference,
+Set-and-Unset-Commands), which names the release that brought each command. 5.10 is the oldest of which all were read.
 """
 
 from __future__ import annotations
