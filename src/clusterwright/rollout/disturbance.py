@@ -6,12 +6,13 @@ Bandwidth is what ``bandwidth`` says that ECMP leaves; a device that takes its c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.bandwidth import RackWays, ways_of
+from clusterwright.rollout.lost_partitions import PartitionLoss, lost_partitions
 from clusterwright.rollout.preview.capacity import kept_after
 from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.rollout.waves import Wave
@@ -40,7 +41,7 @@ class WaveImpact:
 class JobImpact:
     """A job that meets the change.
 
-    ``booting`` are its nodes that boot anew, ``cut`` those that lose every way on some fabric in a wave, ``slowed``
+    ``booting`` are its nodes that boot anew, ``cut`` those that lose every way on some fabric, ``slowed``
     those whose rack keeps only a part of its way; ``least`` is the least part, in the wave of number ``worst_wave`` or,
     where that is AFTERWARDS, for as long as devices stay drained.
     """
@@ -58,7 +59,8 @@ class Disturbance:
     """Everything that the change takes.
 
     ``standing`` maps racks to what they keep afterwards, for as long as devices stay drained, where that is less than
-    before. ``untouched`` are jobs that notice nothing. ``notes`` say what could not be told.
+    before. ``untouched`` are jobs that notice nothing. ``notes`` say what could not be told. ``partitions`` are those
+    that nodes lose, and with them what is connected there.
     """
 
     waves: tuple[WaveImpact, ...]
@@ -66,11 +68,12 @@ class Disturbance:
     jobs: tuple[JobImpact, ...]
     untouched: tuple[RunningJob, ...]
     notes: tuple[str, ...]
+    partitions: tuple[PartitionLoss, ...] = ()
 
     @property
     def is_none(self) -> bool:
-        """True when every device takes its change while it runs, and no rack has less afterwards."""
-        return not self.standing and not any(impact.away for impact in self.waves)
+        """True when every device takes its change while it runs, and nothing has less afterwards."""
+        return not self.standing and not self.partitions and not any(impact.away for impact in self.waves)
 
 
 def disturbance(
@@ -91,10 +94,12 @@ def disturbance(
     drained = frozenset(each.name for each in runs.devices if each.kind == "switch" and each.state != "active")
     impacts = tuple(_impact(runs, ways, number, wave, effects, drained) for number, wave in enumerate(waves, first))
     standing = kept_after(before, after) if before is not None else {}
-    found = [_job(runs, job, impacts, effects, standing) for job in jobs]
+    partitions = lost_partitions(before, after) if before is not None else ()
+    parted = frozenset(name for loss in partitions if loss.ends_jobs for name in loss.nodes)
+    found = [_job(runs, job, impacts, effects, standing, parted) for job in jobs]
     met = tuple(each for each in found if each.booting or each.cut or each.slowed)
     untouched = tuple(each.job for each in found if each not in met)
-    return Disturbance(impacts, standing, met, untouched, notes)
+    return Disturbance(impacts, standing, met, untouched, notes, partitions)
 
 
 def _impact(
@@ -127,10 +132,11 @@ def _job(
     impacts: Iterable[WaveImpact],
     effects: Mapping[str, Effect],
     standing: Mapping[str, float],
+    parted: Collection[str],
 ) -> JobImpact:
     racks = {name: plan.by_name[name].rack for name in job.nodes if name in plan.by_name}
     booting = tuple(sorted(name for name in job.nodes if effects.get(name, Effect.LIVE) is Effect.REBOOT))
-    cut: set[str] = set()
+    cut = {name for name in job.nodes if name in parted}
     slowed: set[str] = set()
     least, worst = 1.0, 0
     away = [(impact.number, impact.cut, impact.losers) for impact in impacts if impact.away]

@@ -60,6 +60,7 @@ def _disturbs(found: Disturbance) -> dict[str, Any]:
     return {
         "nothing": found.is_none,
         "racks_afterwards": dict(found.standing),
+        "partitions_lost": [{**asdict(loss), "nodes": list(loss.nodes)} for loss in found.partitions],
         "jobs": [_job(job) for job in found.jobs],
         "jobs_untouched": [job.name for job in found.untouched],
         "notes": list(found.notes),

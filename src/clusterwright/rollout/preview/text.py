@@ -15,6 +15,7 @@ from clusterwright.platforms.effect import Effect
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.rollout.disturbance import AFTERWARDS, Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
+from clusterwright.rollout.lost_partitions import PartitionLoss
 from clusterwright.rollout.preview.file_text import file_lines
 from clusterwright.rollout.preview.grouping import CHANGED, DRIFTED, NEW, REMOVED, GroupKind
 from clusterwright.rollout.preview.preview import Preview
@@ -164,6 +165,7 @@ def _disturbs(found: Disturbance, limits: Bounds) -> Iterator[str]:
             without = "are without their own switches" if len(cut) > 1 else "is without its own switch"
             yield f"  {_racks(list(cut))} {without}, {_when(cut.values())}"
         yield from _lost(found.waves)
+    yield from (_partition(loss) for loss in found.partitions[: limits.items])
     for share, racks in _by_share(found.standing)[: limits.items]:
         yield f"  afterwards {_racks(racks)} {_keep(racks)} {share:.1%} of {_its(racks)} way up"
     for job in found.jobs[: limits.items]:
@@ -172,6 +174,13 @@ def _disturbs(found: Disturbance, limits: Bounds) -> Iterator[str]:
     if found.untouched:
         yield f"  jobs that notice nothing: {and_more([job.name for job in found.untouched], limits.items)}"
     yield from (f"  note: {note}" for note in found.notes)
+
+
+def _partition(loss: PartitionLoss) -> str:
+    lose = "loses" if len(loss.nodes) == 1 else "lose"
+    ended = "their jobs end" if loss.ends_jobs else "what is connected in it ends"
+    nodes = f"{len(loss.nodes):,} node{_many(loss.nodes)} ({names_of(loss.nodes, 40)})"
+    return f"  {nodes} {lose} partition {loss.partition} ({loss.key}) of {loss.fabric}: {ended}"
 
 
 def _lost(waves: Iterable[WaveImpact]) -> Iterator[str]:
