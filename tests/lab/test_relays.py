@@ -1,0 +1,209 @@
+"""A machine that boots behind a switch of NVUE gets its address: FRR, isc-dhcp-relay, nft and Kea with rendered files.
+
+One uplink, its spine and the boot server are namespaces. FRR is told what NVUE makes of the switches' routing, the
+relay what NVUE makes of the relay's objects; the boot server runs its own files.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from ipaddress import IPv6Address, ip_interface, ip_network
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import yaml
+from tests.network_boot.boot_server import serving
+from tests.platforms.plans import plan_with
+from tests.platforms.test_nvue import frr_conf
+from tests.proofs.isolation.test_relays import IMAGED
+
+from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
+from clusterwright.output.engine import render_device
+from clusterwright.plan.boot import boot_nics, format_mac
+from clusterwright.plan.model import Cable, Plan
+from clusterwright.platforms.linux.reader.network import NETWORKS
+
+DHCRELAY, DAEMONS = Path("/usr/sbin/dhcrelay"), Path("/usr/lib/frr")
+NODE, RACK, SPINE, SERVER = "gpu-p00r00n0", "rsw-p00r00", "ssw-00", "svc-v00n0"
+PREFIX = "cw-relay-"
+SETTINGS = """\
+net.ipv6.conf.all.forwarding=1
+net.ipv6.conf.default.forwarding=1
+net.ipv6.conf.all.accept_dad=0
+net.ipv6.conf.default.accept_dad=0
+"""
+SOLICIT, ADVERTISE, IA_NA, IA_ADDRESS = 1, 2, 3, 5
+WAIT_S = 60
+Objects = Mapping[str, Any]
+
+
+def objects_of(plan: Plan, switch: str) -> Objects:
+    """What the file of a switch sets."""
+    files = {artifact.path: artifact.content for artifact in render_device(plan, switch)}
+    found: Objects = yaml.safe_load(files["etc/clusterwright/nvue.yaml"])[0]["set"]
+    return found
+
+
+def relay_command(objects: Objects) -> list[str]:
+    """The program as NVUE starts it (Cumulus Linux 5.10, DHCP Relays: isc-dhcp-relay6-default), with one uplink."""
+    relay = objects["service"]["dhcp-relay6"]["default"]["interface"]
+    command = [str(DHCRELAY), "-d", "-6"]
+    for name in relay["downstream"]:
+        command += ["-l", name]
+    name, upstream = next(iter(relay["upstream"].items()))
+    return [*command, "-u", f"{upstream['server-address']}%{name}"]
+
+
+def start_frr(namespace: str, folder: Path, text: str) -> None:
+    """zebra with what is its own of a configuration, bgpd with the rest."""
+    folder.mkdir()
+    rest, source = text.splitlines(), []
+    if "route-map SOURCE permit 10" in rest:
+        first = rest.index("route-map SOURCE permit 10")
+        last = rest.index("exit", first) + 1
+        source, rest = rest[first:last], rest[:first] + rest[last:]
+    filters = [line for line in rest if " protocol bgp route-map " in line]
+    rest = [line for line in rest if line not in filters]
+    for daemon, own in (("zebra", [*source, *filters]), ("bgpd", rest)):
+        (folder / f"{daemon}.conf").write_text("\n".join([*own, ""]))
+    shutil.chown(folder, "frr", "frr")
+    for daemon in ("zebra", "bgpd"):
+        files = ("-f", folder / f"{daemon}.conf", "-i", folder / f"{daemon}.pid", "-z", folder / "zserv.api")
+        command = [DAEMONS / daemon, "-d", "-u", "frr", "-g", "frr", *files, "--vty_socket", folder, "-P", "0"]
+        with inside(namespace):
+            subprocess.run(list(map(str, command)), check=True, capture_output=True)
+
+
+@contextmanager
+def network(plan: Plan, folder: Path, *, has_source: bool) -> Iterator[Cable]:
+    """Within, all of it runs; gives the cable of the node's adapter. Without a source routes name no address."""
+    folder.chmod(0o755)  # FRR runs as its own user
+    names = {device: f"{PREFIX}{device}" for device in (NODE, RACK, SPINE, SERVER)}
+    remove_namespaces(PREFIX)
+    rack, spine = objects_of(plan, RACK), objects_of(plan, SPINE)
+    node = next(cable for cable in plan.cables_of[NODE] if cable.b.device == RACK)
+    server, *more = (cable for cable in plan.cables_of[SERVER] if cable.fabric == node.fabric)
+    up = next(c for c in plan.cables_of[RACK] if {c.a.device, c.b.device} == {RACK, SPINE})
+    ports = {end.device: end.port for end in (up.a, up.b)}
+    (nic,) = (each for each in boot_nics(plan)[NODE] if each.interface.port == node.a.port)
+    files = {artifact.path: artifact for artifact in render_device(plan, SERVER)}
+    for path, artifact in files.items():
+        place = folder / "tree" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(artifact.content)
+    with ExitStack() as stack:
+        stack.callback(remove_namespaces, PREFIX)
+        for name in names.values():
+            run_ip(f"netns add {name}\n")
+            run_ip("link set lo up\n", name)
+            with inside(name):
+                subprocess.run(["sysctl", "-q", "-p", "-"], input=SETTINGS, text=True, check=True)
+        for (one, port), (other, far), mac in (
+            ((NODE, node.a.port), (RACK, "vlan100"), f"address {format_mac(nic.mac)} "),
+            ((RACK, ports[RACK]), (SPINE, ports[SPINE]), ""),
+            ((SPINE, "hosts"), (SERVER, server.a.port), ""),
+        ):
+            run_ip(f"link add {port} {mac}type veth peer name {far} netns {names[other]}\n", names[one])
+            run_ip(f"link set {port} up\n", names[one])
+            run_ip(f"link set {far} up\n", names[other])
+        for other_nic in more:  # Kea wants every interface that its file names
+            port = other_nic.a.port
+            run_ip(f"link add {port} type veth peer name {port}-far\n", names[SERVER])
+            run_ip(f"link set {port} up\nlink set {port}-far up\n", names[SERVER])
+        for switch, objects in ((RACK, rack), (SPINE, spine)):
+            for port in ("lo", "vlan100", ports[switch]):
+                for address in objects["interface"].get(port, {}).get("ip", {}).get("address", {}):
+                    run_ip(f"addr add {address} dev {port} nodad\n", names[switch])
+        subnet = plan.host_subnet_of[node.fabric, server.b.device]
+        gateway = ip_interface((subnet.gateway or 0, subnet.prefix_length))
+        run_ip(f"addr add {gateway} dev hosts nodad\n", names[SPINE])
+        routing = frr_conf(dict(rack))
+        if not has_source:
+            routing = routing.replace("ipv6 protocol bgp route-map SOURCE", "!")
+        start_frr(names[RACK], folder / RACK, routing)
+        # Beside its own the spine announces the subnet of the servers, which another rack switch does for it.
+        announces = frr_conf(dict(spine)).replace("  network ", f"  network {gateway.network}\n  network ", 1)
+        start_frr(names[SPINE], folder / SPINE, announces)
+        (folder / "logs").mkdir()
+        address = ip_interface((server.a.address or 0, server.a.prefix_length))
+        addresses = [f"addr add {address} dev {server.a.port} nodad"]
+        addresses += [f"addr add {IPv6Address(cable.a.address or 0)}/128 dev {cable.a.port} nodad" for cable in more]
+        # Every route that the server's own files name, by the gateway of its subnet.
+        text = files[f"{NETWORKS}{server.a.port}.network"].content.decode()
+        for line in text.splitlines():
+            prefix = line.removeprefix("Destination=")
+            if line != prefix and ip_network(prefix) != gateway.network:
+                addresses.append(f"route replace {prefix} via {gateway.ip}")
+        stack.enter_context(
+            serving(names[SERVER], SERVER, folder / "tree", addresses, str(gateway.ip), folder / "logs")
+        )
+        with inside(names[RACK]), (folder / "relay.log").open("w") as log:
+            relay = subprocess.Popen(relay_command(rack), stdout=log, stderr=subprocess.STDOUT)
+        stack.callback(relay.wait)
+        stack.callback(relay.kill)
+        yield node
+
+
+def solicit(namespace: str, port: str) -> IPv6Address | None:
+    """The address that a machine without one is offered; None without an answer within two seconds."""
+    with inside(namespace):
+        asking = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        index = socket.if_nametoindex(port)
+    with asking:
+        asking.settimeout(2)
+        asking.bind(("::", 546))
+        identity = struct.pack("!HH", 3, 1) + bytes.fromhex("020000000001")
+        message = struct.pack("!B3s", SOLICIT, b"abc") + struct.pack("!HH", 1, len(identity)) + identity
+        message += struct.pack("!HHIII", IA_NA, 12, 1, 0, 0)
+        asking.sendto(message, ("ff02::1:2", 547, 0, index))
+        try:
+            answer = asking.recv(4096)
+        except TimeoutError:
+            return None
+    assert answer[0] == ADVERTISE
+    options = dict(_options(answer[4:]))
+    addresses = dict(_options(options[IA_NA][12:]))
+    return IPv6Address(addresses[IA_ADDRESS][:16]) if IA_ADDRESS in addresses else None
+
+
+def _options(data: bytes) -> Iterator[tuple[int, bytes]]:
+    while data:
+        code, size = struct.unpack("!HH", data[:4])
+        yield code, data[4 : 4 + size]
+        data = data[4 + size :]
+
+
+def route_sources(namespace: str) -> frozenset[str | None]:
+    """The sources that the kernel's routes of BGP name; empty before there are any."""
+    with inside(namespace):
+        done = subprocess.run(["ip", "-6", "-j", "route"], capture_output=True, text=True, check=True)
+    return frozenset(route.get("prefsrc") for route in json.loads(done.stdout) if route.get("protocol") == "bgp")
+
+
+@pytest.mark.parametrize("has_source", [True, False])
+def test_kea_offers_a_machine_behind_nvue_its_address(tmp_path: Path, has_source: bool) -> None:
+    """Without a source of the route the request leaves from the uplink, and the server's own filter drops it."""
+    plan = plan_with(tmp_path, "lab-nvue", IMAGED)
+    loopback = str(IPv6Address(plan.by_name[RACK].loopback or 0))
+    with TemporaryDirectory(prefix=PREFIX) as name, network(plan, Path(name), has_source=has_source) as cable:
+        subnet = plan.host_subnet_of[cable.fabric, RACK]
+        deadline = time.monotonic() + WAIT_S
+        while not (sources := route_sources(f"{PREFIX}{RACK}")) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        offers = [solicit(f"{PREFIX}{NODE}", cable.a.port) for _ in range(3)]
+        log = (Path(name) / "logs/kea.log").read_text()
+    assert sources == ({loopback} if has_source else {None})
+    if has_source:
+        assert offers[-1] is not None, log
+        assert offers[-1] in ip_network((subnet.network, subnet.prefix_length))
+    else:
+        assert offers == [None] * 3
