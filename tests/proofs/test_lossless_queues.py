@@ -63,6 +63,10 @@ def with_tables(change: Change) -> Callable[[str], str]:
         ),
         (lambda tables: tables["BUFFER_QUEUE"].pop(QUEUE), "gives lossless queue 2 no buffer at egress"),
         (lambda tables: tables.pop("CABLE_LENGTH"), "names no length of its cable"),
+        (
+            lambda tables: tables["FLEX_COUNTER_TABLE"].update(PFCWD={"FLEX_COUNTER_STATUS": "disable"}),
+            "has no watchdog",
+        ),
         (lengths("0m"), "sizes its headroom for 0 m of cable, the spec states 20 m"),
         (lengths("5m"), "sizes its headroom for 5 m of cable, the spec states 20 m"),
     ],

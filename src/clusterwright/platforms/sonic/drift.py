@@ -163,7 +163,8 @@ def _is_of_the_image(planned: Mapping[str, Table], table: str, row: str, fields:
     if table == "FEATURE":
         return _is_as_the_image_has_it(planned, row, fields.get("state"))
     if table == "FLEX_COUNTER_TABLE":
-        return row in _COUNTERS
+        # that of the PFC watchdog is its eyes: orchagent's group of counters finds stuck queues
+        return row in _COUNTERS and (row != "PFCWD" or fields.get("FLEX_COUNTER_STATUS") != "disable")
     return table == "BGP_DEVICE_GLOBAL" and all(
         _DEFAULTS.get((table, field)) == value for field, value in fields.items()
     )

@@ -64,11 +64,13 @@ class QueueWords:
     """How switches with some chips name transmit queues.
 
     ``word`` opens a queue in a profile, ``count_marks`` is the statement without which no queue counts its ECN marks.
+    ``assumed`` is what no source gives, "" where all of it has one.
     """
 
     asics: tuple[str, ...]
     word: str
     count_marks: str = ""
+    assumed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,9 @@ def _mark(table: str, row: str) -> Mark:
 def _watchdog(tables: Json, port: str) -> Watchdog | None:
     rows = tables.get("PFC_WD", {})
     row = rows.get(port, {})
-    if not row.get("detection_time"):
+    # orchagent polls the watchdog's counters as this group (sonic-net/sonic-swss, flexcounterorch.cpp)
+    polled = tables.get("FLEX_COUNTER_TABLE", {}).get("PFCWD", {}).get("FLEX_COUNTER_STATUS", "enable")
+    if not row.get("detection_time") or polled != "enable":
         return None
     polls = rows.get("GLOBAL", {}).get("POLL_INTERVAL", "unstated number of")
     manner = f"looks every {polls} ms and takes the action {row.get('action', 'of the system')}"

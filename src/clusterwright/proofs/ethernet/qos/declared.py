@@ -16,6 +16,7 @@ from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorit
 from clusterwright.proofs.ethernet.qos.ports import share_faults, usual_shares
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.systems import system_of
 
 _KBYTE = 1000
 _ROUNDING_MS = 5  # EOS takes hundredths of a second
@@ -26,6 +27,16 @@ def is_lossless(tree: RenderedTree, fabric: RoutedFabric) -> bool:
     """True when a switch of the fabric has a priority without loss, or the spec a class without."""
     wanted = declared(tree, fabric)
     return fabric.is_lossless or (wanted is not None and bool(_lossless(wanted)))
+
+
+def assumed_words(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[str]:
+    """What no source tells of the words that switches of the spec's models have for their queues."""
+    wanted = declared(tree, fabric)
+    for tier in wanted.tiers if wanted is not None else ():
+        system = system_of(tier.model)
+        words = system.queues_on(tier.model.asic) if system is not None else None
+        if system is not None and words is not None and words.assumed:
+            yield f"No device ran {system.title}'s words for queues of {tier.model.name}: assumed is {words.assumed}."
 
 
 def declared_faults(tree: RenderedTree, fabric: RoutedFabric, truth: Said, usual: Usual) -> Iterator[Counterexample]:

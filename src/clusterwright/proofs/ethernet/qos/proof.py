@@ -13,7 +13,7 @@ from clusterwright.platforms.router import DSCPS, QosMap, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_faults, usual_treatment
-from clusterwright.proofs.ethernet.qos.declared import declared_faults, is_lossless
+from clusterwright.proofs.ethernet.qos.declared import assumed_words, declared_faults, is_lossless
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark
 from clusterwright.proofs.ethernet.qos.nodes import node_qos_faults
 from clusterwright.proofs.ethernet.qos.notifications import notification_faults
@@ -29,6 +29,7 @@ def _applies(tree: RenderedTree) -> bool:
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     found: list[Counterexample] = []
+    notes: list[str] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
         if not is_lossless(tree, fabric):
@@ -45,6 +46,7 @@ def _run(tree: RenderedTree) -> Verdict:
             found += _switch(tree, router, truth)
         found += port_faults(tree, fabric, lossless)
         found += pool_faults(tree, fabric)
+        notes += assumed_words(tree, fabric)
         usual = usual_treatment(fabric)
         found += congestion_faults(tree, fabric, usual)
         found += notification_faults(tree, fabric, truth, usual)
@@ -59,7 +61,8 @@ def _run(tree: RenderedTree) -> Verdict:
         if headroom:
             facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
         facts += pool_facts(fabric)
-    return Verdict(tuple(facts), tuple(found), Cases("switches of a lossless fabric", tried))
+    cases = Cases("switches of a lossless fabric", tried)
+    return Verdict(tuple(facts), tuple(found), cases, tuple(dict.fromkeys(notes)))
 
 
 def _under_pressure(fabric: str, usual: Usual) -> Iterator[Fact]:
