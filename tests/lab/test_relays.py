@@ -201,7 +201,7 @@ def test_kea_offers_a_machine_behind_nvue_its_address(tmp_path: Path, has_source
             time.sleep(0.5)
         offers = [solicit(f"{PREFIX}{NODE}", cable.a.port) for _ in range(3)]
         log = (Path(name) / "logs/kea.log").read_text()
-    assert sources == ({loopback} if has_source else {None})
+    assert sources == frozenset((loopback,) if has_source else (None,))
     if has_source:
         assert offers[-1] is not None, log
         assert offers[-1] in ip_network((subnet.network, subnet.prefix_length))
