@@ -35,21 +35,30 @@ def unknown_releases(subject: Subject) -> Iterator[Problem]:
 @rule("CW352", Severity.ERROR)
 def lacking_releases(subject: Subject) -> Iterator[Problem]:
     """Relays for machines that boot over IPv6, on a release that cannot be told which server to ask."""
-    plan, boot = subject.plan, subject.spec.boot
-    if boot is None or plan.address_version(boot.fabric) != _IPV6:
+    boot = subject.spec.boot
+    fabric = next((each for each in subject.spec.fabrics if boot is not None and each.name == boot.fabric), None)
+    if fabric is None or not any(map(_lacks_relays, fabric.tiers)):
+        return  # most specs: no plan is drawn for them
+    plan = subject.plan
+    if plan.address_version(fabric.name) != _IPV6:
         return
-    fabric = next(fabric for fabric in subject.spec.fabrics if fabric.name == boot.fabric)
     for index in sorted({plan.by_name[switch].tier for switch in relay_addresses(plan)}):
         tier = fabric.tiers[index]
-        system, release = system_of(tier.model), release_of(tier.model, tier.release)
-        if system is None or system.releases is None or system.releases.relays_ipv6(release):
+        system = system_of(tier.model)
+        if system is None or system.releases is None or not _lacks_relays(tier):
             continue
-        last = system.releases.relays_ipv6_until
+        release, last = release_of(tier.model, tier.release), system.releases.relays_ipv6_until
         message = (
             f"{system.title} {release} cannot be told which server a DHCPv6 relay asks; the last that can is {last}."
         )
         mend = f"Take {last} or an older one, addresses of IPv4 for {fabric.name}, or switches of another system."
         yield Problem(_place(tier), message, mend)
+
+
+def _lacks_relays(tier: Tier) -> bool:
+    system = system_of(tier.model)
+    releases = None if system is None else system.releases
+    return releases is not None and not releases.relays_ipv6(release_of(tier.model, tier.release))
 
 
 def _place(tier: Tier) -> Path:
