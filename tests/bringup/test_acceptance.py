@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from tests.compare.variants import inventory
 from tests.golden_files import assert_golden
-from tests.platforms.plans import plan_of
+from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.rates import counter_limits, payload_rate
@@ -19,6 +20,7 @@ from clusterwright.bringup.text import text_lines
 from clusterwright.bringup.unit import unit_of
 from clusterwright.cli.bringup import bringup
 from clusterwright.finding import ClusterwrightError
+from clusterwright.output.engine import render_device
 from clusterwright.plan.model import fabric_of
 
 
@@ -75,6 +77,21 @@ def test_the_text_of_a_lab(spec: str) -> None:
     (acceptance,) = acceptance_plans(plan, group, AcceptanceLimits())
     text = "\n".join(text_lines(acceptance, markdown=True))
     assert_golden(f"bringup/{spec}.md", f"{text}\n".encode())
+
+
+def test_commands_name_files_that_the_manager_has(tmp_path: Path) -> None:
+    engine = "kind: ufm, routing_engine: ar_updn, adaptive_routing: true, sharp: true"
+    ufm = f"fabrics: [{{name: backend, subnet_manager: {{{engine}}}}}]\n"
+    for plan in (plan_of("lab-ib"), plan_with(tmp_path, "lab-ib", ufm)):
+        named: set[tuple[str, str]] = set()
+        for accepted in acceptance_plans(plan, "s00", AcceptanceLimits()):
+            for step in accepted.steps:
+                for command in step.commands:
+                    found = re.findall(r"--node-name-map /(\S+)", command.line)
+                    named |= {(command.where, path) for path in found}
+        assert named
+        for host, path in named:
+            assert path in {each.path for each in render_device(plan, host)}
 
 
 def test_json_has_every_command(tmp_path: Path) -> None:

@@ -81,6 +81,24 @@ def test_a_label_that_was_scanned_wrong_is_told(tmp_path: Path) -> None:
     ]
 
 
+def test_a_stranger_in_a_labelled_place_is_no_reason_to_change_the_label(tmp_path: Path) -> None:
+    planned = build_plan(load_spec(hdr_lab(tmp_path)))
+    leaf = planned.by_name["leaf-s00-05"]
+    assert leaf.guid is not None
+    label = 0xB8CEF60300F1A2B0
+    (tmp_path / "labels.csv").write_text(f"device,port,guid\nleaf-s00-05,,{format_guid(label)}\n")
+    spec = hdr_lab(tmp_path, ("technology: infiniband\n", "technology: infiniband\n    guids: labels.csv\n"))
+    strange = listing(planned, "4xHDR", described=lambda name: NAMELESS if name == "leaf-s00-05" else name)
+    (told,) = _compare(build_plan(load_spec(spec)), strange)
+    assert told.kind is DifferenceKind.OTHER_GUID
+    assert "give leaf-s00-05 the GUID" not in told.message
+    assert f"whose label was scanned as {format_guid(label)}" in told.message
+    (tmp_path / "scan").write_text(strange)
+    command = [str(spec), "--ibnetdiscover", str(tmp_path / "scan"), "--format", "labels"]
+    done = CliRunner().invoke(observe, command, standalone_mode=False)
+    assert f"leaf-s00-05,,{format_guid(label)}" in done.output.splitlines()
+
+
 def test_chips_of_directors_are_known_by_the_names_that_they_give_themselves() -> None:
     plan = plan_of("rsc-phase1")
     places = {}

@@ -10,9 +10,11 @@ from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Thresho
 from clusterwright.bringup.unit import BringupUnit
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
+from clusterwright.platforms.opensm.writer.configuration import FOLDER as OPENSM_FOLDER
 from clusterwright.platforms.opensm.writer.configuration import manager_hosts
+from clusterwright.platforms.ufm.writer import SUBNET_FOLDER as UFM_FOLDER
+from clusterwright.spec.infiniband import UFM
 
-NAMES = "--node-name-map /etc/opensm/ib-node-name-map"
 # What ibnetdiscover and iblinkinfo call the data rate of a four-lane port (infiniband-diags, IBTA speed names).
 SPEED_NAMES = {40: "QDR", 56: "FDR", 100: "EDR", 200: "HDR", 400: "NDR", 800: "XDR"}
 
@@ -31,6 +33,13 @@ def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
     return counters_step(unit, limits, manager, "ports-after-load", "Error counters after the load")
 
 
+def _names(unit: BringupUnit) -> str:
+    """Where the subnet manager's host has the names of switches: UFM keeps what it reads in folders of its own."""
+    manager = unit.fabric.subnet_manager
+    folder = UFM_FOLDER if manager is not None and manager.kind == UFM else OPENSM_FOLDER
+    return f"--node-name-map /{folder}/ib-node-name-map"
+
+
 def _cabling(plan: Plan, unit: BringupUnit, manager: str) -> Step:
     chips = sum(len(chips_of(plan, switch)) for switch in unit.switches)
     nics = sum(len(nics) for nics in unit.nics.values())
@@ -39,9 +48,9 @@ def _cabling(plan: Plan, unit: BringupUnit, manager: str) -> Step:
         key="cabling",
         title="Cabling",
         commands=(
-            Command(manager, f"ibnetdiscover {NAMES} > {unit.group}.ibnetdiscover"),
+            Command(manager, f"ibnetdiscover {_names(unit)} > {unit.group}.ibnetdiscover"),
             Command("where the spec is", f"clusterwright observe SPEC --ibnetdiscover {unit.group}.ibnetdiscover"),
-            Command(manager, f"iblinkinfo -l {NAMES}"),
+            Command(manager, f"iblinkinfo -l {_names(unit)}"),
         ),
         must_hold=(
             f"{len(unit.nodes):,} nodes with {nics:,} NICs, {len(unit.switches):,} switches ({chips:,} chips)",
@@ -84,7 +93,7 @@ def counters_step(unit: BringupUnit, limits: AcceptanceLimits, manager: str, key
     at_rest = key == "ports"
     before = (
         (
-            Command(manager, f"ibqueryerrors --clear-errors --clear-counts {NAMES}"),
+            Command(manager, f"ibqueryerrors --clear-errors --clear-counts {_names(unit)}"),
             Command(manager, f"sleep {limits.minutes * 60}"),
         )
         if at_rest
@@ -95,7 +104,7 @@ def counters_step(unit: BringupUnit, limits: AcceptanceLimits, manager: str, key
         title=title,
         commands=(
             *before,
-            Command(manager, f"ibqueryerrors --details {NAMES} > {file}"),
+            Command(manager, f"ibqueryerrors --details {_names(unit)} > {file}"),
             Command(
                 "where the spec is",
                 f"{judge} ibqueryerrors={file}",

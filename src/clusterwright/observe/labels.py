@@ -25,7 +25,8 @@ def label_lines(
     """The file's lines, in the order of the plan: one for each switch chip and adapter that the scans identify.
 
     They are identified as in a comparison: by GUID, by name, by their cables. What nobody saw has no line and keeps the
-    GUID that stands in for it. Raises ClusterwrightError for a fabric that is not InfiniBand.
+    GUID that stands in for it. A labelled place keeps its label where only cables say that another device is in it.
+    Raises ClusterwrightError for a fabric that is not InfiniBand.
     """
     expected = expected_subnet(plan, fabric)
     subnet = merge(scans)
@@ -38,6 +39,8 @@ def label_lines(
             continue
         base = found.base[at]
         guid = subnet.nodes[base >> PORT_BITS].guid if site.switch else port_guids.get(base + 1)
+        if site.scanned and not first.seen[at]:
+            guid = site.guid  # another device stands there, told by its cables alone: the label stays true
         if guid is not None:
             where = f"{site.names[0]}," if site.switch else f"{site.device.name},{site.port_names[1]}"
             lines.append(f"{where},{format_guid(guid)}")

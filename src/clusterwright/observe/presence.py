@@ -33,6 +33,11 @@ def relocated(
             guid = format_guid(subnet.nodes[item.node].guid)
             stranger = stranger_name(subnet, item.node)
             message = f"{stranger} is cabled as {item.place}: give {item.place} the GUID {guid} in the spec"
+            if place.scanned:
+                message = (
+                    f"{stranger} is cabled as {item.place}, whose label was scanned as {format_guid(place.guid)}:"
+                    " another device stands there, or the label was read wrong; look at it before the spec changes"
+                )
             yield ObservedDifference(DifferenceKind.OTHER_GUID, place.place(), message)
             continue
         here = by_unit[item.seen]

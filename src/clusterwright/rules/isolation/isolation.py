@@ -20,7 +20,7 @@ from clusterwright.spec.encryption import CLEAR
 from clusterwright.spec.infiniband import DEFAULT_PKEY
 from clusterwright.spec.isolation import INTERNET, WITH_PORTS, Network, Zone
 from clusterwright.spec.model import ClusterSpec, Mount
-from clusterwright.spec.zone_reach import zones_of
+from clusterwright.spec.zone_reach import lives_on, zones_of
 
 # The whole of IPv6's private space (RFC 4193) is short, and no part of the internet.
 PRIVATE_IPV6 = IPv6Network("fc00::/7")
@@ -182,6 +182,8 @@ def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
         zones = zones_of(spec, group.name)
         if group.image is None or entered.intersection(zones):
             continue
+        if zones and not any(lives_on(spec, zone) for zone in spec.zones if zone.name in zones):
+            continue  # on InfiniBand alone: there is no address that a flow could lead to, as CW524 says
         if zones:
             message = f"No flow leads to {group.name}: its firewall would deny everything, SSH too."
             hint = f"Add a flow to zone {zones[0]}, such as SSH from the services."

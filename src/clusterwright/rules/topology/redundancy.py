@@ -123,12 +123,12 @@ def idle_acceptance(subject: Subject) -> Iterator[Problem]:
     for fabric in _judged(subject):
         accepts = fabric.fabric.accepts_single_failures is not None
         if accepts and not any(_cuts(_whole(fabric))) and not any(_cuts(ways_up(fabric, subject.states))):
-            yield Problem(
-                (*fabric.fabric.path, "accepts_single_failures"),
-                f"No single failure cuts off nodes of {fabric.fabric.name}, and one is accepted:"
-                f" {fabric.fabric.accepts_single_failures}",
-                "Take it away.",
-            )
+            name = fabric.fabric.name
+            message = f"No single failure cuts off nodes of {name}, and one is accepted"
+            if not fabric.bundles:
+                message = f"Nodes of {name} meet in one switch, which fails with all of them: that needs no acceptance"
+            path = (*fabric.fabric.path, "accepts_single_failures")
+            yield Problem(path, f"{message}: {fabric.fabric.accepts_single_failures}", "Take it away.")
 
 
 def _judged(subject: Subject) -> tuple[FabricSkeleton, ...]:
