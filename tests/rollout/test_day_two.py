@@ -104,3 +104,29 @@ def test_what_is_kept_of_a_spec_is_what_was_deployed(deployed: Cluster) -> None:
     before, _, after = value.partition(" → ")
     assert ("10.99.240.15" in before, "10.99.240.16" in after) == (True, True)
     assert "no value of the spec changed" not in preview.stdout
+
+
+def test_a_dead_device_that_is_out_of_service_stops_no_rollout_and_is_owed_what_changes(deployed: Cluster) -> None:
+    text = deployed.spec.read_text()
+    device = deployed.root / "flash" / "svc-v00n0"
+    aside = deployed.folder / "aside"
+    dead = "exceptions:\n  - {device: svc-v00n0, state: out-of-service, reason: its board}\n"
+    device.rename(aside)
+    device.touch()  # nothing can be put there any more
+    changed = text.replace("qps_per_connection: 4", "qps_per_connection: 2").replace(SERVER, "10.99.240.17")
+    deployed.spec.write_text(f"{changed}\n{dead}")
+
+    done = deployed.run("up", "--yes", "--reason", "a board is dead")
+    assert done.returncode == 0, done.stderr
+    assert "left out, as out of service: svc-v00n0" in done.stderr
+    again = deployed.run("up", "--yes")
+    assert (again.returncode, "nothing changed" in again.stderr) == (0, True), again.stderr
+    assert deployed.run("refresh").returncode == 0
+
+    held = {file.relative_to(aside): file.read_bytes() for file in aside.rglob("*.ipxe")}
+    device.unlink()
+    aside.rename(device)
+    deployed.spec.write_text(changed)
+    back = deployed.run("up", "--yes", "--reason", "a new board")
+    assert back.returncode == 0, back.stderr
+    assert held != {file.relative_to(device): file.read_bytes() for file in device.rglob("*.ipxe")}

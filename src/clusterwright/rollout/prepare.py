@@ -19,6 +19,7 @@ from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
 from clusterwright.plan.model import Plan
+from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
 from clusterwright.rollout.consequences import effect_of
@@ -35,7 +36,8 @@ class Prepared:
 
     ``manifests`` and ``given`` are by stack. ``effects`` are those on devices that change in waves, ``removed`` devices
     that the spec no longer has. ``rollout`` is how it goes out: a new one, or the one under way that it goes on with.
-    ``runs`` are devices that hold files though no state says so.
+    ``runs`` are devices that hold files though no state says so. ``away`` are those out of service: nothing is sent to
+    them, and they are owed what changes until they are back.
     """
 
     stacks: tuple[Stack, ...]
@@ -45,6 +47,19 @@ class Prepared:
     removed: tuple[str, ...]
     rollout: UnderWay
     runs: frozenset[str] = frozenset()
+    away: frozenset[str] = frozenset()
+
+    @property
+    def held(self) -> dict[str, str]:
+        """What devices were given last; proofs take those that are away as planned."""
+        trees = {name: digest for given in self.given.values() for name, digest in given.trees.items()}
+        return {name: digest for name, digest in trees.items() if name not in self.away}
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """What devices are to have, without those that are away."""
+        trees = {name: digest for manifest in self.manifests.values() for name, digest in manifest.trees.items()}
+        return {name: digest for name, digest in trees.items() if name not in self.away}
 
     @property
     def is_quiet(self) -> bool:
@@ -103,6 +118,12 @@ def prepare_update(
         else Given({name: "" for name in manifests[stack.name].trees if name in runs}, {})
         for stack in stacks
     }
+    away = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
+    manifests = {name: manifest.leaving_out(away, given[name].trees) for name, manifest in manifests.items()}
+    store = Store(target.root / "objects")
+    for manifest in manifests.values():
+        if manifest.away:
+            store.put(manifest.content())
     first = tuple(
         stack.name
         for stack in stacks
@@ -112,7 +133,7 @@ def prepare_update(
     later = tuple(stack for stack in stacks if stack.name not in first)
     held = {name: digest for stack in later for name, digest in given[stack.name].trees.items()}
     wanted = {name: digest for stack in later for name, digest in manifests[stack.name].trees.items()}
-    failed = frozenset(name for stack in later for name in given[stack.name].failed)
+    failed = frozenset(name for stack in later for name in given[stack.name].failed if name not in away)
     effects = dict(_effects(plan, target, held, wanted, failed))
     every = {name for each in given.values() for name in each.trees}
     removed = tuple(sorted(every.difference(*(manifest.trees for manifest in manifests.values()))))
@@ -121,7 +142,7 @@ def prepare_update(
     covered = {name for _, wave in rollout.left for name in wave.devices}
     beside = {name: effect for name, effect in effects.items() if name not in covered}
     rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
-    return Prepared(stacks, manifests, given, effects, removed, rollout, runs)
+    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away)
 
 
 def _runs(given: Given, manifest: Manifest) -> bool:

@@ -38,6 +38,9 @@ def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
     if prepared.waves:
         yield from gates.lines
         yield from _at_once([stack for stack in first if stack not in upper], "behind the waves, ")
+    if prepared.away and (prepared.waves or first):
+        names = _some(sorted(prepared.away))
+        yield f"left out, as out of service: {names}; they get what they are owed once they are back"
     if prepared.removed:
         yield f"at the end, what was put on {_some(prepared.removed)} is removed: the spec no longer has them"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.pulumi.upper_layer import Downlinks
@@ -31,7 +31,8 @@ class Manifest:
     """What one stack is to bring about; units without devices are left out.
 
     ``downlinks`` are what the upper layer offers pods: in its own manifest to all, in a pod's what that leans on.
-    ``former`` are the names that devices had before they were renamed, which a state may know them by.
+    ``former`` are the names that devices had before they were renamed, which a state may know them by. ``away`` are
+    those out of service: their digests are what they were given last, and nothing is sent to them.
     """
 
     cluster: str
@@ -41,6 +42,20 @@ class Manifest:
     units: tuple[ManifestUnit, ...]
     downlinks: Downlinks = field(default_factory=dict)
     former: Mapping[str, str] = field(default_factory=dict)
+    away: tuple[str, ...] = ()
+
+    def leaving_out(self, away: Collection[str], given: Mapping[str, str]) -> Manifest:
+        """The same without what devices ``away`` are owed: each keeps what it was ``given``, or is in no unit."""
+        out = {name for name in self.trees if name in away}
+        if not out:
+            return self
+        held = {name: digest for name, digest in self.trees.items() if name not in out}
+        held |= {name: given[name] for name in out if name in given}
+        units = (
+            replace(unit, devices={name: held[name] for name in unit.devices if name in held}) for unit in self.units
+        )
+        left = tuple(unit for unit in units if unit.devices)
+        return replace(self, units=left, away=tuple(sorted(out & given.keys())))
 
     @property
     def trees(self) -> dict[str, str]:
@@ -49,7 +64,8 @@ class Manifest:
 
     def content(self) -> bytes:
         """The manifest as the store keeps it."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":")).encode()
+        data = {key: value for key, value in asdict(self).items() if key != "away" or value}
+        return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
     @property
     def digest(self) -> str:
@@ -92,6 +108,7 @@ def load_manifest(store: Store, digest: str) -> Manifest:
         units,
         data.get("downlinks", {}),
         data.get("former", {}),
+        tuple(data.get("away", ())),
     )  # earlier ones had none
 
 

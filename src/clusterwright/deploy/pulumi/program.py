@@ -18,7 +18,7 @@ That is a tenth of what a preview costs which changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class UnitResource(pulumi.CustomResource):
     ``downlinks`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds:
     a switch that kept its previous configuration offers what it did before. ``about`` is for those who read inputs,
     such as policy packs: nothing is compared by it. ``former`` are the earlier names of devices that were renamed: the
-    state may know the unit, or what its devices hold, by these.
+    state may know the unit, or what its devices hold, by these. Nothing is sent to devices that are ``away``.
     """
 
     downlinks: pulumi.Output[Mapping[str, str]]
@@ -76,10 +76,13 @@ class UnitResource(pulumi.CustomResource):
         options: pulumi.ResourceOptions,
         about: Mapping[str, Any] | None = None,
         former: Mapping[str, str] | None = None,
+        away: Collection[str] = (),
     ) -> None:
         properties = {"devices": dict(trees), **({"downlinks": dict(downlinks)} if downlinks else {})}
         if own := {device: former[device] for device in trees if former and device in former}:
             properties["former"] = own
+        if silent := {device: "" for device in trees if device in away}:
+            properties["away"] = silent
         if name in own:
             alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=own[name])])
             options = pulumi.ResourceOptions.merge(options, alias)
@@ -214,6 +217,7 @@ def units_of(
             options,
             about.get(unit.name) if about else None,
             manifest.former,
+            manifest.away,
         )
         for unit in manifest.units
     }

@@ -109,12 +109,13 @@ class ClusterwrightProvider(Provider):
         """Compares tree digests, and shows the lines that change."""
         old, new = _held(request.old_state, request.new_inputs), map_of(request.new_inputs, "devices")
         failed = _held(request.old_state, request.new_inputs, "failed")
-        changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name) or name in failed]
+        away = map_of(request.new_inputs, "away")
+        named = [name for name in sorted(old.keys() | new.keys()) if name not in away]
+        changed = [name for name in named if old.get(name) != new.get(name) or name in failed]
         if not changed:
-            downlinks = (map_of(properties, "downlinks") for properties in (request.old_state, request.new_inputs))
-            return DiffResponse(
-                changes=len({tuple(sorted(each.items())) for each in downlinks}) > 1, diffs=["downlinks"]
-            )
+            both = (request.old_state, request.new_inputs)
+            others = [key for key in ("downlinks", "away") if map_of(both[0], key) != map_of(both[1], key)]
+            return DiffResponse(changes=bool(others), diffs=others or ["downlinks"])
         lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
         await self._log.info(request.urn, "\n".join(lines))
         return DiffResponse(
@@ -138,7 +139,7 @@ class ClusterwrightProvider(Provider):
         compared = await asyncio.to_thread(self._compare, wanted)
         same = {name for name, outcome in (compared or {}).items() if not outcome.changed}
         held = {name: digest if name in same else "" for name, digest in wanted.items()}
-        return {"devices": as_map(held), **_downlinks(request.properties)}
+        return {"devices": as_map(held), **_beside(request.properties)}
 
     async def update(self, request: UpdateRequest) -> UpdateResponse:
         """As create; devices that left the unit lose what was put on them."""
@@ -157,7 +158,9 @@ class ClusterwrightProvider(Provider):
         configuration. The lines that differ are shown under the unit. Devices that differed already are only read.
         """
         wanted = map_of(request.properties, "devices")
-        compared = await asyncio.to_thread(self._compare, wanted)
+        away = map_of(request.properties, "away")
+        asked = {name: digest for name, digest in wanted.items() if name not in away}
+        compared = await asyncio.to_thread(self._compare, asked) if asked else {}
         if compared is None:
             return ReadResponse()
         await self._warn(request.urn, compared)
@@ -166,7 +169,7 @@ class ClusterwrightProvider(Provider):
             shown = await asyncio.to_thread(self._drift_lines, wanted, drift)
             await self._log.info(request.urn, "\n".join(shown))
         held = {name: "" if name in drift else digest for name, digest in wanted.items()}
-        state = {"devices": as_map(held), **_downlinks(request.properties)}
+        state = {"devices": as_map(held), **_beside(request.properties)}
         return ReadResponse(request.resource_id, state, state)
 
     def _compare(self, wanted: Mapping[str, str]) -> Mapping[str, Outcome] | None:
@@ -196,13 +199,14 @@ class ClusterwrightProvider(Provider):
         wanted, before = map_of(news, "devices"), _held(olds, news)
         known, former = map_of(olds, "devices"), map_of(news, "former")
         await asyncio.to_thread(target.rename, {was: now for now, was in former.items() if was in known})
-        batch = {name: store.get_tree(name, digest) for name, digest in wanted.items()}
+        away = map_of(news, "away")
+        batch = {name: store.get_tree(name, digest) for name, digest in wanted.items() if name not in away}
         batch |= {name: () for name in before if name not in wanted}
         outcomes = await batching.apply(batch)
         await self._warn(urn, outcomes)
         failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
         if not failed:
-            return {"devices": as_map(wanted), **_downlinks(news)}
+            return {"devices": as_map(wanted), **_beside(news)}
         # A device that kept its previous configuration keeps its previous digest: the next diff starts from there.
         kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
         kept |= {name: before[name] for name in failed if name not in wanted}
@@ -212,7 +216,7 @@ class ClusterwrightProvider(Provider):
             f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
             "The others did. Mend the cause and run the same command again.",
             unit,
-            {"devices": as_map(kept), "failed": as_map(failed), **_downlinks(olds)},
+            {"devices": as_map(kept), "failed": as_map(failed), **_beside(olds)},
         )
 
     def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
@@ -252,9 +256,10 @@ def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str
     return {now.get(name, name): value for name, value in map_of(olds, what).items()}
 
 
-def _downlinks(properties: Properties) -> dict[str, PropertyValue]:
-    """What a switch of the upper layer offers pods; a unit that offers has that one device, and keeps or takes it."""
-    return {"downlinks": properties["downlinks"]} if "downlinks" in properties else {}
+def _beside(properties: Properties) -> dict[str, PropertyValue]:
+    """What a unit has beside its devices' trees: which of them are away, and what a switch of the upper layer offers
+    pods. A unit that offers has that one device, and keeps or takes it."""
+    return {key: properties[key] for key in ("downlinks", "away") if key in properties}
 
 
 def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> PropertyDiff:
