@@ -85,6 +85,14 @@ class StackLocks:
             _write(file, {**who, "since": datetime.now(UTC).isoformat(timespec="seconds")})
             return is_torn
 
+    def is_free(self, stack: str) -> bool:
+        """Whether nobody on this root changes ``stack`` just now."""
+        path = self.folder / f"{stack}.lock"
+        if not path.exists():
+            return True
+        with path.open("a+") as file:
+            return took_lock(file)
+
     def settle(self, stack: str) -> None:
         """The change under way came to an end, be it a failure that is recorded."""
         with self._taking:

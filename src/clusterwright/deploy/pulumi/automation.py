@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -16,7 +17,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pulumi import automation
 from pulumi.automation._stack import StackInitMode
@@ -34,6 +37,7 @@ from clusterwright.deploy.pulumi.project import (
     write_configuration,
     write_project,
 )
+from clusterwright.deploy.pulumi.state_files import mend_states
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.deploy.pulumi.upper_layer import Downlinks
 from clusterwright.deploy.pulumi.urns import parent_urns, unit_urn
@@ -118,10 +122,20 @@ class Engine:
         self._environment = pulumi_environment(deployment.target.root, deployment.target.secret_variables())
         self._project = write_project(deployment.target.root)
         self._command = OwnGroup(self._environment)
+        self._mend_states(thoroughly=False)
         self._opening = threading.Lock()
         self._locks = StackLocks(deployment.target.root / "locks")
         self._upper_downlinks: Downlinks | None = None  # by the upper layer when it was first asked
         self._is_there: dict[str, bool] = {}  # of the stacks that the backend was asked for
+
+    def _mend_states(self, *, thoroughly: bool) -> bool:
+        """Puts back states that were cut off, where they are files here; whether one was."""
+        url = urlsplit(self._environment["PULUMI_BACKEND_URL"])
+        if url.scheme != "file":
+            return False
+        mended = list(mend_states(Path(url.path), self._deployment.target.root / "locks", thoroughly=thoroughly))
+        sys.stderr.writelines(f"{line}\n" for line in mended)
+        return bool(mended)
 
     def interrupt(self) -> None:
         """Have every running engine stop after the steps that are under way."""
@@ -169,6 +183,8 @@ class Engine:
             self._is_there[stack.name] = False
             return None
         except automation.CommandError as error:
+            if is_damage(str(error)) and self._mend_states(thoroughly=True):
+                return self._read(stack)
             raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
         self._is_there[stack.name] = True
         deployment = json.loads(said.stdout).get("deployment") or {}
@@ -300,6 +316,12 @@ class Engine:
         return kind(**options, env_vars={**self._environment, **({ADOPTS: "1"} if adopts else {})})
 
 
+def is_damage(said: str) -> bool:
+    """Whether Pulumi says that a state is no JSON."""
+    signs = ("failed to load checkpoint", "unexpected end of JSON input", "invalid character")
+    return any(sign in said for sign in signs)
+
+
 def _reason(error: automation.CommandError) -> str:
     """What Pulumi said on its standard error, or how it ended when it could say nothing."""
     text = str(error)
@@ -309,7 +331,7 @@ def _reason(error: automation.CommandError) -> str:
             "what was under way, and takes it up"
         )
     said = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
-    if any(sign in said for sign in ("failed to load checkpoint", "unexpected end of JSON input", "invalid character")):
+    if is_damage(said):
         return (
             f"the recorded state cannot be read ({said.removeprefix('error: ')}). In the state backend, put back the "
             "last copy of that stack (stacks/**/<stack>.json.bak, or the newest under backups/), or remove it: without "

@@ -1,0 +1,48 @@
+"""Pulumi's state files in a folder: one that a full disk or a crash cut is put back, and the command goes on.
+
+The engine keeps the state before the last in ``STACK.json.bak``. A state that is some steps old, or none, costs a
+comparison with every device: nothing on devices is lost by it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from clusterwright.deploy.locks import StackLocks
+
+_STACKS = ".pulumi/stacks"
+_TAIL_BYTES = 64
+
+
+def mend_states(folder: Path, locks: Path, *, thoroughly: bool = False) -> Iterator[str]:
+    """Put back every cut state below ``folder`` whose stack nobody changes, by ``locks``; what was done, for people.
+
+    A file that ends as a state does counts as whole, unless all of it is looked at ``thoroughly``.
+    """
+    for state in sorted((folder / _STACKS).glob("*/*.json")):
+        if _is_whole(state, thoroughly=thoroughly) or not StackLocks(locks).is_free(state.stem):
+            continue
+        kept = state.with_name(f"{state.name}.bak")
+        aside = state.with_name(f"{state.name}.cut")
+        state.replace(aside)
+        if kept.exists() and _is_whole(kept, thoroughly=True):
+            shutil.copyfile(kept, state)
+            yield f"the recorded state of {state.stem} was cut off: the one before it was put back"
+        else:
+            yield f"the recorded state of {state.stem} was cut off, and so was the one before: every device is compared"
+
+
+def _is_whole(file: Path, *, thoroughly: bool) -> bool:
+    with file.open("rb") as stream:
+        if not thoroughly:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _TAIL_BYTES))
+            return stream.read().rstrip().endswith(b"}")
+        try:
+            content = json.loads(stream.read())
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(content, dict) and isinstance(content.get("checkpoint"), dict)
