@@ -141,24 +141,27 @@ def test_a_probe_that_complains_stops_behind_the_canary(site: Site, tmp_path: Pa
     assert site.backlogs() == in_racks(280000, 280000)
 
 
-def test_an_interrupt_finishes_the_running_wave_and_starts_no_other(site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_finishes_the_running_wave_and_starts_no_other(
+    site: Site, tmp_path: Path, number: signal.Signals
+) -> None:
     before = site.backlogs()["gpu-p00r01n0"]
-    site.set_backlog(290000)
+    site.set_backlog(290000 + number)
     events = tmp_path / "events"
     with subprocess.Popen(
         [COMMAND, *site.words("up", "--events", str(events))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         while process.poll() is None and not (events.exists() and '"wave-started"' in events.read_text()):
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, stderr = process.communicate()
 
     assert process.returncode == 130, stderr
     assert "what runs is finished, nothing new is started" in stderr
     assert "up aborted: wave 2 of 2 is next" in stderr
-    assert site.backlogs() == in_racks(290000, before)
+    assert site.backlogs() == in_racks(290000 + number, before)
     assert site.run("up").returncode == 0
-    assert site.backlogs() == in_racks(290000, 290000)
+    assert site.backlogs() == in_racks(290000 + number, 290000 + number)
 
 
 def test_a_second_operator_is_told_who_is_at_work(site: Site) -> None:

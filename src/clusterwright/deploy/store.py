@@ -26,7 +26,10 @@ class MissingObject(ClusterwrightError):
     """The store lacks what a digest names, or holds damaged bytes under it."""
 
     def __init__(self, digest: str, folder: Path) -> None:
-        super().__init__(f"{folder} does not hold {digest}; run `clusterwright preview` on the spec again to refill it")
+        super().__init__(
+            f"{folder} does not hold {digest}, or holds it damaged. All that is damaged was taken out: the same command"
+            " makes it anew."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,17 @@ class Store:
         except OSError:
             raise MissingObject(digest, self.folder) from None
         if hashlib.sha256(content).hexdigest() != digest:
-            Path(self._place(digest)).unlink(missing_ok=True)  # `put` looks at the size alone
-            self._kept.discard(digest)
+            self._drop_damaged()  # one of them is seldom alone, and each would end a command of its own
             raise MissingObject(digest, self.folder)
         return content
+
+    def _drop_damaged(self) -> None:
+        """Takes out every object that is not what its name says: ``put`` looks at the size alone."""
+        for path in self.folder.glob("??/*"):
+            digest = f"{path.parent.name}{path.name}"
+            if not path.name.startswith(".") and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+                path.unlink(missing_ok=True)
+                self._kept.discard(digest)
 
     def lacks(self, digests: Collection[str]) -> bool:
         """Whether something is absent. What is there is read only when it is needed, and compared then."""

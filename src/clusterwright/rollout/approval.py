@@ -7,6 +7,7 @@ base what devices had been given when the preview was made.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +18,9 @@ from clusterwright.deploy.pulumi.manifest import load_manifest
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.finding import ClusterwrightError
 from clusterwright.given_file import read_given
+from clusterwright.typed_record import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from clusterwright.rollout.prepare import Prepared
 
 _FORMAT = 1
@@ -53,8 +53,8 @@ def load_approval(path: Path) -> Approved:
         data = json.loads(read_given(path))
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']}, this program reads {_FORMAT}")
-        return Approved(data["manifest"], data["base"], dict(data["manifests"]), data["text"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return checked(Approved(data["manifest"], data["base"], dict(data["manifests"]), data["text"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ClusterwrightError(f"{path}: not what `preview --save` writes ({error})") from None
 
 

@@ -26,6 +26,7 @@ from clusterwright.rules.engine import lint_and_plan
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path as TextPath
 from clusterwright.spec.text.reader import read_document
+from clusterwright.typed_record import checked
 
 FOLDER = "deployed"
 
@@ -106,7 +107,7 @@ def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
         file = root / FOLDER / f"{stack.name}.json"
         try:
             data: dict[str, Any] = json.loads(file.read_bytes())
-            found[stack.name] = Deployed(data["spec"], data["program"], dict(data["trees"]))
+            found[stack.name] = checked(Deployed(data["spec"], data["program"], dict(data["trees"])))
         except FileNotFoundError:
             continue
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -17,6 +17,7 @@ from clusterwright import durable
 from clusterwright.finding import ClusterwrightError
 from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.waves import Wave
+from clusterwright.typed_record import checked
 
 FOLDER = "rollout"
 
@@ -61,18 +62,20 @@ def load(root: Path) -> UnderWay | None:
     path = _path(root)
     try:
         data = json.loads(path.read_bytes())
-        return UnderWay(
-            data["name"],
-            data["manifest"],
-            tuple(data["stacks"]),
-            tuple(_wave(wave) for wave in data["waves"]),
-            tuple(data["finished"]),
-            data["paused"],
-            tuple(data.get("first", ())),
+        return checked(
+            UnderWay(
+                data["name"],
+                data["manifest"],
+                tuple(data["stacks"]),
+                tuple(_wave(wave) for wave in data["waves"]),
+                tuple(data["finished"]),
+                data["paused"],
+                tuple(data.get("first", ())),
+            )
         )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ClusterwrightError(
             f"{path}: cannot be read ({error}). It only says where a rollout stopped: remove it, and `up` plans its "
             "waves anew from what devices hold."

@@ -104,11 +104,28 @@ def prepare_update(
 ) -> Prepared:
     """Renders what ``stacks`` are to have and compares it with what their state says that devices were given.
 
+    An object that is damaged is a hole in the store, which is rendered anew.
+
     With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. ``begun`` is
     the rollout that did not end: the same one keeps its waves, and what changes beside them gets waves behind them.
     Before the first update of a stack its devices are asked: those that hold files run, and change in waves.
     Nothing is changed on any device. Raises ClusterwrightError.
     """
+    try:
+        return _prepared(plan, policy, target, engine, stacks, source, begun)
+    except MissingObject:  # the store has taken out all that is damaged
+        return _prepared(plan, policy, target, engine, stacks, source, begun)
+
+
+def _prepared(
+    plan: Plan,
+    policy: RolloutPolicy,
+    target: Chosen,
+    engine: Engine,
+    stacks: tuple[Stack, ...],
+    source: Source | None,
+    begun: UnderWay | None,
+) -> Prepared:
     manifests = make_manifests(plan, target, stacks, source)
     read = engine.all_given(stacks)
     runs = running_devices(target, [stack for stack in stacks if stack.name not in read])

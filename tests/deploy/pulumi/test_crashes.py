@@ -418,3 +418,39 @@ def test_a_proxy_of_the_shell_is_none_for_what_stays_on_this_machine(site: Site)
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
     done = site.program(**proxies)
     assert done.returncode == 0, done.stderr
+
+
+def test_damaged_objects_are_holes_that_are_filled_again(deployed: Site, finished: Held) -> None:
+    """With the size that they had: each of them ended a preview of its own, with advice that led back to it."""
+    site = deployed
+    site.give_nodes_another_setting()
+    for path in (site.root / "objects").glob("??/*"):
+        content = bytearray(path.read_bytes() or b"x")
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    preview = command("preview", site.spec, "--root", site.root, "--pod", "pod0", cwd=site.spec.parent)
+    assert preview.returncode == 0, preview.stderr
+    site.up()
+    assert "nothing changed" in site.up()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"config: 3", b"\0\0", b"\xff\xfe"])
+def test_a_configuration_that_was_torn_off_is_written_anew(deployed: Site, content: bytes) -> None:
+    file = deployed.root / "project" / f"Pulumi.{STACK}.yaml"
+    file.write_bytes(content)
+    done = deployed.run()
+    assert done.returncode == 0, done.stderr
+    assert "written anew" in done.stderr
+    assert file.with_name(f"{file.name}.damaged").read_bytes() == content
+
+
+@pytest.mark.parametrize("version", ["v2.25.0", "v4.0.1", "", "hello"])
+def test_another_pulumi_is_one_clear_error(site: Site, tmp_path: Path, version: str) -> None:
+    fake = tmp_path / "bin" / "pulumi"
+    fake.parent.mkdir()
+    fake.write_text(f"#!/bin/sh\necho '{version}'\n")
+    fake.chmod(0o755)
+    done = site.program(PATH=f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    assert done.returncode == 2
+    assert str(fake) in done.stderr
+    assert "defect" not in done.stderr

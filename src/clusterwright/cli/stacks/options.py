@@ -154,9 +154,13 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
     return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(path, read))
 
 
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""A key, a service manager that stops a job, and a connection that is gone."""
+
+
 @contextmanager
 def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
-    """A first Ctrl-C starts nothing new; a second has what runs stop as soon as its steps are done.
+    """A first Ctrl-C, SIGTERM or SIGHUP starts nothing new; a second has what runs stop as soon as its steps are done.
 
     A third raises KeyboardInterrupt: it ends a wait for devices, which is no step of the engine's. Gives the question
     whether there was one.
@@ -172,11 +176,13 @@ def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
         else:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, pressed)
+    heard = [number for number in _ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # under nohup
+    before = {number: signal.signal(number, pressed) for number in heard}
     try:
         yield lambda: bool(presses)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def tell_ran(action: str, stacks: tuple[Stack, ...], ran: tuple[Ran, ...]) -> int:

@@ -87,9 +87,10 @@ def recall(
             return None
         store = Store(question.target.root / "objects")
         manifest = load_manifest(store, content["manifest"])
+        is_whole = manifest.layer == question.layer and not store.lacks(_objects(store, manifest))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, MissingObject):
         return None
-    return manifest if manifest.layer == question.layer and not store.lacks(_objects(store, manifest)) else None
+    return manifest if is_whole else None
 
 
 def remember(

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -122,7 +123,7 @@ def write_configuration(project: Path, deployment: Deployment, stack: Stack, env
     ``environment`` is the one in which Pulumi runs.
     """
     file = project / f"Pulumi.{stack.name}.yaml"
-    content = yaml.safe_load(file.read_text()) if file.exists() else {}
+    content = _configuration_in(file)
     target = deployment.target
     kept = {key: value for key, value in content.get("config", {}).items() if isinstance(value, dict)}  # encrypted ones
     content["config"] = {
@@ -143,6 +144,27 @@ def write_configuration(project: Path, deployment: Deployment, stack: Stack, env
         file.write_text(text)
 
 
+def _configuration_in(file: Path) -> dict[str, Any]:
+    """What a stack's configuration holds; nothing where there is none, or where a crash left something else.
+
+    Such a file is put aside: it may hold secrets that somebody set by hand.
+    """
+    if not file.exists():
+        return {}
+    try:
+        content = yaml.safe_load(file.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError):
+        content = None
+    if isinstance(content, dict) and isinstance(content.get("config", {}), dict):
+        return content
+    aside = file.with_name(f"{file.name}.damaged")
+    file.replace(aside)
+    sys.stderr.write(
+        f"{file}: is no configuration of a stack, and was written anew; what was there is in {aside.name}\n"
+    )
+    return {}
+
+
 def _salt_in(project: Path) -> str:
     """The salt of another stack of the project, "" where there is none.
 
@@ -152,7 +174,7 @@ def _salt_in(project: Path) -> str:
     for file in sorted(project.glob("Pulumi.*.yaml")):
         try:
             content = yaml.safe_load(file.read_text())
-        except yaml.YAMLError:  # torn off while it was written: that stack's own to mend
+        except (yaml.YAMLError, UnicodeDecodeError):  # torn off while it was written: that stack's own to mend
             continue
         if isinstance(content, dict) and isinstance(content.get("encryptionsalt"), str):
             return str(content["encryptionsalt"])

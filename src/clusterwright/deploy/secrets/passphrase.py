@@ -66,7 +66,7 @@ def _passphrase(environment: Mapping[str, str]) -> str:
 def _salt(file: Path) -> str:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, yaml.YAMLError):  # torn off while it was written: that is told where it is read next
+    except (FileNotFoundError, yaml.YAMLError, UnicodeDecodeError):  # torn off: that is told where it is read next
         return ""
     return str(content.get("encryptionsalt") or "") if isinstance(content, dict) else ""
 

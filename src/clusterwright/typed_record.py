@@ -1,0 +1,40 @@
+"""Records that were read from JSON: each field is what its annotation says, or the file is told as damaged."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Record = TypeVar("Record")
+
+
+def checked(record: Record) -> Record:
+    """``record``, a dataclass of plain values, tuples and mappings. Raises TypeError for a field of another type."""
+    hints = get_type_hints(type(record))
+    for field in fields(record):  # type: ignore[arg-type]
+        value = getattr(record, field.name)
+        if not _conforms(value, hints[field.name]):
+            raise TypeError(f"{field.name} is {type(value).__name__}")
+    return record
+
+
+def _conforms(value: Any, wanted: Any) -> bool:
+    origin, arguments = get_origin(wanted), get_args(wanted)
+    if origin in (Union, types.UnionType):
+        return any(_conforms(value, each) for each in arguments)
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return isinstance(value, tuple) and all(_conforms(item, arguments[0]) for item in value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(
+            _conforms(key, arguments[0]) and _conforms(item, arguments[1]) for key, item in value.items()
+        )
+    if is_dataclass(wanted) and isinstance(value, wanted):  # type: ignore[arg-type]
+        return checked(value) is value
+    if wanted in (int, float):
+        return isinstance(value, int | float if wanted is float else int) and not isinstance(value, bool)
+    if isinstance(wanted, type) and (wanted in (str, bool, type(None)) or issubclass(wanted, Enum)):
+        return isinstance(value, wanted)
+    return True  # a kind that no record of JSON has
