@@ -57,6 +57,6 @@ def _read_or_refused(read: Callable[[], object]) -> None:
 
 def test_a_field_of_another_type_is_refused() -> None:
     assert checked(Deployed("a", "b", {"c": "d"})).spec == "a"
-    for wrong in (Deployed(1, "b", {}), Deployed("a", "b", {"c": 1}), Deployed("a", "b", [])):  # type: ignore[arg-type]
+    for wrong in (Deployed(1, "b", {}), Deployed("a", "b", {"c": 1}), Deployed("a", "b", [])):  # type: ignore[arg-type, dict-item]
         with pytest.raises(TypeError):
             checked(wrong)
