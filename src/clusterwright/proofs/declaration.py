@@ -110,6 +110,8 @@ class Declaration:
     """By node, what is asked of its NCCL."""
     logins: Mapping[str, Accounts] = field(default_factory=dict)
     """By node that runs an image, its accounts."""
+    single_mode: frozenset[tuple[str, str]] = frozenset()
+    """Device and port at the lower end of every cable between switches that is single-mode fibre."""
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric that most of these adapter ports are planned in; None when none is."""
@@ -202,6 +204,7 @@ def declaration_of(plan: Plan) -> Declaration:
         cable_m=_cable_lengths(plan),
         nccl_on_infiniband=declared_nccl(plan),
         logins=declared_logins(plan),
+        single_mode=frozenset((c.a.device, c.a.port) for c in plan.cables if c.a.side == "up" and c.medium == "smf"),
     )
 
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.platforms.templates import template
+from clusterwright.spec.hardware.cages import PortBlock
+from clusterwright.spec.hardware.lanes import can_join
 from clusterwright.start.sizing import needs_chip_settings
 from clusterwright.start.wish import SizedTier, Sizing, Wish
 
 _KEPT = ("gpus", "switches.", "oversubscription.", "narrowest.")  # the figures that say what was wanted
 _ASNS_OF_TIER = 100_000  # apart: no tier has as many switches
+_FIBRE_M = 5  # within a rack
 _ROUNDING = 1e-6
 _SPARE = 0.75  # of what stays where one of a tier's switches is away: a rollout takes one after the other
 
@@ -72,9 +75,9 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         backend=_tiers(
             sizing.backend,
             0 if wish.fabric == "infiniband" else 4200100000,
-            *(("aoc", 15) if wish.rails else ("dac", 2)),
+            *_host_cables(wish, sizing.backend[0], "backend", *(("aoc", 15) if wish.rails else ("dac", 2))),
         ),
-        frontend=_tiers(sizing.frontend, 4200500000, "dac", 2),
+        frontend=_tiers(sizing.frontend, 4200500000, *_host_cables(wish, sizing.frontend[0], "frontend", "dac", 2)),
         management=_tiers(sizing.management, 4200800000, "copper", 30),
         describe=_described(wish, sizing),
         engine="updn" if len(sizing.backend) == 1 else "ftree",  # ftree routes no lone switch
@@ -82,6 +85,24 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         figures=[(name, f"{value:.10g}", f"{tolerance:.6f}") for name, value, tolerance in expected],
         chips=sorted({stage.model.name for stage in fabrics if needs_chip_settings(stage.model)}),
     )
+
+
+def _host_cables(wish: Wish, leaf: SizedTier, nics: str, medium: str, length_m: int) -> tuple[str, int]:
+    """Medium and length in metres of the cables to nodes: single-mode fibre where ports and adapters differ in lanes,
+    as its transceivers have optical lanes in common."""
+    group = wish.node_model.nic_group(nics)
+    modes = [] if group is None else [found for block in leaf.model.blocks if (found := _at(block, group.speed_gbps))]
+    if group is None or group.lanes is None or not modes or (wish.fabric == "infiniband" and nics == "backend"):
+        return medium, length_m
+    if can_join(medium, group.speed_gbps, group.lanes, modes[0]):
+        return medium, length_m
+    return "smf", max(length_m, _FIBRE_M)
+
+
+def _at(block: PortBlock, speed_gbps: int) -> int | None:
+    """The lanes of a block's ports at a speed."""
+    mode = block.mode(speed_gbps)
+    return None if mode is None else block.lanes(mode)
 
 
 def _tiers(stages: tuple[SizedTier, ...], asn: int, medium: str, length_m: int) -> list[TierText]:

@@ -11,6 +11,7 @@ from clusterwright.proofs.ethernet.bonds import bond_count, bond_faults
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, routers_read
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.hardware.lanes import can_join
 
 _PAM4_GBPS = 200  # from here on IEEE 802.3 has no physical layer without RS-FEC (clauses 119 and 120)
 
@@ -24,8 +25,9 @@ def _run(tree: RenderedTree) -> Verdict:
             a, b = fabric.routers[link.a], fabric.routers[link.b]
             kinds = {(end.speed_gbps, end.fec, end.lanes, end.macsec) for _, end in link.both_ends}
             if len(kinds) > 1:
-                found += _unlike(tree, a, link.a_port, b, link.b_port)
-                found += _unlike(tree, b, link.b_port, a, link.a_port)
+                medium = _medium(tree, (a.device, link.a_port.name), (b.device, link.b_port.name))
+                found += _unlike(tree, a, link.a_port, b, link.b_port, medium)
+                found += _unlike(tree, b, link.b_port, a, link.a_port, medium)
         tried += len(fabric.links) + len(fabric.nics)
         found += _nics(tree, fabric)
         found += bond_faults(tree, fabric)
@@ -40,12 +42,21 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(found), Cases("cables", tried))
 
 
-def _unlike(tree: RenderedTree, router: Router, port: Port, other: Router, far: Port) -> Iterator[Counterexample]:
+def _medium(tree: RenderedTree, *ends: tuple[str, str]) -> str:
+    """What the spec plans a cable of, "" where it is not fibre whose transceivers change the number of lanes."""
+    single_mode = tree.declaration.single_mode if tree.declaration is not None else frozenset()
+    return "smf" if not single_mode.isdisjoint(ends) else ""
+
+
+def _unlike(
+    tree: RenderedTree, router: Router, port: Port, other: Router, far: Port, medium: str
+) -> Iterator[Counterexample]:
     end = f"the other end, {other.device} {far.name},"
     if port.speed_gbps != far.speed_gbps:
         message = f"{port.name} runs at {port.speed_gbps:g} Gb/s, {end} at {far.speed_gbps:g} Gb/s"
         yield example(tree, router.device, router.ports_file, port.speed_mark, message)
-    if port.lanes and far.lanes and port.lanes != far.lanes:
+    has_lanes = port.lanes and far.lanes
+    if has_lanes and not can_join(medium, round(port.speed_gbps), port.lanes, far.lanes):
         message = f"{port.name} uses {port.lanes} lanes, {end} {far.lanes}"
         yield example(tree, router.device, router.ports_file, port.speed_mark, message)
     if port.macsec != far.macsec:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from clusterwright.finding import Severity
-from clusterwright.plan.ports import PortShortage, capacity, modes_at, platform_faults
+from clusterwright.plan.ports import Allocation, PortShortage, capacity, modes_at, platform_faults
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import attached_tier
 from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.lanes import can_join
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
@@ -224,9 +226,15 @@ class _Lanes:
 
 @rule("CW223", Severity.ERROR)
 def unequal_lanes(subject: Subject) -> Iterator[Problem]:
-    """Uplinks whose port has another number of lanes than the one above it, once for each tier."""
+    """Cables whose ends cannot have the same lanes, once for each tier: uplinks, and those of adapters.
+
+    Copper has the electrical lanes of both ends, single-mode fibre the optical ones of transceivers.
+    """
     for fabric, ports in subject.allocations:
-        if fabric.fabric.technology == "infiniband" or not fabric.bundles or not _may_differ(fabric):
+        if fabric.fabric.technology == "infiniband":
+            continue
+        yield from _adapter_lanes(subject, fabric, ports)
+        if not fabric.bundles or not _may_differ(fabric):
             continue
         down = [iter(each.down[fabric.attached[at] :]) for at, each in enumerate(ports)]
         up = [iter(each.up) for each in ports]
@@ -241,7 +249,7 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
                 speed = below.up.speed_gbps
                 low = lanes.at(below, below.up.side, "up", low_port, speed)
                 high = lanes.at(above, above.down, "down", high_port, speed)
-                if low[0] != high[0]:
+                if not can_join(below.up.side.medium, speed, low[0], high[0]):
                     told.add(fabric.seats[lower].tier)
                     yield Problem(
                         (*below.up.path, "speed_gbps"),
@@ -250,6 +258,53 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
                         f" {above.model.name}).",
                         _hint(below, above, speed),
                     )
+
+
+def _adapter_lanes(subject: Subject, fabric: FabricSkeleton, ports: Sequence[Allocation]) -> Iterator[Problem]:
+    """Attachments of adapters to ports that have other lanes, once for each attachment and tier."""
+    spec = subject.spec
+    lanes_of: dict[str, int] = {}
+    for attach in fabric.fabric.attach:
+        group = spec.node_group(attach.nodes or "")
+        nics = group.model.nic_group(attach.nics or "") if group is not None else None
+        if group is not None and nics is not None and nics.lanes is not None:
+            lanes_of[group.name] = nics.lanes
+    if not lanes_of:
+        return
+    told: set[tuple[str, int]] = set()
+    lanes = _Lanes({})
+    given: Counter[int] = Counter()
+    for group_name, speed, seat in _attached_adapters(subject, fabric):
+        place = given[seat]
+        given[seat] += 1
+        depth = fabric.seats[seat].tier
+        if group_name not in lanes_of or (group_name, depth) in told:
+            continue
+        told.add((group_name, depth))
+        tier = fabric.fabric.tiers[depth]
+        port, wanted = ports[seat].down[place], lanes_of[group_name]
+        own, mode = lanes.at(tier, tier.down, "down", port, speed)
+        if can_join(tier.down.medium, speed, wanted, own):
+            continue
+        fitting = _choices(tier, tier.down, speed).get(wanted)
+        hint = f"Write `down: {{mode: {fitting}}}`." if fitting else "Choose another model."
+        if not fitting and can_join("smf", speed, wanted, own):
+            hint = "Write `down: {medium: smf}`: its transceivers have as many optical lanes at both ends."
+        yield Problem(
+            (*tier.path, "model"),
+            f"At {speed}G the adapters of {group_name} have {wanted} lanes, {fabric.seats[seat].name} {port} {own}"
+            f" (mode {mode} of {tier.model.name}), and {tier.down.medium} leads as many through as its ends have.",
+            hint,
+        )
+
+
+def _attached_adapters(subject: Subject, fabric: FabricSkeleton) -> Iterator[tuple[str, int, int]]:
+    """Node group, speed and switch of every adapter, in cabling order."""
+    for node in fabric.nodes:
+        number = subject.skeleton.layout.nodes[node.node].node_group
+        group = subject.spec.node_groups[number]
+        for seat in node.seats:
+            yield group.name, node.speed_gbps, seat
 
 
 def _choices(tier: Tier, side: Side, speed_gbps: int) -> Mapping[int, str]:

@@ -46,6 +46,8 @@ class NicGroup:
     name: Annotated[str, Key("group")]
     speed_gbps: int
     nics: Annotated[tuple[Nic, ...], Key("devices")]
+    lanes: int | None = None
+    """Electrical lanes of each at that speed; None where nobody says."""
 
 
 def _by_format(_: Structuring, tflops: Mapping[str, float], __: Path) -> tuple[tuple[str, float], ...]:
