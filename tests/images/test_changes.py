@@ -14,7 +14,7 @@ from clusterwright.plan.boot import booted
 from clusterwright.platforms.image.fleet import fetched, node_images
 from clusterwright.report.html import report_files
 
-SYSCTL = "images:\n  - {name: training, sysctl: {vm.zone_reclaim_mode: 0}}\n"
+SYSCTL = "images:\n  - {name: training, sysctl: {vm.zone_reclaim_mode: 1}}\n"
 KERNEL = "images:\n  - {name: training, kernel_parameters: [iommu=pt, quiet]}\n"
 CANARY = """
 images:

@@ -30,7 +30,7 @@ def exception(text: str) -> Edit:
     return "\nexpect:\n", f"\nexceptions:\n  - {{{text}}}\n\nexpect:\n"
 
 
-SYSCTL: Edit = ("vm.zone_reclaim_mode: 1", "vm.zone_reclaim_mode: 0")
+SYSCTL: Edit = ("vm.zone_reclaim_mode: 0", "vm.zone_reclaim_mode: 1")
 DRAIN = exception('device: ctsw-p00-00, state: drained, reason: "line card swap"')
 PORT = exception('device: rtsw-p00r00, port: eth8/1/1, state: drained, reason: "CRC errors"')
 FLOW: Edit = (
@@ -157,8 +157,8 @@ def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> Non
 
     nodes = next(group for group in found["groups"] if group["role"] == "node")
     assert len(nodes["devices"]) == 8
-    assert any("-vm.zone_reclaim_mode = 1" in file["lines"] for file in nodes["files"])
-    assert found["model"][0]["text"] == "8 nodes of image training: sysctl vm.zone_reclaim_mode = 0 (was 1)"
+    assert any("-vm.zone_reclaim_mode = 0" in file["lines"] for file in nodes["files"])
+    assert found["model"][0]["text"] == "8 nodes of image training: sysctl vm.zone_reclaim_mode = 1 (was 0)"
     assert found["disturbs"]["nothing"]
     assert [wave["number"] for wave in found["waves"]] == [1, 2, 3, 4, 5]
     asks = "ask-switches names no changed device, within 900 s"

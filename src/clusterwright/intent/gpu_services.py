@@ -22,11 +22,6 @@ def gpu_driver(image: Image) -> Driver | None:
     return next((driver for driver in image.drivers if "nvidia" in driver.modules), None)
 
 
-def has_nvlink_switches(model: HardwareModel) -> bool:
-    """Whether GPUs meet over NVSwitches, which answer to none before the fabric manager has set them up."""
-    return model.pcie is not None and model.pcie.nvlinks > 0
-
-
 def fabric_managers(image: Image) -> tuple[Package, ...]:
     """The packages of an image that are fabric managers."""
     packages = (*(package for driver in image.drivers for package in driver.packages), *image.packages)
@@ -50,7 +45,7 @@ def gpu_units(image: Image, models: Iterable[HardwareModel]) -> Iterator[str]:
         yield ENROOT_FOLDERS
     if gpu_driver(image) is None:
         return
-    if any(has_nvlink_switches(model) for model in models):
+    if any(model.has_nvlink_switches for model in models):
         yield FABRIC_MANAGER
     if image.gpu_metrics is not None:
         yield from METRICS

@@ -194,6 +194,13 @@ def known_distributions() -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.name for each in _distributions().values()))
 
 
+@cache
+def slurm_number() -> int:
+    """The number of the user slurm on all machines of a Slurm: the one that some distribution's packages insist on."""
+    (number,) = {family.slurm_number for family in families().values() if family.slurm_number is not None}
+    return number
+
+
 def family_of(text: str) -> Family:
     """How programs are called on the distribution that a spec writes; Debian's way where lint does not know it."""
     distribution = distribution_of(text)

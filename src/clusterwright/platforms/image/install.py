@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.image.packages import all_packages, installed
+from clusterwright.platforms.image.packages import all_packages, changed_slurm_number, installed
 from clusterwright.platforms.linux.writer.system import kernel_command_line
 from clusterwright.platforms.templates import template
 from clusterwright.spec.distribution import Distribution
@@ -32,6 +32,8 @@ class InstallView:
     parameters: str
     repositories: tuple[Repository, ...]
     disks: tuple[str, ...]
+    slurm_number: int | None
+    """The number that the user slurm is given, None where packages give it."""
     ipv6: bool
     """Whether the network that it installs over has IPv6 alone."""
 
@@ -51,6 +53,7 @@ def install_files(
         parameters=" ".join(kernel_command_line(image)),
         repositories=image.repositories,
         disks=image.disks,
+        slurm_number=changed_slurm_number(plan, image, distribution),
         ipv6="[" in server,
     )
     answers = distribution.family.installer.answers if distribution.family.installer is not None else ""

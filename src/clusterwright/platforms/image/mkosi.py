@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.identity import ImageIdentity
-from clusterwright.platforms.image.packages import all_packages, installed
+from clusterwright.platforms.image.packages import all_packages, changed_slurm_number, installed
 from clusterwright.platforms.linux.writer.system import kernel_command_line
 from clusterwright.platforms.templates import template
 from clusterwright.spec.distribution import Distribution
@@ -60,8 +60,10 @@ def mkosi_files(plan: Plan, image: Image, distribution: Distribution, identity: 
         text = template("image/mkosi.sources.j2").render(repositories=apt_repositories(image, distribution))
         yield "mkosi.sandbox/etc/apt/sources.list.d/mkosi.sources", text, 0o644
     built = tuple(f"{driver.name} {driver.version}" for driver in image.drivers if driver.is_built)
-    if built:
-        yield "mkosi.postinst.chroot", template("image/mkosi.postinst.chroot.j2").render(built=built), 0o755
+    number = changed_slurm_number(plan, image, distribution)
+    if built or number is not None:
+        text = template("image/mkosi.postinst.chroot.j2").render(built=built, slurm_number=number)
+        yield "mkosi.postinst.chroot", text, 0o755
 
 
 def apt_repositories(image: Image, distribution: Distribution) -> tuple[Repository, ...]:

@@ -9,7 +9,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import is_controller, keeps_accounts, works_for_slurm
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.linux.writer.mounts import mounts_of, options_of
-from clusterwright.spec.distribution import Distribution, SlurmPackages
+from clusterwright.spec.distribution import Distribution, SlurmPackages, slurm_number
 from clusterwright.spec.image import Image, Package
 
 
@@ -91,6 +91,12 @@ def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
         **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
     }
     return tuple(need for need, is_wanted in wanted.items() if is_wanted)
+
+
+def changed_slurm_number(plan: Plan, image: Image, distribution: Distribution) -> int | None:
+    """The number that the user slurm is given once packages are there; None where they take it, or no Slurm runs."""
+    runs_slurm = any(need.startswith("jobs") for need in needs_of(plan, image.name))
+    return slurm_number() if runs_slurm and distribution.family.slurm_number is None else None
 
 
 def _needed(plan: Plan, image: Image, distribution: Distribution, kernel: Package) -> list[Package]:

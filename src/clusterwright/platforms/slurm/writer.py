@@ -39,14 +39,17 @@ from clusterwright.platforms.slurm.gpu_devices import DeviceLine, device_lines, 
 from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.platforms.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.platforms.templates import template
+from clusterwright.spec.distribution import distribution_of, slurm_number
 from clusterwright.spec.hardware.models import Host
 from clusterwright.spec.image import USUAL_HEALTH
 from clusterwright.spec.job import Scheduler, SlurmTopology
+from clusterwright.spec.model import NodeGroup
 
 KIND = "slurm"
 FOLDER = "etc/slurm"
 WANTS = "etc/systemd/system/multi-user.target.d/92-slurm.conf"
 STATE_FOLDERS = "etc/tmpfiles.d/clusterwright-slurm.conf"
+USERS = "etc/sysusers.d/clusterwright-slurm.conf"
 DATABASE_FILE = "etc/clusterwright/slurmdbd.conf"
 EPILOG = "usr/local/sbin/node-epilog"
 RETURN_NODES = "usr/local/sbin/slurm-return-nodes"
@@ -56,6 +59,7 @@ DRAIN_REASON = "in the spec"
 # thousand nodes waits for the slowest of them: the 10 s that Slurm gives it by itself are for small clusters.
 USUAL_WIDTH, LARGE = 16, 1024
 USUAL_TIMEOUT_S, LARGE_TIMEOUT_S = 10, 60
+USUAL_UNKILLABLE_S = 180  # an NFS server that fails over takes two minutes; Slurm's own is 60
 SETTLE_S = 180  # for a clock that is set and daemons that start; a boot itself is over by then
 _CLUSTER_NAME_LENGTH = 40
 
@@ -110,6 +114,10 @@ class SlurmView:
     epilog: str
     tree_width: int
     message_timeout_s: int
+    unkillable_s: int
+    """How long a killed process may stay before its node is drained."""
+    has_pmix: bool
+    """Whether packages of all nodes are known to bring PMIx: named without it, it would end every srun."""
     key_by_site: str
     srun_ports: tuple[int, int] = SRUN_PORTS
 
@@ -165,6 +173,7 @@ def _has_nvidia_gpus(plan: Plan, kind: NodeKind) -> bool:
 def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     """What starts a machine's units of Slurm, once the key is there that they need."""
     has_key = munge_secret(scheduler) is not None
+    yield USERS, template("slurm/sysusers.conf.j2").render(number=slurm_number()).encode()
     wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
     yield WANTS, wants.encode()
     for path, text in _key_units(units) if has_key else ():
@@ -195,6 +204,7 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         resource = gres(model.gpus) if model.gpus is not None else ""
         by_line.setdefault((_hardware(model.host), resource, device.pod, device.state), []).append(device.name)
     askers = scheduler.nodes
+    timeout_s = LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S
     addresses = {name: node_address(plan, plan.by_name[name], askers) for name in controllers(plan, scheduler)}
     return SlurmView(
         cluster=cluster_name(plan, scheduler),
@@ -221,9 +231,22 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         epilog=f"/{EPILOG}",
         key_by_site=topology.munge.by_site or "" if topology.munge is not None else "",
         tree_width=_tree_width(len(members)) if passes_messages_on(scheduler) else max(USUAL_WIDTH, len(members)),
-        message_timeout_s=LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S,
+        message_timeout_s=timeout_s,
+        unkillable_s=max(USUAL_UNKILLABLE_S, 5 * timeout_s),
+        has_pmix=_have_pmix(plan, scheduler),
         task_prolog=TASK_ENVIRONMENT if _has_job_environment(plan, scheduler) else "",
     )
+
+
+def _have_pmix(plan: Plan, scheduler: Scheduler) -> bool:
+    """Whether srun starts MPI's ranks by PMIx on all nodes: their images have its library for Slurm's plugin."""
+    images = [plan.spec.image(group.image or "") for group in _groups(plan, scheduler)]
+    known = [distribution_of(image.distribution) for image in images if image is not None]
+    return len(known) == len(images) > 0 and all(each is not None and each.packages_for("pmix") for each in known)
+
+
+def _groups(plan: Plan, scheduler: Scheduler) -> list[NodeGroup]:
+    return [group for name in scheduler.nodes if (group := plan.spec.node_group(name)) is not None]
 
 
 def _tree_width(nodes: int) -> int:
@@ -296,8 +319,7 @@ def _gpu_lines(plan: Plan, scheduler: Scheduler) -> Iterator[DeviceLine]:
 
 def _plugins(plan: Plan, scheduler: Scheduler) -> Iterator[tuple[str, str]]:
     """What srun and slurmstepd load: pyxis, where nodes start containers by enroot."""
-    groups = (group for name in scheduler.nodes if (group := plan.spec.node_group(name)) is not None)
-    images = (image for group in groups if (image := plan.spec.image(group.image or "")) is not None)
+    images = (image for group in _groups(plan, scheduler) if (image := plan.spec.image(group.image or "")) is not None)
     if any(uses_enroot(image) for image in images):
         yield "plugstack.conf", template("slurm/plugstack.conf.j2").render()
 

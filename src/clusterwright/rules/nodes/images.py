@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.intent.gpu_services import fabric_managers, gpu_driver, has_nvlink_switches
+from clusterwright.intent.gpu_services import fabric_managers, gpu_driver
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import named_groups
 from clusterwright.spec.distribution import distribution_of
@@ -129,7 +129,7 @@ def fabric_manager(subject: Subject) -> Iterator[Problem]:
     for image in subject.spec.images:
         driver = gpu_driver(image)
         models = [group.model for group in subject.spec.node_groups if group.image == image.name]
-        switched = [model.name for model in models if has_nvlink_switches(model)]
+        switched = [model.name for model in models if model.has_nvlink_switches]
         if driver is None or not switched:
             continue
         path, found, mend = (*driver.path, "packages"), fabric_managers(image), f"Take it in version {driver.version}."

@@ -183,6 +183,11 @@ class HardwareModel:
     release: str | None = None
     """The release of the network OS; None where tiers or the system say it."""
 
+    @property
+    def has_nvlink_switches(self) -> bool:
+        """Whether GPUs meet over NVSwitches, which answer to none before the fabric manager has set them up."""
+        return self.pcie is not None and self.pcie.nvlinks > 0
+
     def platform_port(self, name: str, mode: PortMode | None) -> PlatformPort:
         """What the network OS calls the port ``name`` in a mode. Raises PlatformPortError where that is not known."""
         if self.platform_ports is None:

@@ -1,0 +1,120 @@
+"""CW637 to CW639: releases of Slurm that go together, and what one of them lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.image import Image
+from clusterwright.spec.job import Scheduler
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.slurm_releases import CONFIGLESS_OVER_IPV6, has_packages_of_its_own, slurm_release, takes_from
+
+
+@rule("CW637", Severity.ERROR)
+def releases_that_do_not_go_together(subject: Subject) -> Iterator[Problem]:
+    """Daemons of one Slurm whose releases are too far apart, or in the wrong order."""
+    for scheduler in subject.spec.schedulers:
+        if scheduler.slurm is None:
+            continue
+        for newer, older, what in _pairs(subject.spec, scheduler):
+            first, second = _release(newer), _release(older)
+            if first is None or second is None or takes_from(first, second) is not False:
+                continue
+            message = (
+                f"{older.name} has Slurm {second} ({older.distribution}), and {newer.name}, whose {what}, "
+                f"has {first} ({newer.distribution})."
+            )
+            hint = "Give both the same release: one distribution, or SchedMD's packages with a version on each."
+            yield Problem((*older.path, "distribution"), message, hint)
+
+
+@rule("CW638", Severity.WARNING)
+def releases_that_nobody_compared(subject: Subject) -> Iterator[Problem]:
+    """Daemons of one Slurm on several distributions, the release of one of which is not known."""
+    for scheduler in subject.spec.schedulers:
+        if scheduler.slurm is None:
+            continue
+        for newer, older, _ in _pairs(subject.spec, scheduler):
+            if _origin(newer) == _origin(older):
+                continue
+            for image in (newer, older):
+                if _release(image) is None:
+                    other = older if image is newer else newer
+                    message = (
+                        f"Which Slurm {image.name} has ({image.distribution}) is not known here: "
+                        f"nobody compared it with that of {other.name}."
+                    )
+                    hint = "Write its version at a package of Slurm, as slurm-smd-slurmd=25.05.3-1."
+                    yield Problem((*image.path, "distribution"), message, hint)
+
+
+@rule("CW639", Severity.ERROR)
+def fetches_nothing_over_ipv6(subject: Subject) -> Iterator[Problem]:
+    """Nodes whose slurmd is to fetch slurm.conf over IPv6, and is too old for that."""
+    spec = subject.spec
+    if not _controllers_have_ipv6(spec):
+        return
+    for scheduler in spec.schedulers:
+        if scheduler.slurm is None:
+            continue
+        for image in _images(spec, scheduler.nodes):
+            release = _release(image)
+            if release is not None and release < CONFIGLESS_OVER_IPV6:
+                message = (
+                    f"slurmd {release} of {image.distribution} fetches no configuration over IPv6, "
+                    f"which Slurm can since {CONFIGLESS_OVER_IPV6}."
+                )
+                hint = "Take a newer distribution, or SchedMD's packages (slurm-smd-slurmd=25.05.3-1)."
+                yield Problem((*image.path, "distribution"), message, hint)
+
+
+def _pairs(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[tuple[Image, Image, str]]:
+    """Images of two daemons, of which the first is to be the newer one, and what it does."""
+    slurm = scheduler.slurm
+    controllers = _images(spec, _controller_groups(spec, scheduler))
+    for controller in controllers:
+        for image in _images(spec, scheduler.nodes):
+            yield controller, image, "slurmctld it reports to"
+    if slurm is not None and slurm.accounting is not None:
+        for keeper in _images(spec, (slurm.accounting.nodes,)):
+            for controller in controllers:
+                yield keeper, controller, "slurmdbd it reports to"
+
+
+def _controller_groups(spec: ClusterSpec, scheduler: Scheduler) -> tuple[str, ...]:
+    wanted = scheduler.controllers.nodes
+    if wanted is not None:
+        return (wanted,)
+    return tuple(group.name for group in spec.node_groups if group.role == "service")
+
+
+def _images(spec: ClusterSpec, groups: tuple[str, ...]) -> tuple[Image, ...]:
+    """The images that node groups run, each once; what machines without one have is the site's to know."""
+    found: dict[str, Image] = {}
+    for name in groups:
+        group = spec.node_group(name)
+        image = spec.image(group.image or "") if group is not None else None
+        if image is not None:
+            found[image.name] = image
+    return tuple(found.values())
+
+
+def _origin(image: Image) -> tuple[str, bool]:
+    """Where an image has its Slurm from: two of one origin have the same, whichever it is."""
+    return image.distribution, has_packages_of_its_own(image)
+
+
+def _release(image: Image) -> str | None:
+    distribution = distribution_of(image.distribution)
+    return slurm_release(image, distribution) if distribution is not None else None
+
+
+def _controllers_have_ipv6(spec: ClusterSpec) -> bool:
+    """Whether nodes reach Slurm's controllers over IPv6 alone: by the fabric that they boot over, or by all others."""
+    ethernet = [fabric for fabric in spec.fabrics if fabric.technology == "ethernet" and fabric.addressing is not None]
+    served = [fabric for fabric in ethernet if any(not attach.is_management for attach in fabric.attach)]
+    versions = {fabric.addressing.hosts.version for fabric in served if fabric.addressing is not None}
+    return versions == {6}
