@@ -75,6 +75,7 @@ NAMED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("family off", r"^      neighbor \w+ activate\n", ""),
         ("family missing", r"^   address-family ipv6\n", ""),
         ("BFD at one end", r"^   neighbor ATSW bfd\n", ""),
+        ("BFD that waits longer", r"(?<=neighbor ATSW bfd interval 300 min-rx 300 multiplier )3", "50"),
         ("shorter patience", r"(?<= timers )10 30$", "1 3"),
         ("no timers of its own", r"^   neighbor \w+ timers .*\n", ""),
         ("no graceful restart", r"^   graceful-restart\n", ""),

@@ -16,6 +16,7 @@ from typing import NamedTuple
 Mark = tuple[str, ...]
 Prefix = tuple[bytes, int]  # the packed address, its length in bits
 DSCPS = 64
+DEFAULT_BFD_MS = 900  # three packets of 300 ms each: EOS, FRR
 DEFAULT_HOLD_TIME_S = 180  # of EOS and FRR (SONiC)
 
 
@@ -144,6 +145,7 @@ class Session(NamedTuple):
     prove who they are, empty where nothing does, and ``auth_mark`` where. ``hold_time_s`` is how long a silent
     neighbour counts as alive, and ``hold_mark`` where that stands. ``restart_s`` is how long neighbours are to keep
     the routes while BGP restarts, None for the system's own time, 0 where that is off; ``restart_mark`` is its place.
+    ``bfd_ms`` is how long BFD takes a silent neighbour for alive.
     """
 
     peer: bytes
@@ -163,6 +165,7 @@ class Session(NamedTuple):
     hold_mark: Mark = ()
     restart_s: int | None = 0
     restart_mark: Mark = ()
+    bfd_ms: int = DEFAULT_BFD_MS
 
 
 @dataclass(frozen=True, slots=True)

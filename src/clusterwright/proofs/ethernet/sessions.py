@@ -212,9 +212,12 @@ def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     can = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
     bare: set[tuple[int, Mark]] | None = None
     for source, target, _, _, there, here in edges_of(fabric):
-        if here.has_bfd:
-            continue
         router, other = fabric.routers[target], fabric.routers[source]
+        if here.has_bfd:
+            if there.has_bfd and here.bfd_ms > there.bfd_ms:
+                ends = f"{here.bfd_ms:,} ms for {other.device}, and {there.bfd_ms:,} ms there for this switch"
+                yield router.device, router.bgp_file, here.group_mark, f"BFD waits {ends}"
+            continue
         if not there.has_bfd:
             if router.bgp_file not in can:
                 continue

@@ -14,6 +14,7 @@ from clusterwright.platforms.eos.reader.macsec import keys_of
 from clusterwright.platforms.eos.reader.relays import relay_sources
 from clusterwright.platforms.eos.reader.sections import PATH, sections_by_word, sections_with
 from clusterwright.platforms.router import (
+    DEFAULT_BFD_MS,
     DEFAULT_HOLD_TIME_S,
     HashFunction,
     Mark,
@@ -40,6 +41,7 @@ _ENTRY = re.compile(r"^   (?:seq (\d+) )?(permit|deny) (\S+)(.*)$", re.M)
 
 
 _OF_ONE = frozenset({"peer group", "remote-as"})  # what a neighbour says of itself alone
+_BFD_TIMERS = re.compile(r"interval \d+ min-rx (?P<receive>\d+) multiplier (?P<multiplier>\d+)")
 _OWN = re.compile(r"^   ip(?:v6)? address ([0-9a-f.:]+/\d+)$", re.M)
 _ADVERTISES = re.compile(r"^   ipv6 nd managed-config-flag$", re.M)
 _RELAYS = re.compile(r"^   (?:ip helper-address|ipv6 dhcp relay destination) ", re.M)
@@ -57,6 +59,7 @@ class _NeighbourSaid(NamedTuple):
     hold_time_s: int
     hold_mark: Mark
     group_mark: Mark
+    bfd_ms: int
 
 
 # Sets counters aside for packets that queues mark, on chips with virtual output queues.
@@ -214,8 +217,7 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
             name, _, direction = value.partition(" ")
             own[direction] = name
         elif what == "bfd":
-            if not value:
-                own[what] = "on"
+            own["bfd interval" if value else what] = value or "on"
         elif what == "peer group" and not value:
             declared.add(who)
         else:
@@ -238,7 +240,7 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
             said = shared_by[group]
         else:
             said = shared_by[group] = _said(who, own, group, shared, profiles)
-        into, out_of, has_bfd, most_routes, authentication, auth_mark, hold_time_s, hold_mark, group_mark = said
+        into, out_of, has_bfd, most_routes, authentication, auth_mark, hold_time_s, hold_mark, group_mark, bfd_ms = said
         place = (f"   neighbor {who} ",)
         mark = (f"   neighbor {who} remote-as ",) if "remote-as" in own else place
         yield Session(
@@ -259,7 +261,14 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
             hold_mark,
             restart_s,
             restart_mark,
+            bfd_ms,
         )
+
+
+def _bfd_ms(words: str) -> int:
+    """How long BFD waits, by the words of its line; the default where there is none."""
+    timers = _BFD_TIMERS.fullmatch(words)
+    return DEFAULT_BFD_MS if timers is None else int(timers["receive"]) * int(timers["multiplier"])
 
 
 def _said(
@@ -276,6 +285,7 @@ def _said(
         int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
         _place(who if "timers" in own else group, "timers "),
         _place(group) if group else (),
+        _bfd_ms(own.get("bfd interval") or shared.get("bfd interval", "")),
     )
 
 

@@ -33,6 +33,7 @@ _WAYS = (("in", "inbound"), ("out", "outbound"))
 _V4_BYTES = 4
 _CAGE_LANES = 8  # of OSFP and QSFP-DD, which the switches of this system have here
 # What NVUE gives where a file says nothing (Cumulus Linux 5.10): MTU in bytes, BGP's times in seconds, equal paths.
+_BFD_MULTIPLIER, _BFD_INTERVAL_MS = 3, 300
 _MTU, _HOLD_S, _RESTART_S, _PATHS = 9216, 9, 120, 64
 _FEC = {"rs": "reed-solomon", "baser": "fire-code", "off": "none"}
 _HASHED = ("destination-ip", "destination-port", "ip-protocol", "ipv6-label", "source-ip", "source-port")
@@ -262,6 +263,8 @@ def _sessions(root: Object, process: Object) -> Iterator[Session]:
         local = own.text("update-source") or group.text("update-source")
         hold = _of([own, group, process], "timers", "hold", default=str(_HOLD_S))
         password = own.text("password") or group.text("password")
+        multiplier = _of([own, group], "bfd", "detect-multiplier", default=str(_BFD_MULTIPLIER))
+        bfd_ms = int(multiplier) * int(_of([own, group], "bfd", "min-rx-interval", default=str(_BFD_INTERVAL_MS)))
         yield Session(
             peer,
             packed(local) if local else None,
@@ -280,6 +283,7 @@ def _sessions(root: Object, process: Object) -> Iterator[Session]:
             group.at("timers").mark or own.mark,
             restart_s,
             restart.mark,
+            bfd_ms,
         )
 
 
