@@ -77,7 +77,7 @@ COMMANDS = {
         "Lists the hardware catalogue: what specs call each model, its kind, system, ports and where it is described.",
     ),
     "nccl": (
-        "clusterwright.cli.nccl:nccl_command",
+        "clusterwright.cli.questions.nccl:nccl_command",
         "Explains what NCCL and PyTorch are told on the nodes of SPEC: VARIABLE, or every one.",
     ),
     "observe": (
@@ -85,7 +85,7 @@ COMMANDS = {
         "Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.",
     ),
     "place": (
-        "clusterwright.cli.place:place_command",
+        "clusterwright.cli.questions.place:place_command",
         "Places a job of SPEC so that little crosses the upper layers, beside a linear and a random placement.",
     ),
     "preview": (
@@ -109,7 +109,7 @@ COMMANDS = {
         "Writes the JSON Schemas of specs and catalogues, with the names of all models, so that editors complete them.",
     ),
     "simulate": (
-        "clusterwright.cli.simulate:simulate_command",
+        "clusterwright.cli.questions.simulate:simulate_command",
         "Simulates one collective of a job on SPEC's RoCE fabric and tells how its flows spread over the links.",
     ),
     "snapshot": (
@@ -129,7 +129,7 @@ COMMANDS = {
         "Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.",
     ),
     "why": (
-        "clusterwright.cli.why:why",
+        "clusterwright.cli.questions.why:why",
         "Names the values of SPEC that the lines of DEVICE which match PATTERN come from.",
     ),
 }
