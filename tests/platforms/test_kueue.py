@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import defaultdict
 from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 import yaml
-from tests.platforms.plans import plan_of
+from tests.platforms.plans import plan_of, plan_with
 
 from clusterwright import data_files
 from clusterwright.intent.scheduling import controllers
-from clusterwright.output.engine import render_devices
+from clusterwright.output.engine import render_device, render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.platforms.image.packages import all_packages
@@ -92,3 +95,72 @@ def _packages(plan: Plan) -> list[str]:
     distribution = distribution_of(image.distribution)
     assert distribution is not None
     return [package.name for package in all_packages(plan, image, distribution)]
+
+
+def test_a_pod_sees_its_devices_its_memory_and_the_node_s_network() -> None:
+    plan = plan_of("lab-roce")
+    controller = next(device for device in plan.devices if device.role == "service")
+    files = {each.path: each.content for each in kueue.render(plan, controller)}
+    pod = yaml.safe_load(files["etc/kueue/pod.yaml"])["spec"]
+    assert pod["hostNetwork"] is True
+    assert pod["dnsPolicy"] == "ClusterFirstWithHostNet"
+    (container,) = pod["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 8, "rdma/hca_shared_devices_a": 1}
+    assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert mounts["shm"] == "/dev/shm"
+    assert volumes["shm"]["emptyDir"]["medium"] == "Memory"
+    assert volumes.keys() == mounts.keys()
+
+
+# An API server, a node, and a pod: in the node's network, or in one behind it that the node would have to forward.
+REACH = """
+set -eu
+for name in n p a; do ip netns add $name; done
+ip link add bond0 netns n type veth peer name a0 netns a
+ip link add cni0 netns n type veth peer name eth0 netns p
+ip -n n addr add {node}/64 dev bond0 nodad; ip -n n addr add fd00:99::1/64 dev cni0 nodad
+ip -n a addr add {server}/64 dev a0 nodad; ip -n p addr add fd00:99::2/64 dev eth0 nodad
+for name in n p a; do ip -n $name link set lo up; done
+ip -n n link set bond0 up; ip -n n link set cni0 up; ip -n a link set a0 up; ip -n p link set eth0 up
+ip -n n route replace {server}/128 dev bond0; ip -n a route replace {node}/128 dev a0
+ip -n a route add fd00:99::/64 via {node} dev a0
+ip -n p route add default via fd00:99::1
+ip netns exec n sysctl -q -p {settings} || :
+ip netns exec n nft -f {filter}
+ip netns exec a python3 -c 'import socket
+server = socket.create_server(("::", 6443), family=socket.AF_INET6)
+while True: server.accept()' &
+sleep 1
+for name in n p; do
+    state=closed
+    ip netns exec $name python3 -c 'import socket
+socket.create_connection(("{server}", 6443), 2)' 2> /dev/null && state=open || :
+    echo $name $state
+done
+kill $!
+"""
+
+
+def test_a_pod_in_the_node_s_network_reaches_the_api_server_through_the_rendered_filter(tmp_path: Path) -> None:
+    """And one in a network of its own does not: nodes forward nothing, and their filter knows no such address."""
+    kueue_of = "{label_prefix: topology.lab.example.net, flavor: gpus}"
+    scheduler = f"scheduler: {{kueue: {kueue_of}}}\n"
+    flow = "{name: api, from: compute, to: services, protocol: tcp, ports: [6443], reason: kubelets, owner: scheduling}"
+    plan = plan_with(tmp_path, "lab-roce", f"{scheduler}flows: [{flow}]\n")
+    files = {each.path: each.content for each in render_device(plan, "gpu-p00r00n0")}
+    for name, path in (("filter", "etc/nftables.conf"), ("settings", "etc/sysctl.d/90-clusterwright.conf")):
+        (tmp_path / name).write_bytes(files[path])
+    ends = {}
+    for device in ("gpu-p00r00n0", "svc-v00n0"):
+        cable = next(c for c in plan.cables_of[device] if c.fabric == "frontend" and c.a.address is not None)
+        ends[device] = str(ip_address(cable.a.address or 0))
+    words = {"node": ends["gpu-p00r00n0"], "server": ends["svc-v00n0"]}
+    interface = next(c.a.port for c in plan.cables_of["gpu-p00r00n0"] if c.fabric == "frontend")
+    script = REACH.format(filter=tmp_path / "filter", settings=tmp_path / "settings", **words)
+    script = script.replace("bond0", interface)
+    command = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]
+    own = "mount -t tmpfs none /run && mkdir -p /run/netns\n"
+    done = subprocess.run([*command, own + script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split("\n")[:2] == ["n open", "p closed"], done.stdout + done.stderr

@@ -24,6 +24,7 @@ from clusterwright.spec.job import Kueue, NcclProfile, Scheduler
 KIND = "kueue"
 HOSTNAME = "kubernetes.io/hostname"
 GROUP = "node-group"
+RDMA_DEVICES = "rdma/hca_shared_devices_a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,12 @@ def _job_objects(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], .
 
 def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[str, bytes]]:
     every = job_environment(plan, nccl.nodes[0])  # the same for every group of a profile
+    group = plan.spec.node_group(nccl.nodes[0])
+    image = plan.spec.image(group.image or "") if group is not None else None
+    containers = image.containers if image is not None else None
     words = {
+        "resources": _resources(plan, nccl),
+        "shm_gb": containers.shm_size_gb if containers is not None else None,
         "suffix": suffix,
         "fixed": [each for each in every if not each.file_of_job],
         "of_job": [(each.name, each.file_of_job) for each in every if each.file_of_job],
@@ -123,3 +129,15 @@ def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[st
     }
     for name in ("nccl", "pod"):
         yield name, template(f"kueue/{name}.yaml.j2").render(**words).encode()
+
+
+def _resources(plan: Plan, nccl: NcclProfile) -> list[tuple[str, int]]:
+    """What a pod that takes a whole node asks of device plugins: all of its GPUs, and its RDMA devices together."""
+    group = plan.spec.node_group(nccl.nodes[0])
+    fabric = plan.spec.fabric(nccl.fabric)
+    found = []
+    if group is not None and group.model.gpus is not None:
+        found.append(("nvidia.com/gpu", group.model.gpus.count))
+    if fabric is not None and fabric.technology != "ethernet":
+        found.append((RDMA_DEVICES, 1))
+    return found
