@@ -113,6 +113,9 @@ def test_hooks_are_what_pre_commit_takes(tmp_path: Path) -> None:
     assert config["repos"][0]["hooks"][0]["id"] in {hook["id"] for hook in yaml.safe_load(HOOKS.read_text())}
 
 
+LOCKS = ("requirements", "requirements-build")
+
+
 def steps(folder: Path, project: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     """Runs the steps of the action one after another, as a runner does, until one fails."""
     (folder / "programs").mkdir(exist_ok=True)
@@ -139,7 +142,12 @@ def steps(folder: Path, project: Path, **inputs: str) -> subprocess.CompletedPro
 def test_the_action_annotates_and_leaves_a_log(tmp_path: Path, project: Path) -> None:
     clean = steps(tmp_path, project)
     assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "")
-    assert (tmp_path / "installed").read_text() == "install --quiet /checkout\n"
+    locked = [f"install --no-deps --require-hashes -r /checkout/{name}.lock" for name in LOCKS]
+    said = (tmp_path / "installed").read_text().splitlines()
+    assert [line.removeprefix("--quiet --disable-pip-version-check ") for line in said] == [
+        *locked,
+        "install --no-deps --no-build-isolation /checkout",
+    ]
     (project / "clusters/wrong.yaml").write_text("extends: lab.yaml\ncolour: red\n")
 
     wrong = steps(tmp_path, project, sarif="log.sarif")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.cli.in_process import command
 
+from clusterwright import __version__
 from clusterwright.data_files import folder
 
 COMMAND = str(Path(sys.executable).parent / "clusterwright")
@@ -181,6 +182,7 @@ def test_a_second_operator_is_told_who_is_at_work(site: Site) -> None:
 
 def test_the_record_is_exported_and_no_line_of_it_can_be_changed(site: Site, tmp_path: Path) -> None:
     assert site.audit("verify").returncode == 0
+    assert {entry["program"] for entry in site.record()} == {__version__}
     assert len(site.audit("show").stdout.splitlines()) == len({entry["rollout"] for entry in site.record()})
     out = tmp_path / "audit.json"
     assert site.audit("export", "--out", out).returncode == 0

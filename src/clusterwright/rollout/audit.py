@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from clusterwright import chain
+from clusterwright import __version__, chain
 from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.execution import Result, WaveResult
@@ -116,7 +116,8 @@ class Trail:
     def _append(self, event: str, body: Mapping[str, Any]) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._head = chain.append(self._path, self._head, {"at": at, "rollout": self._rollout, "event": event, **body})
+        told = {"at": at, "rollout": self._rollout, "event": event, "program": __version__}
+        self._head = chain.append(self._path, self._head, {**told, **body})
 
 
 def path_of(root: Path) -> Path:
