@@ -65,7 +65,7 @@ def promised(case: Case, errors: list[Finding], folder: Path) -> Case | None:
         return None
     spec = load_spec(folder / "cluster.yaml")
     known = figures(spec, build_skeleton(spec))
-    over = [(name, value) for name, value in known.items() if name.startswith("oversubscription.")]
+    over = [(name, value) for name, value in known.items() if name.startswith(("oversubscription.", "narrowest."))]
     # Planned figures are promised as they are, or within what covers the narrowest unit.
     tolerance = 0.5 if {error.code for error in errors} & _UNEVEN and case.cluster.get("expect") else 1e-9
     if {each["tolerance"] for each in case.cluster.get("expect", ())} == {0.5}:

@@ -47,13 +47,13 @@ def not_judged(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[st
     notes = []
     for model, ends in own.mute.items():
         notes.append(
-            f"{len(ends)} cables of management ports of {model} were not judged: no {model} was heard at one, so that"
+            f"cables of management ports of {model} were not judged ({len(ends)}): no {model} was heard at one, so that"
             " they do not announce themselves"
         )
     if own.nameless:
         notes.append(
-            f"{len(own.nameless)} ports towards nodes hear a device without a name, as firmware of adapters is, and"
-            " not the node: they were not judged"
+            f"ports towards nodes were not judged ({len(own.nameless)}) that hear a device without a name, as firmware"
+            " of adapters is, and not the node"
         )
     return tuple(notes)
 
