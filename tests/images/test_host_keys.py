@@ -86,6 +86,7 @@ mount -t tmpfs none /etc/cloud
 {f"touch {target}" if is_there else ""}
 mkdir /run/units
 {generator} /run/units /run/units /run/units
+cat /run/cloud-init/cloud-init-generator.log >&2
 """
         done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=False)
         # Without the file it goes on to look for a datasource.
