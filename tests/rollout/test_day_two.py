@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -12,6 +14,7 @@ import pytest
 from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
+from clusterwright.deploy.pulumi.project import pulumi_environment
 
 pytestmark = [pytest.mark.usefixtures("pulumi_on_the_path"), pytest.mark.slow]
 
@@ -130,3 +133,30 @@ def test_a_dead_device_that_is_out_of_service_stops_no_rollout_and_is_owed_what_
     back = deployed.run("up", "--yes", "--reason", "a new board")
     assert back.returncode == 0, back.stderr
     assert held != {file.relative_to(device): file.read_bytes() for file in device.rglob("*.ipxe")}
+
+
+def test_pulumi_s_own_command_changes_nothing_that_runs_without_a_reason(deployed: Cluster) -> None:
+    stack = "lab-roce-services-rack0"
+    project = deployed.root / "project"
+
+    def pulumi(action: str, **environment: str) -> CompletedProcess[str]:
+        words = [
+            "pulumi",
+            action,
+            "--stack",
+            stack,
+            "--non-interactive",
+            *(["--yes", "--skip-preview"] if action == "up" else []),
+        ]
+        env = {**pulumi_environment(deployed.root), **environment}
+        return subprocess.run(words, cwd=project, env=env, capture_output=True, text=True, check=False)
+
+    deployed.spec.write_text(re.sub(r"qps_per_connection: \d", "qps_per_connection: 8", deployed.spec.read_text()))
+
+    preview, refused = pulumi("preview"), pulumi("up")
+    assert "would change all at once: without waves" in preview.stdout
+    assert refused.returncode != 0
+    assert "`clusterwright up SPEC --pod services-rack0` changes what runs" in refused.stdout + refused.stderr
+    done = pulumi("up", CLUSTERWRIGHT_AT_ONCE="nobody uses it yet")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert pulumi("up").returncode == 0

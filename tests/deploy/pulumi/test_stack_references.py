@@ -102,7 +102,7 @@ class Site:
     def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["pulumi", *arguments, "--cwd", self.root / "project", "--non-interactive"],
-            env=pulumi_environment(self.root),
+            env={**pulumi_environment(self.root), "CLUSTERWRIGHT_AT_ONCE": "a test"},
             capture_output=True,
             text=True,
             check=False,

@@ -73,7 +73,8 @@ class Rotating(Site):
     def pulumi(self, action: str, *options: str) -> str:
         """The plain way: Pulumi's own command on the stack, without this project's command line."""
         where = ("--stack", STACK, "--cwd", str(self.root / "project"), "--non-interactive")
-        environment = {**self.environment, **pulumi_environment(self.root)}
+        why = {"CLUSTERWRIGHT_AT_ONCE": "a test of the plain way"}
+        environment = {**self.environment, **pulumi_environment(self.root), **why}
         command = ("pulumi", action, *where, *options)
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
