@@ -88,7 +88,7 @@ def build(tree: Path, image: str, addresses: int, folder: Path) -> None:
         place.write_text(text)
         place.chmod(mode)
     rootfs = definition / "mkosi.extra" / _BUNDLE / "rootfs"
-    for name in ("bin", "proc"):
+    for name in ("bin", "dev", "proc"):
         (rootfs / name).mkdir(parents=True)
     shutil.copy("/usr/bin/busybox", rootfs / "bin")
     done = subprocess.run(
