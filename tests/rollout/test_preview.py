@@ -167,3 +167,16 @@ def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> Non
         "left_out": [{"gate": "subnet", "why": "nobody scans here"}],
     }
     assert not found["refused"]
+
+
+@pytest.mark.parametrize(("state", "is_told"), [("drained", False), ("out-of-service", True)])
+def test_a_job_loses_a_node_that_goes_out_of_service_and_keeps_one_that_is_drained(
+    site: Site, state: str, is_told: bool
+) -> None:
+    site.edit(exception(f'device: gpu-p00r00n0, state: {state}, reason: "a fan"'))
+
+    job = RunningJob("101 (small)", frozenset({"gpu-p00r00n0", "gpu-p00r00n1"}), is_planned=False)
+    found = site.preview(jobs=(job,))
+
+    assert [impact.cut for impact in found.disturbance.jobs] == ([("gpu-p00r00n0",)] if is_told else [])
+    assert found.disturbance.is_none is not is_told

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
+from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.bandwidth import RackWays, ways_of
 from clusterwright.rollout.lost_partitions import PartitionLoss, lost_partitions
@@ -72,8 +73,9 @@ class Disturbance:
 
     @property
     def is_none(self) -> bool:
-        """True when every device takes its change while it runs, and nothing has less afterwards."""
-        return not self.standing and not self.partitions and not any(impact.away for impact in self.waves)
+        """True when every device takes its change while it runs, nothing has less, and no job loses a node."""
+        keeps_all = not self.standing and not self.partitions and not self.jobs
+        return keeps_all and not any(impact.away for impact in self.waves)
 
 
 def disturbance(
@@ -96,10 +98,18 @@ def disturbance(
     standing = kept_after(before, after) if before is not None else {}
     partitions = lost_partitions(before, after) if before is not None else ()
     parted = frozenset(name for loss in partitions if loss.ends_jobs for name in loss.nodes)
-    found = [_job(runs, job, impacts, effects, standing, parted) for job in jobs]
+    leaving = _leaving(before, after) if before is not None else frozenset()
+    found = [_job(runs, job, impacts, effects, standing, parted | leaving) for job in jobs]
     met = tuple(each for each in found if each.booting or each.cut or each.slowed)
     untouched = tuple(each.job for each in found if each not in met)
     return Disturbance(impacts, standing, met, untouched, notes, partitions)
+
+
+def _leaving(before: Plan, after: Plan) -> frozenset[str]:
+    """The devices that go out of service: their ports are shut, whatever runs there."""
+    states = {device.name: device.state for device in before.devices}
+    gone = (device.name for device in after.devices if device.state == OUT_OF_SERVICE)
+    return frozenset(name for name in gone if states.get(name, OUT_OF_SERVICE) != OUT_OF_SERVICE)
 
 
 def _impact(
