@@ -6,9 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-# A distribution compiles its Python along a profile of what runs, who compiles one by hand seldom does: programs take an
-# eighth longer then.
-PYTHON ?= $(firstword $(wildcard /usr/bin/python3.11) python3.11)
+PYTHON ?= $(shell tools/find-python)
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMPS := .cache/stamps
