@@ -65,6 +65,7 @@ FORETOLD = {
     "CW245": ("ethernet-bisection",),
     "CW246": ("ib-path-balance",),
     "CW250": ("ethernet-failures",),
+    "CW346": ("management",),
 }
 
 

@@ -126,6 +126,9 @@ fabrics:
 """
 
 NO_MANAGEMENT = """
+site:
+  management: {dns: ["fd00:1ab:f:fff0::53"], ntp: ["fd00:1ab:f:fff0::123"], syslog: ["fd00:1ab:f:fff0::14"]}
+  aaa: {servers: ["fd00:1ab:f:fff0::49", "fd00:1ab:f:fff0::50"]}
 zones:
   - {name: management, remove: true}
   - {name: operations, remove: true}
