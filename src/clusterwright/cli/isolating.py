@@ -23,7 +23,7 @@ _HELP = (
 
 def with_isolation(command: click.Command) -> click.Command:
     """``command`` with the option, where one of its arguments names a spec."""
-    from clusterwright.rules.settings import ISOLATED  # it reads TOML, which `--help` of a group needs not
+    from clusterwright.spec.text.boundary import ISOLATED
 
     names = [parameter.name for parameter in command.params if parameter.name in SPEC_ARGUMENTS]
     has_option = any(parameter.name == OPTION for parameter in command.params)

@@ -20,13 +20,10 @@ from clusterwright.rules.own_rules import own_rules
 from clusterwright.rules.ownership import TRUSTED, doubt_about
 from clusterwright.rules.policy import AS_WRITTEN, Policy
 from clusterwright.spec.schema.check import check
-from clusterwright.spec.text.boundary import is_top
+from clusterwright.spec.text.boundary import ISOLATED, is_top
 from clusterwright.spec.text.document import Document
 from clusterwright.spec.text.document import Path as Place
 from clusterwright.spec.text.source import note_absence, read_text
-
-ISOLATED = "CLUSTERWRIGHT_ISOLATED"
-"""Environment variable: 1 reads no settings and nothing outside of a spec's work tree, as ``--isolated`` does."""
 
 OWN_FILE, SHARED_FILE = "clusterwright.toml", "pyproject.toml"
 _TABLE = re.compile(r"^\s*\[\s*tool\s*\.\s*[\"']?clusterwright\b", re.MULTILINE)

@@ -14,6 +14,8 @@ from clusterwright import data_files
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+ISOLATED = "CLUSTERWRIGHT_ISOLATED"
+"""The environment variable that confines reading to the spec's work tree, as `--isolated` does."""
 OUTSIDE = "CW162"
 OUTSIDE_HINT = "Name a file inside, or copy it there."
 GIT = ".git"  # in the top folder of a work tree: a folder, or a file in a linked one
