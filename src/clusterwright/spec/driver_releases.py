@@ -2,7 +2,8 @@
 
 Two lists of NVIDIA: the driver installation guide of R580, which names Red Hat's family 10 and Debian 13 for the first
 time that was found, and DOCA's repositories, where ``doca/2.9.1`` (OFED 24.10) was seen for Ubuntu 22.04 and 24.04 and
-Red Hat's family 8 and 9, and ``doca/3.2.1/rhel10`` (OFED 25.10) is the first for family 10. A release that is older
+Red Hat's family 8 and 9, and ``doca/3.2.1/rhel10`` (OFED 25.10) is the first for family 10. DOCA numbers its releases
+apart from the OFED in them: UCX's release notes name OFED 25.07 in DOCA 3.1.0. A release that is older
 than the distribution itself (RHEL 10: May 2025, Debian 13: August 2025) was never built for it; what lies between is
 not known.
 """
@@ -37,6 +38,11 @@ _KNOWN = {
 }
 
 
+# The OFED in a release of DOCA, by the first two numbers of both; DOCA's are below 10, OFED's are years.
+_OFED_OF_DOCA: Mapping[Release, Release] = {(2, 9): (24, 10), (3, 1): (25, 7), (3, 2): (25, 10)}
+_FIRST_YEAR = 10
+
+
 def driver_kind(driver: Driver) -> str | None:
     """Which of the two lists a driver belongs to, by its modules; None for one that is on neither."""
     kinds = {"nvidia": GPU, "mlx5_core": ADAPTERS}
@@ -57,7 +63,9 @@ def is_missing(driver: Driver, distribution: Distribution) -> bool | None:
     """True where the driver was never built for the distribution, False where it is published, None: not known."""
     kind = driver_kind(driver)
     known = known_releases(distribution).get(kind or "")
-    release = release_of(driver)
+    release: Release | None = release_of(driver)
+    if kind == ADAPTERS and release and release[0] < _FIRST_YEAR:
+        release = _OFED_OF_DOCA.get(release[:2])
     if known is None or not release:
         return None
     if release < known.none_before:

@@ -1,4 +1,4 @@
-"""CW166: accounts of nodes that take the name of one which the system has."""
+"""CW166 and CW167: accounts called as one of the system, and operators' keys that OpenSSH does not read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.ssh_key import ssh_key_defect
 
 # base-passwd's passwd.master (Debian 12, Ubuntu 24.04), setup's /etc/passwd (Rocky 9), the accounts that systemd's
 # units make by sysusers.d, and those of packages that images install.
@@ -27,3 +28,14 @@ def accounts_of_the_system(subject: Subject) -> Iterator[Problem]:
             if user.name in SYSTEM_ACCOUNTS:
                 message = f"{user.name} is an account of the system, whose number is not {user.uid}."
                 yield Problem((*user.path, "name"), message, "Choose a name that no package takes, such as ops.")
+
+
+@rule("CW167", Severity.ERROR)
+def unreadable_keys(subject: Subject) -> Iterator[Problem]:
+    """Operators' public keys that OpenSSH passes over, so that their owners cannot log in."""
+    for operator in subject.spec.site.operators:
+        for index, key in enumerate(operator.keys):
+            defect = ssh_key_defect(key)
+            if defect:
+                message = f"OpenSSH does not read this key of {operator.name}: {defect}."
+                yield Problem((*operator.path, "keys", index), message, "Copy the whole line of the .pub file.")
