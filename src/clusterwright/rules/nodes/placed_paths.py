@@ -10,7 +10,7 @@ from typing import NamedTuple
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.schema.string_kinds import KindedString, strings_of_kind
-from clusterwright.spec.text.document import format_path
+from clusterwright.spec.text.document import Path, format_path
 
 MOUNTPOINT, FOLDER, FILE = "mountpoint", "folder", "placed_file"
 
@@ -97,13 +97,17 @@ def paths_in_each_others_way(subject: Subject) -> Iterator[Problem]:
 
 
 def _placed(subject: Subject) -> Sequence[Placed]:
-    data = subject.spec.document.data
-    placed: list[Placed] = []
-    for string in strings_of_kind(data, "cluster", (MOUNTPOINT, FOLDER, FILE)):
-        holder = subject.spec.document.at(string.path[:-1])
-        nodes = holder.get("nodes") if isinstance(holder, dict) else None
-        placed.append(Placed(string, _node_groups(nodes)))
-    return placed
+    strings = strings_of_kind(subject.spec.document.data, "cluster", (MOUNTPOINT, FOLDER, FILE))
+    return [Placed(string, _node_groups(_nodes_above(subject, string.path))) for string in strings]
+
+
+def _nodes_above(subject: Subject, path: Path) -> object:
+    """What the nearest section around a path names as its `nodes`; None where none does."""
+    for length in range(len(path) - 1, 0, -1):
+        section = subject.spec.document.at(path[:length])
+        if isinstance(section, dict) and "nodes" in section:
+            return section["nodes"]
+    return None
 
 
 def _node_groups(nodes: object) -> frozenset[str] | None:
