@@ -16,7 +16,7 @@ from clusterwright.spec.text.document import format_path
 from clusterwright.why.perturbation import Explanation, Selection, explain
 
 LAB = data_files.folder("inventory") / "lab-ib.yaml"
-NODE, FILE, VARIABLE = "gpu-s00r00n0", "etc/nccl.conf", "^NCCL_IB_SL="
+NODE, FILE, VARIABLE = "gpu-s00r00n0", "etc/nccl/nccl.conf", "^NCCL_IB_SL="
 
 
 @cache
@@ -45,7 +45,7 @@ def test_the_command_names_file_line_and_other_value(tmp_path: Path) -> None:
     told = command("why", LAB, NODE, VARIABLE, "--file", FILE, cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     first, cause, other = told.stdout.splitlines()[:3]
-    assert re.fullmatch(rf"{NODE}:/etc/nccl\.conf:\d+: NCCL_IB_SL=0", first)
+    assert re.fullmatch(rf"{NODE}:/etc/nccl/nccl\.conf:\d+: NCCL_IB_SL=0", first)
     assert re.fullmatch(r"  .*lab-ib\.yaml:\d+:\d+: nccl\.service_level = 0", cause)
     assert re.fullmatch(r"      with \d+: NCCL_IB_SL=\d+", other)
 
