@@ -7,6 +7,9 @@ from typing import Any
 from clusterwright.plan.model import Interface
 from clusterwright.spec.site import Site
 
+# The interface of the hosts; requests to servers leave from it on a switch without a management port.
+GATEWAY = "Vlan100"
+
 
 def add_central_access(config: dict[str, Any], site: Site, management: tuple[Interface, Interface] | None) -> None:
     """What a network engineer would hand to pyavd for logins and collectors."""
@@ -31,9 +34,9 @@ def add_central_access(config: dict[str, Any], site: Site, management: tuple[Int
         config["aaa_server_groups"] = [{"name": "CENTRAL", "type": "radius", "servers": servers}]
         config["aaa_authorization"]["commands"] = {"all_default": "local"}
         config["radius_server"] = {"vrfs": [{"name": "MGMT", "servers": keys}]} if vrf else {"servers": keys}
-    if management is not None:
-        word = "tacacs" if site.aaa.protocol == "tacacs" else "radius"
-        config[f"ip_{word}_source_interfaces"] = [{"name": management[0].port, "vrf": "MGMT"}]
+    word = "tacacs" if site.aaa.protocol == "tacacs" else "radius"
+    source = GATEWAY if management is None else management[0].port
+    config[f"ip_{word}_source_interfaces"] = [{"name": source} | vrf]
     transport = {
         "name": "MGMT" if vrf else "default",
         "ssl_profile": site.telemetry.certificate,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.platforms.eos_access_intent import add_central_access
+from tests.platforms.eos_access_intent import GATEWAY, add_central_access
 from tests.platforms.eos_border_intent import add_borders
 from tests.platforms.eos_filter_intent import add_filters
 
@@ -51,7 +51,7 @@ def structured_config(plan: Plan, device: Device) -> dict[str, Any]:
     cages = [(cage, mode) for block in model.blocks for cage in block.cages for mode in block.modes]
     names = dict.fromkeys(cage + suffix for cage, mode in cages for suffix in mode.subports)
     _join(config, [(cable, own) for cable, own, _ in links], {name: number for number, name in enumerate(names, 1)})
-    _classes(config, fabric)
+    _classes(config, fabric, model.asic)
     _routing(config, plan, device, version, links)
     add_borders(config, plan, device)
     if fabric.technology == "roce":
@@ -140,6 +140,9 @@ def _services(config: dict[str, Any], plan: Plan, management: tuple[Interface, I
     }
     config["logging"] = {"vrfs": [{"name": vrf, "hosts": [{"name": host} for host in site.syslog]}]}
     if management is None:
+        config["logging"]["source_interface"] = GATEWAY
+        config["ip_domain_lookup"] = {"source_interfaces": [{"name": GATEWAY}]}
+        config["ntp"]["local_interface"] = {"name": GATEWAY}
         return
     own, peer = management
     gateway = plan.host_subnet_of[own.fabric, peer.device].gateway
@@ -218,7 +221,7 @@ def _access(config: dict[str, Any], plan: Plan, management: tuple[Interface, Int
     }
 
 
-def _classes(config: dict[str, Any], fabric: Any) -> None:
+def _classes(config: dict[str, Any], fabric: Any, asic: str | None) -> None:
     if not fabric.classes:
         return
     named = {dscp for entry in fabric.classes for dscp in entry.dscp}
@@ -243,6 +246,8 @@ def _classes(config: dict[str, Any], fabric: Any) -> None:
         profile["priority_flow_control"] = {"enabled": True, "watchdog": {"enabled": True}, "priorities": lossless}
         watchdog = {"action": "drop", "timeout": "0.20", "polling_interval": "0.10", "recovery_time": "1.00"}
         config["priority_flow_control"] = {"watchdog": watchdog}
+    if (asic or "").startswith("jericho") and any(entry.ecn != "none" for entry in fabric.classes):
+        config["hardware_counters"] = {"features": [{"name": "ecn", "direction": "out"}]}
     config["qos_profiles"] = [profile]
     config["qos"] = {"map": {"dscp": dscps, "traffic_class": classes}}
 
