@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.spec.ssh_key import ssh_key_defect
+from clusterwright.spec.text.ssh_key import ssh_key_defect
 
 KINDS = [("ed25519", ""), ("rsa", "1024"), ("rsa", "3072"), ("ecdsa", "256"), ("ecdsa", "384"), ("ecdsa", "521")]
 ALPHABET = string.ascii_letters + string.digits + "+/"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.ssh_key import ssh_key_defect
+from clusterwright.spec.text.ssh_key import ssh_key_defect
 
 # base-passwd's passwd.master (Debian 12, Ubuntu 24.04), setup's /etc/passwd (Rocky 9), the accounts that systemd's
 # units make by sysusers.d, and those of packages that images install.
