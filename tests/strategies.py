@@ -136,7 +136,7 @@ def _switches(draw: st.DrawFn, names: list[str], technology: str, ample: bool) -
         # SONiC's ports are those of a platform; tests/generated draws its models from the catalogue.
         model["network_os"] = "unmanaged" if technology == "infiniband" else "eos"
         if model["network_os"] == "eos":
-            model["asic"] = "trident3"  # which takes a seed for each of six tiers
+            model["asic"] = "tomahawk5"  # which takes a seed for each of six tiers, and names its queues
         if draw(st.booleans()):
             model["management"] = {"name": "mgmt0", "speed_gbps": 1, "assumed": ASSUMED}
         found.append(model)

@@ -19,10 +19,11 @@ class Mistake(NamedTuple):
 
 
 # What a mistake may bring about elsewhere: ports and classes that are lacking, switches without links, missed figures,
-# nodes that one failure cuts off, machines that have no flow to what they need where they stand now.
+# nodes that one failure cuts off, machines that have no flow to what they need where they stand now, keys that the
+# system of another model is not told.
 CONSEQUENCES = frozenset(
     {
-        *("CW201", "CW202", "CW203", "CW207", "CW212", "CW221", "CW245", "CW250", "CW430", "CW701"),
+        *("CW201", "CW202", "CW203", "CW207", "CW212", "CW221", "CW245", "CW250", "CW354", "CW430", "CW701"),
         *("CW526", "CW614", "CW622", "CW623", "CW624", "CW625"),
     }
 )
