@@ -149,9 +149,9 @@ def test_an_interrupt_finishes_the_running_wave_and_starts_no_other(
     before = site.backlogs()["gpu-p00r01n0"]
     site.set_backlog(290000 + number)
     events = tmp_path / "events"
-    with subprocess.Popen(
-        [COMMAND, *site.words("up", "--events", str(events))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    # A shell that starts the tests in the background, or under nohup, has all that they start ignore such signals.
+    command = ["env", "--default-signal=INT,TERM,HUP", COMMAND, *site.words("up", "--events", str(events))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not (events.exists() and '"wave-started"' in events.read_text()):
             time.sleep(0.05)
         process.send_signal(number)
