@@ -162,7 +162,7 @@ def _unbonded(spec: Data, error: Finding) -> bool:
 
 
 def _of_today(spec: Data, _: Finding) -> bool:
-    """Gives images a kernel that has NFS over TLS."""
+    """Gives images a kernel that has NFS over TLS, and one Slurm that is asked over IPv6."""
     old = [each for each in spec.get("images", ()) if each["distribution"] != "Debian 13"]
     for image in old:
         image["distribution"] = "Debian 13"
@@ -189,6 +189,8 @@ def _not_booted(spec: Data, _: Finding) -> bool:
 _OF_A_SECTION = {
     "CW628": _not_booted,
     "CW543": _of_today,
+    "CW637": _of_today,
+    "CW639": _of_today,
     "CW602": _in_a_tree,
     "CW225": _unbonded,
     "CW226": _unbonded,
@@ -204,6 +206,11 @@ def _fabric_mended(fabric: Data, error: Finding) -> bool:
     if error.code == "CW221":
         fabric["accepts_single_failures"] = "A small cluster, with one way up in places."
         return True
+    if error.code == "CW223" and "medium: smf" in error.hint:
+        media = [tier["down"] for tier in fabric["tiers"] if tier.get("down", {}).get("medium", "smf") != "smf"]
+        for side in media:
+            side["medium"] = "smf"
+        return bool(media)
     if error.code == "CW229":
         for up in (tier["up"] for tier in fabric["tiers"] if "up" in tier):
             up["speed_gbps"] = 400
