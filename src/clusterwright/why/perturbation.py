@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from clusterwright.finding import ClusterwrightError, SpecError
+from clusterwright.finding import SpecError
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import judge_document
@@ -224,8 +224,6 @@ class _Search:
         """The selected lines; None for a spec that does not load, plan or render."""
         try:
             return self._selection.lines(document)
-        except ClusterwrightError:
-            return None
         except Exception:  # a value that lint refuses may stop the planner and the writers anywhere
             return None
 

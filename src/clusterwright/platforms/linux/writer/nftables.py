@@ -149,8 +149,10 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
 @per_plan
 def _dropped_sources(plan: Plan) -> tuple[AddressSet, ...]:
     """The sets ``nobody_v4`` and ``nobody_v6``, without the link-local addresses that a zone of the spec holds."""
-    held = [entry.network for zone in plan.spec.zones for entry in zone_networks(plan, zone.name)]
-    sources = dropped_sources(held)
+    zone_prefixes: list[Network] = []
+    for zone in plan.spec.zones:
+        zone_prefixes.extend(entry.network for entry in zone_networks(plan, zone.name))
+    sources = dropped_sources(zone_prefixes)
     return tuple(
         AddressSet(
             name=f"nobody_v{version}",
