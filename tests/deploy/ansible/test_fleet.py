@@ -342,9 +342,10 @@ def test_nothing_of_the_callers_shell_reaches_a_run_or_stays_behind_it(
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("clusterwright.deploy.ansible.folder._forget", lambda path: None)  # as after kill -9
-    remote_files = ("n0", "sh", "-c", "ls -d /root/.ansible/tmp/* 2>/dev/null || true")
+    # A host sees this machine's folders below its own: those of other runs here are named ansible-local-*.
+    remote_files = ("n0", "sh", "-c", "ls -d /root/.ansible/tmp/ansible-tmp-* 2>/dev/null || true")
     with fleet_of("n0") as fleet:
-        before = fleet.run(*remote_files)  # a host has the files of this machine below its own
+        before = fleet.run(*remote_files)
         outcome = target_for(fleet, tmp_path).apply({"n0": tree("n0")})["n0"]
         assert outcome.status is Status.APPLIED, outcome.message
         assert fleet.run(*remote_files) == before
