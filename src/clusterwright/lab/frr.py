@@ -23,6 +23,9 @@ FROM_BELOW = "64512:1"  # marks a route that came from below, as in the switches
 # The kernel drops a dead link from its next-hop groups, and zebra 8.4 takes such a group for whole when the link is
 # back: paths would be missing for good. Without groups it writes every route with its own next hops.
 _ZEBRA_CONFIG = "no zebra nexthop kernel enable\n"
+# Without it zebra deletes an IPv6 route before it adds the one with other next hops, and packets in between are lost
+# (netlink_put_route_update_msg in zebra/rt_netlink.c).
+_ZEBRA_OPTIONS = ("--v6-rr-semantics",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ def start_router(namespace: str, folder: Path, config: str | None) -> None:
             *(str(_DAEMONS / daemon), "-d", "-u", "frr", "-g", "frr"),
             *("-f", str(folder / f"{daemon}.conf"), "-i", str(folder / f"{daemon}.pid"), "-P", "0"),
             *("-z", str(folder / "zserv.api"), "--vty_socket", str(folder), "--log", f"file:{folder / daemon}.log"),
+            *(_ZEBRA_OPTIONS if daemon == "zebra" else ()),
         ]
         with inside(namespace):
             ended = subprocess.run(command, capture_output=True, text=True, check=False, env=child_environment())
