@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import pyavd
-from tests.platforms.eos_intent import structured_config
+from tests.switches.eos_intent import structured_config
 
 from clusterwright.data_files import folder
 from clusterwright.output.engine import render_device

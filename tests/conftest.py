@@ -45,7 +45,7 @@ LONGEST = (
     "tests/network_boot/test_power_on.py",
     "tests/network_boot/test_installing.py",
     "tests/images/test_boot.py",
-    "tests/platforms/test_opensm.py",
+    "tests/hosts/test_opensm.py",
     "tests/deploy/pulumi/test_crashes.py",
     "tests/deploy/pulumi/test_engine.py",
     "tests/generated/test_generated.py",

@@ -40,53 +40,57 @@ READS: dict[str, str] = {
     "intent": "plan spec",  # what devices are told, free of vendors' words
     "rules": "intent plan spec",
     "packets": "",  # the algebra of packet sets, and what lists and nft mean in it
-    "platforms": "intent packets plan spec",
-    "output": "intent plan platforms",
-    "proofs": "packets plan platforms spec",  # what is wanted; what is there it takes from what readers read
-    "start": "plan platforms spec",  # a first spec, sized
+    "text": "",  # how texts are written: JSON lines, quoting, templates
+    "facts": "packets",  # what readers of text give
+    "device_files": "facts intent plan",  # what there is to any file: its writer, its comparison, its change's effect
+    "hosts": "device_files facts intent packets plan spec text",
+    "switches": "device_files facts hosts intent packets plan spec text",
+    "output": "device_files facts hosts intent plan spec switches",
+    "proofs": "facts hosts packets plan spec switches",  # what is wanted; what is there it takes from what readers read
+    "start": "plan spec text",  # a first spec, sized
     "node_health": "",  # runs where no other room is
     "node_watch": "node_health",
     "keys": "spec",
     "simulate": "intent plan spec",
     "place": "plan simulate spec",
-    "observe": "plan platforms spec",
-    "bringup": "intent plan platforms spec",
-    "lab": "intent packets plan platforms proofs spec",
-    "report": "intent place plan platforms simulate spec",
+    "observe": "device_files plan spec switches",
+    "bringup": "facts hosts intent plan spec switches",
+    "lab": "hosts intent output packets plan proofs spec switches text",
+    "report": "hosts intent output place plan simulate spec",
     "source_of_truth": "plan report spec",
-    "compare": "output plan platforms report rules spec",
-    "deploy": "intent keys output plan platforms rules spec",
+    "compare": "hosts output plan report rules spec",
+    "deploy": "hosts intent keys output plan rules spec switches",
     "why": "output plan rules spec",
-    "rollout": "compare deploy intent observe output place plan platforms proofs rules spec",
+    "rollout": "compare deploy device_files facts hosts intent observe output place plan proofs rules spec switches",
 }
 # On the far right, the command line and the component for programs of others may use every room.
 EDGE = frozenset({"cli", "pulumi"})
 
-# Package by package of platforms/, the others that it imports: a system that runs on or in another one.
-PLATFORMS: dict[str, str] = {
-    "boot": "image linux",
-    "eos": "",
-    "fboss": "linux",
-    "image": "boot linux",
-    "kueue": "",
-    "linux": "image opensm",
-    "managed": "nvue",
-    "nccl": "",
-    "nvue": "linux",
-    "opensm": "ufm",
-    "receptor": "",
-    "slurm": "linux",
-    "sonic": "linux",
-    "ufm": "opensm",
+# Package by package of hosts/ and switches/, the others of its room that it imports: what runs on or in another one.
+PACKAGES: dict[str, dict[str, str]] = {
+    "hosts": {
+        "boot": "image linux",
+        "image": "linux",
+        "kueue": "",
+        "linux": "image opensm",
+        "nccl": "",
+        "opensm": "",
+        "receptor": "",
+        "slurm": "linux",
+        "ufm": "opensm",
+    },
+    "switches": {"eos": "", "fboss": "", "managed": "nvue", "nvue": "", "sonic": ""},
 }
 # What a reader of text may import beside other readers: nothing that decided or wrote the text. Words by release are
 # a table.
 READER_READS = (
-    *("packets", "platforms.reader", "platforms.router", "platforms.unread", "platforms.values", "spec.hardware"),
-    "platforms.nvue.words",
+    *("packets", "facts", "spec.hardware"),
+    "switches.nvue.words",
 )
 
-READS_TEXT = re.compile(r"^platforms\.(readers?|router|unread|values|\w+\.reader)\b")  # what of platforms/ reads
+READS_TEXT = re.compile(
+    r"^(?:switches\.readers|(?:switches|hosts)\.\w+\.reader)\b"
+)  # what of switches/ and hosts/ reads
 
 
 def module_of(path: Path) -> str:
@@ -161,16 +165,17 @@ def test_rooms_stand_from_left_to_right() -> None:
     ]
 
 
-def test_a_platform_imports_the_platforms_that_stand_here_and_no_others() -> None:
-    found = edges("platforms.")
-    systems = {name.split(".")[1] for name in packages() if name.startswith("platforms.")}
-    assert {system: sorted(found.get(system, ())) for system in systems} == {
-        system: others.split() for system, others in PLATFORMS.items()
+@pytest.mark.parametrize("room", PACKAGES)
+def test_a_package_imports_the_packages_of_its_room_that_stand_here_and_no_others(room: str) -> None:
+    found = edges(f"{room}.")
+    names = {name.split(".")[1] for name in packages() if name.startswith(f"{room}.")}
+    assert {name: sorted(found.get(name, ())) for name in names} == {
+        name: others.split() for name, others in PACKAGES[room].items()
     }
 
 
 def test_a_reader_imports_neither_writer_nor_intent_nor_templates() -> None:
-    readers = [name for name in modules() if re.match(r"platforms\.\w+\.reader\.", name)]
+    readers = [name for name in modules() if re.match(r"(?:switches|hosts)\.\w+\.reader\.", name)]
     assert len({name.split(".")[1] for name in readers}) > 4
     wrong = [
         f"{name}:{line} imports {target}"
@@ -178,7 +183,7 @@ def test_a_reader_imports_neither_writer_nor_intent_nor_templates() -> None:
         for line, target in imports()[name]
         if room_of(target) not in GROUND
         and not target.startswith(READER_READS)
-        and not re.match(r"platforms\.\w+\.reader\.", target)
+        and not re.match(r"(?:switches|hosts)\.\w+\.reader\.", target)
     ]
     assert not wrong
 
@@ -189,7 +194,7 @@ def test_proofs_import_readers_alone() -> None:
         for name, targets in imports().items()
         if room_of(name) == "proofs"
         for line, target in targets
-        if room_of(target) == "platforms" and not READS_TEXT.search(target)
+        if room_of(target) in PACKAGES and not READS_TEXT.search(target)
     ]
     assert not wrong
 

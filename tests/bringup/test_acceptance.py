@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from tests.compare.variants import inventory
 from tests.golden_files import assert_golden
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.rates import counter_limits, payload_rate

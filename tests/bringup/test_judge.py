@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.bringup.simulated_counters import Fault, query_errors
 from tests.compare.variants import inventory
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.bringup.judge_bandwidth import judge_bandwidth
 from clusterwright.bringup.judge_counters import judge_counters, read_ibqueryerrors

@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.bringup.acceptance import acceptance_plans
 from clusterwright.bringup.judge_bandwidth import judge_bandwidth

@@ -317,7 +317,7 @@ def test_every_command_exists_and_explains_itself_as_the_list_of_commands_does(c
 
 
 # What takes long to import, and no help or completion shows anything of; and what lint may do without.
-HEAVY = ("jinja2", "jsonschema", "numpy", "pulumi", "rich", "scipy", "clusterwright.platforms.registry")
+HEAVY = ("jinja2", "jsonschema", "numpy", "pulumi", "rich", "scipy", "clusterwright.output.renderers")
 
 
 @pytest.mark.parametrize("command", ["", *sorted(COMMANDS)])

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.cli.main import cli
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_kinds
+from clusterwright.output.renderers import all_files
 from clusterwright.placeholder import PLACEHOLDER_IN_BYTES
-from clusterwright.platforms.registry import all_files
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import read_folder

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.compare.variants import overlaid
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.compare.cables import fabric_changes
 from clusterwright.compare.plans import compare_plans

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.compare.variants import overlaid
 from tests.golden_files import assert_golden
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.facts.reader import SystemReader, Unsupported
 from clusterwright.finding import VerifyError
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.nvue.reader.known import KNOWN
-from clusterwright.platforms.nvue.reader.releases import read_nvue_objects
-from clusterwright.platforms.reader import SystemReader, Unsupported
-from clusterwright.platforms.readers import READERS
+from clusterwright.switches.nvue.reader.known import KNOWN
+from clusterwright.switches.nvue.reader.releases import read_nvue_objects
+from clusterwright.switches.readers import READERS
 
 pytestmark = [pytest.mark.foreign, pytest.mark.slow, pytest.mark.timeout(1800)]
 CACHE = Path(__file__).parents[2] / ".cache" / "foreign"

@@ -25,14 +25,14 @@ from clusterwright.artifact import Artifact
 from clusterwright.cli.main import cli
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.store import Store
+from clusterwright.device_files.effect import Effect
+from clusterwright.facts.unread import BETWEEN
 from clusterwright.finding import ClusterwrightError, Finding
+from clusterwright.hosts.linux.writer import nftables
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
-from clusterwright.platforms.effect import Effect
-from clusterwright.platforms.linux.writer import nftables
-from clusterwright.platforms.unread import BETWEEN
 from clusterwright.proofs.check import ProofCheck
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.images.virtual_node import WITHOUT_HARDWARE, Machine, boot
-from tests.platforms.plans import FROM_MIRRORS, plan_with
+from tests.plans import FROM_MIRRORS, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_device

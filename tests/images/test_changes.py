@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.compare.images import image_changes, image_lines
 from clusterwright.output.engine import render_device
+from clusterwright.output.fleet import fetched, node_images
 from clusterwright.plan.boot import booted
-from clusterwright.platforms.image.fleet import fetched, node_images
 from clusterwright.report.html import report_files
 
 SYSCTL = "images:\n  - {name: training, sysctl: {vm.zone_reclaim_mode: 1}}\n"
@@ -61,8 +61,8 @@ def test_a_node_fetches_what_its_server_offers() -> None:
 
 def test_digests_do_not_depend_on_hash_order() -> None:
     program = (
-        "from tests.platforms.plans import plan_of\n"
-        "from clusterwright.platforms.image.fleet import node_images\n"
+        "from tests.plans import plan_of\n"
+        "from clusterwright.output.fleet import node_images\n"
         "print(sorted({(i.digest, i.boot_digest) for i in node_images(plan_of('lab-roce')).values()}))\n"
     )
     root = Path(__file__).resolve().parents[2]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.images.debian_archive import Archive, archive
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
+from clusterwright.hosts.image.packages import all_packages
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.image.packages import all_packages
 from clusterwright.spec.distribution import Distribution, distribution_of, families
 
 DEBIAN = families()["debian"]

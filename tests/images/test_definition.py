@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from tests.golden_files import assert_golden
 from tests.images.definition_files import files_of, first_server, run, write
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
+from clusterwright.hosts.image.identity import ImageIdentity, identity_of
+from clusterwright.hosts.image.shared import overlay_files, shared_files
+from clusterwright.hosts.linux.writer import secrets as node_secrets
 from clusterwright.output.engine import render_device
+from clusterwright.output.renderers import NODE_FILES, device_files
 from clusterwright.plan.boot import boot_nics, booted, format_mac, servers_by_rack
 from clusterwright.plan.model import Plan, format_address
-from clusterwright.platforms.image.identity import ImageIdentity, identity_of
-from clusterwright.platforms.image.shared import overlay_files, shared_files
-from clusterwright.platforms.linux.writer import secrets as node_secrets
-from clusterwright.platforms.registry import NODE_FILES, device_files
 
 CHECKOUT = Path(__file__).parents[2]
 

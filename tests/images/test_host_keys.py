@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.images.definition_files import files_of, first_server, run, write
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
-from clusterwright.platforms.image.boot_files import KEPT_HOST_KEY
+from clusterwright.hosts.image.boot_files import KEPT_HOST_KEY
 
 KEPT = """
 images:

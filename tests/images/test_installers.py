@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tests.debian_package import unpacked
 from tests.images.definition_files import files_of, first_server, run
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 
 def test_cloud_init_takes_the_autoinstall(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from tests.virtual_processor import processor
 
 from clusterwright.artifact import Artifact
+from clusterwright.hosts.boot.newc import newc
 from clusterwright.intent.node_nics import nics_of
 from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.boot.newc import newc
 
 BOOT_TIMEOUT_S = 1200  # a node is up after 100 with a processor of its own; others may be busy on it
 MEMORY_MB = 3072

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 from tests.proofs.ethernet_trees import text_of, tree, verdict
 
 from clusterwright.artifact import Artifact

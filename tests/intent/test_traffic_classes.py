@@ -8,19 +8,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 from tests.strategies import EXAMPLES
 
 from clusterwright.artifact import Artifact
+from clusterwright.facts.router import DSCPS, Router
+from clusterwright.hosts.linux.reader.network import SCRIPT, read_qos_script
+from clusterwright.hosts.linux.writer import qos as node_qos
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.eos.reader import configuration as eos_text
-from clusterwright.platforms.eos.reader.sections import PATH as EOS
-from clusterwright.platforms.fboss.reader import configuration as fboss_json
-from clusterwright.platforms.linux.reader.network import SCRIPT, read_qos_script
-from clusterwright.platforms.linux.writer import qos as node_qos
-from clusterwright.platforms.router import DSCPS, Router
-from clusterwright.platforms.sonic.reader import configuration as sonic_json
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.ethernet.qos.proof import QOS
@@ -28,6 +24,10 @@ from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import Subject
 from clusterwright.spec.fabric import TrafficClass
+from clusterwright.switches.eos.reader import configuration as eos_text
+from clusterwright.switches.eos.reader.sections import PATH as EOS
+from clusterwright.switches.fboss.reader import configuration as fboss_json
+from clusterwright.switches.sonic.reader import configuration as sonic_json
 
 Classes = tuple[TrafficClass, ...]
 # What decides whether a set of classes can be said; a second lossless class can, whoever vouches for its headroom.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.hosts.opensm.writer.fabric import fabric_file
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.opensm.writer.fabric import fabric_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,15 +22,15 @@ from typing import Any
 import pytest
 import yaml
 from tests.network_boot.boot_server import serving
-from tests.platforms.plans import plan_with
-from tests.platforms.test_nvue import frr_conf
+from tests.plans import plan_with
 from tests.proofs.isolation.test_relays import IMAGED
+from tests.switches.test_nvue import frr_conf
 
+from clusterwright.hosts.linux.reader.network import NETWORKS
 from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.output.engine import render_device
 from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Cable, Plan
-from clusterwright.platforms.linux.reader.network import NETWORKS
 
 DHCRELAY, DAEMONS = Path("/usr/sbin/dhcrelay"), Path("/usr/lib/frr")
 NODE, RACK, SPINE, SERVER = "gpu-p00r00n0", "rsw-p00r00", "ssw-00", "svc-v00n0"

@@ -12,10 +12,10 @@ from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.secrets.secrets import ResolvingTarget
 from clusterwright.deploy.target import Status
+from clusterwright.hosts.linux.writer.network import node_address
 from clusterwright.lab.namespaces import inside
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.linux.writer.network import node_address
 
 USER = "ops"
 ANSWERS_S = 300

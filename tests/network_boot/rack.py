@@ -21,7 +21,7 @@ from typing import Any
 from clusterwright.lab.isolation import switch_filters
 from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.plan.model import Cable, Plan
-from clusterwright.platforms.fboss.reader.system import READER
+from clusterwright.switches.fboss.reader.system import READER
 
 BRIDGE = "hosts"
 _USUAL_LIFETIME_S = 1800  # NdpConfig.routerLifetime of FBOSS

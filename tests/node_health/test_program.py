@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.node_health.main import HEALTHY, UNHEALTHY
 from clusterwright.node_health.readings import DEADLINE_S, Question, ask

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from clusterwright.hosts.opensm.writer.fabric import fabric_file
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.opensm.writer.fabric import fabric_file
 
 _HEAD = re.compile(r'(Switch|Hca)\s+(\d+) "([SH])-([0-9a-f]+)"\s+# "(.*?)"')
 _LINK = re.compile(r'\[(\d+)\](?:\([0-9a-f]+\))?\s+"([SH])-([0-9a-f]+)"\[(\d+)\]')

@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from tests.observe.listing import listing
 from tests.observe.netfile import hdr_lab
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.cli.observe import observe
 from clusterwright.observe.compare import compare

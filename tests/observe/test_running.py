@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from clusterwright.cli.main import cli
 from clusterwright.data_files import folder
+from clusterwright.device_files.drift import is_as_planned
 from clusterwright.known_secrets import value_without_secrets, without_secrets
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.drift import is_as_planned
 from clusterwright.spec.load import load_spec
 
 SPEC = folder("inventory") / "lab-roce.yaml"

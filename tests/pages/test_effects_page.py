@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.golden_files import REFRESH
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.data_files import folder
+from clusterwright.device_files.effect import EffectTable, effect_table
 from clusterwright.output.engine import render_device
-from clusterwright.platforms.effect import EffectTable, effect_table
 
 PAGE = Path(__file__).parents[2] / "docs/effects.md"
 SYSTEMS = ("eos", "fboss", "nvue", "sonic", "linux-switch", "linux-node")

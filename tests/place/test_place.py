@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.place.small import best_cost, cases, job, room, uneven
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.place import placement as placing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.plan.chips import InternalLink, chip_places, chip_ports, chips_of, internal_links
 

@@ -8,11 +8,11 @@ import pytest
 
 from clusterwright import data_files
 from clusterwright.finding import SpecError
+from clusterwright.hosts.opensm.writer import configuration as opensm
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.opensm.writer import configuration as opensm
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.labels.guids import read_guid_file
 from clusterwright.spec.load import load_spec

@@ -8,14 +8,13 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 from tests.proofs.trees import edited
 
 from clusterwright.artifact import Artifact
+from clusterwright.facts.reader import FileText
+from clusterwright.facts.router import Router
 from clusterwright.output.engine import render_kinds
-from clusterwright.platforms.reader import FileText
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import Router
 from clusterwright.proofs import unread
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -23,6 +22,7 @@ from clusterwright.proofs.ethernet import network
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
+from clusterwright.switches.readers import READERS
 
 EOS = "mnt/flash/startup-config"
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.declaration import declaration_of

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
+from clusterwright.facts.router import Policy, PrefixRule, Router, Term
 from clusterwright.output.engine import render_kinds
-from clusterwright.platforms.router import Policy, PrefixRule, Router, Term
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.alike import sections
 from clusterwright.proofs.ethernet.edges import EdgeTable, EdgeWay, edge_table

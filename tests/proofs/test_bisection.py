@@ -8,7 +8,7 @@ from pathlib import Path
 
 import networkx
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.trees import CONFIG, FABRIC, Cables, text_of, tree, verdict
 
 from clusterwright.output.engine import render_kinds

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 import pytest
-from tests.platforms.bonded import RACK, RACK_SWITCHES, bonded
+from tests.switches.bonded import RACK, RACK_SWITCHES, bonded
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds

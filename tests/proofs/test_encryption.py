@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 from tests.proofs.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, Edit, text_of, tree, verdict
 
 from clusterwright.output.engine import render_devices, render_kinds

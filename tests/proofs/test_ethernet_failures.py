@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.ethernet_trees import EOS, tree, verdict
 
 from clusterwright.output.engine import render_kinds

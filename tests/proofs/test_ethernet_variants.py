@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.ethernet_trees import EOS, tree, verdict
 
 from clusterwright.artifact import Artifact

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
+from clusterwright.hosts.linux.reader.programs import lines_that_count, runs_programs
 from clusterwright.output.engine import render_device
-from clusterwright.platforms.linux.reader.programs import lines_that_count, runs_programs
 from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import read_folder

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.trees import (
     COMPUTE,
     CONFIG,

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright import data_files
+from clusterwright.hosts.linux.writer import health as node_health
+from clusterwright.hosts.linux.writer import nftables
+from clusterwright.hosts.linux.writer import watch as node_watch
 from clusterwright.lab.namespaces import run_ip
 from clusterwright.node_watch.record import append
-from clusterwright.platforms.linux.writer import health as node_health
-from clusterwright.platforms.linux.writer import nftables
-from clusterwright.platforms.linux.writer import watch as node_watch
 
 NAMESPACE = f"cwtest-watch-{os.getpid()}"  # tests of this module may run in several processes at once
 NODE = "gpu-p00r00n0"

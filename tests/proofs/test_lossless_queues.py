@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.ethernet_edits import NVUE, SONIC
 from tests.proofs.ethernet_trees import AGENT, tree, verdict
 

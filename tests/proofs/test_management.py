@@ -9,22 +9,22 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
-from tests.platforms.test_managed_switch import managed_plan
+from tests.plans import plan_of, plan_with
+from tests.switches.test_managed_switch import managed_plan
 
 from clusterwright.artifact import Artifact
+from clusterwright.facts.reader import LEASES, LOGS, NAMES, TIME
 from clusterwright.intent.switch import view_switch
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.nvue.writer.configuration import configuration
-from clusterwright.platforms.reader import LEASES, LOGS, NAMES, TIME
-from clusterwright.platforms.sonic.reader.openings import servers
-from clusterwright.platforms.sonic.writer.configuration import config_db
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.tree import tree_of
+from clusterwright.switches.nvue.writer.configuration import configuration
+from clusterwright.switches.sonic.reader.openings import servers
+from clusterwright.switches.sonic.writer.configuration import config_db
 
 EOS, AGENT, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
 NVUE = "etc/clusterwright/nvue.yaml"

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError

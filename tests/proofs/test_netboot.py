@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.isolation.test_relays import IMAGED
 
 from clusterwright.artifact import Artifact

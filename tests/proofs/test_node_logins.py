@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.layers import layered_kinds

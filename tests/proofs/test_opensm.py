@@ -9,15 +9,15 @@ from pathlib import Path
 
 import networkx
 import pytest
-from tests.platforms.plans import plan_of, plan_with
-from tests.platforms.subnet import routed_subnet
+from tests.hosts.subnet import routed_subnet
+from tests.plans import plan_of, plan_with
 from tests.proofs.trees import PARTITIONS, text_of, tree, verdict
 from tests.rules.overlays import findings_of
 
 from clusterwright.artifact import Artifact
+from clusterwright.hosts.opensm.writer import configuration as opensm
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Device, Plan
-from clusterwright.platforms.opensm.writer import configuration as opensm
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS, subnets
 from clusterwright.proofs.tree import RenderedTree, tree_of

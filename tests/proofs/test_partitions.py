@@ -11,9 +11,9 @@ from tests.plan.grown import data_of, item, write
 from tests.proofs.trees import CONFIG, PARTITIONS, Edit, line_of, managers_of, text_of, tree, verdict
 
 from clusterwright.finding import Severity
+from clusterwright.hosts.opensm.reader.partitions import BadStatement, PartitionMember, parse_partitions
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.build import build_plan
-from clusterwright.platforms.opensm.reader.partitions import BadStatement, PartitionMember, parse_partitions
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.partitions import PARTITIONS as CHECK

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan

@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 
 import pytest
 from tests.generated.ports import TWO_PORTS
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
 from clusterwright import data_files
 from clusterwright.output.engine import render_kinds

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.cli.proofs import prove

@@ -13,11 +13,11 @@ from tests.proofs.ethernet_trees import texts_read_once
 from tests.proofs.test_netboot import SWITCH, SYSTEMS, rendered
 
 from clusterwright.artifact import Artifact
-from clusterwright.platforms.sonic.reader.features import runs
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.spec.hardware.systems import ImageProgram, systems
+from clusterwright.switches.sonic.reader.features import runs
 
 _NEIGHBOURS = "verify takes cables from descriptions; observe --lldp says that it hears nothing"
 _IPV4 = "nothing of this fabric has an address of IPv4"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree, verdict
 
 from clusterwright.artifact import Artifact

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 from tests.proofs.ethernet_trees import NCCL, SCRIPT, Edit, Place, tree, verdict
 
+from clusterwright.hosts.nccl.files import settings_by_node
 from clusterwright.intent.needs.table import needs_of
-from clusterwright.platforms.nccl.files import settings_by_node
 
 SPEC = "lab-tenants"
 VISION, LANGUAGE = "vis-p00r03n1", "lang-p01r02n2"

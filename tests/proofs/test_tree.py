@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 from tests.proofs.trees import FABRIC, artifacts_of, managers_of, text_of
 
 from clusterwright.artifact import Artifact

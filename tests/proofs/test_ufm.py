@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.platforms import eos_commands
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 from tests.proofs.ethernet_edits import SONIC
 from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree
+from tests.switches import eos_commands
 
 from clusterwright.output.engine import render_device, render_kinds
 from clusterwright.proofs.declaration import declaration_of

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from tests.proofs.ethernet_trees import EOS, text_of, tree, verdict
 
-from clusterwright.platforms.router import Policy, Prefix, PrefixRule, Term
+from clusterwright.facts.router import Policy, Prefix, PrefixRule, Term
 from clusterwright.proofs.ethernet.network import network_of_tree
 from clusterwright.proofs.ethernet.valleys import _Judged, _passes
 

@@ -16,24 +16,24 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
-from tests.platforms.plans import plan_of
-from tests.platforms.plans import plan_with as overlaid
-from tests.platforms.test_managed_switch import managed_plan
+from tests.plans import plan_of
+from tests.plans import plan_with as overlaid
 from tests.proofs.ethernet_edits import NVUE, SONIC
 from tests.proofs.ethernet_trees import AGENT, BGP, EOS, texts_read_once
 from tests.proofs.value_edits import ValueEdit, json_edits, line_edits
+from tests.switches.test_managed_switch import managed_plan
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError
 from clusterwright.output.layers import layered_kinds
 from clusterwright.output.plain import PlainFiles
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.managed.reader.mlnxos import PATH as MLNX_OS
-from clusterwright.platforms.managed.reader.nvos import PATH as NVOS
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.proofs.unread import UNREAD, VALUES
+from clusterwright.switches.managed.reader.mlnxos import PATH as MLNX_OS
+from clusterwright.switches.managed.reader.nvos import PATH as NVOS
 
 SWEEP_ALL = os.environ.get("CLUSTERWRIGHT_SWEEP") == "all"
 JUDGED_FIELDS = 10

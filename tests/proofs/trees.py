@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds

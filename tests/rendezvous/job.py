@@ -19,14 +19,14 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-from tests.platforms.nccl_reader import Element, read_topology
-from tests.platforms.nccl_start import PARTS, place, start
+from tests.hosts.nccl_reader import Element, read_topology
+from tests.hosts.nccl_start import PARTS, place, start
 from tests.rendezvous.rack import Texts, dropped, rack, switches_of, texts_of, write
 
+from clusterwright.hosts.linux.reader.nccl import read_partition
 from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.lab.namespaces import inside
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.linux.reader.nccl import read_partition
 
 HERE = Path(__file__).parent
 CONF = "etc/nccl.conf"

@@ -16,7 +16,7 @@ from clusterwright.lab.isolation import switch_filters
 from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Cable, Plan
-from clusterwright.platforms.fboss.reader.system import READER
+from clusterwright.switches.fboss.reader.system import READER
 
 BRIDGE, MTU = "hosts", 9000
 AGENT, FILTER = "etc/coop/agent.conf", "etc/nftables.conf"

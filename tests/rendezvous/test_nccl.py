@@ -15,7 +15,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from tests.platforms.nccl_reader import read_parameters
+from tests.hosts.nccl_reader import read_parameters
 from tests.proofs.test_port_planes import dual_plane
 from tests.rendezvous.job import (
     CONF,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.platforms.bonded import RACK, RACK_SWITCHES, bonded
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
+from tests.switches.bonded import RACK, RACK_SWITCHES, bonded
 
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.own_addresses import own_addresses

@@ -13,14 +13,14 @@ from tests.report.specs import IPOIB, plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.compare.plans import address_changes
+from clusterwright.facts.router import Router, shown
+from clusterwright.hosts.linux.reader.network import read_nic
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.fboss.reader.configuration import read_fboss
-from clusterwright.platforms.linux.reader.network import read_nic
-from clusterwright.platforms.router import Router, shown
-from clusterwright.platforms.sonic.reader.configuration import read_sonic
 from clusterwright.report.inventory_ansible import ansible_lines
 from clusterwright.report.records import Inventory
+from clusterwright.switches.fboss.reader.configuration import read_fboss
+from clusterwright.switches.sonic.reader.configuration import read_sonic
 
 KINDS = ("eos", "fboss", "sonic", "managed-switch", "node-network")
 LABS = ("lab-roce", "lab-ib", "lab-sonic", "lab-border", IPOIB)

@@ -11,10 +11,10 @@ from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import DeviceTree
+from clusterwright.device_files.effect import Effect
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.consequences import effect_of
 from clusterwright.rollout.deployed import keep_spec, record
 from clusterwright.rollout.preview.preview import Change, Preview, preview

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from tests.lab.sshfleet import SshFleet
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.engine import render_device
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates import boots
 from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
 from clusterwright.rollout.gates.selection import device_gates

@@ -12,10 +12,10 @@ from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.changes import changed_lines
 from clusterwright.deploy.target import DeviceTree, Outcome, Status
+from clusterwright.device_files.effect import Effect
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.consequences import consequences_of, effect_of
 from clusterwright.rollout.drifted import running_tree
 from clusterwright.spec.load import load_spec

@@ -14,8 +14,8 @@ from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
 from clusterwright.deploy.pulumi.units import Stack, Unit
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
 from clusterwright.rollout.execution import Execution, Orders, Result, UpdateEnd
 from clusterwright.rollout.gates.health import Gate, GateAnswer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
-from clusterwright.platforms.effect import Effect
+from clusterwright.device_files.effect import Effect
 from clusterwright.rollout.gates.selection import GATES, Gates, device_gates
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.waves import Wave

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 from tests.rollout.deployments import Edit, Site, Tampered, deploy
 from tests.rollout.test_preview import DRAIN, FLOW, PORT, SYSCTL, exception
 
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.guard import Override, boundary, require_known, unanswered
 from clusterwright.rollout.preview.preview import drained_alone
 from clusterwright.rollout.preview.spec_lines import SpecChange

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
-from clusterwright.platforms.effect import Effect
-from clusterwright.platforms.linux.effects import on_node
+from clusterwright.device_files.effect import Effect
+from clusterwright.hosts.linux.effects import on_node
 from clusterwright.rollout.disturbance import disturbance
 from clusterwright.rollout.lost_partitions import lost_partitions
 from clusterwright.rollout.running_jobs import RunningJob

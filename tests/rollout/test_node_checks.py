@@ -15,10 +15,10 @@ from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCom
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Unreachable
+from clusterwright.device_files.effect import Effect
 from clusterwright.output.engine import render_device
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.load import load_spec

@@ -20,17 +20,17 @@ from clusterwright.deploy.ansible.eapi import EapiAccess
 from clusterwright.deploy.ansible.query import CommandResult, Devices
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.target import Unreachable
+from clusterwright.device_files.effect import Effect
 from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.effect import Effect
-from clusterwright.platforms.platform import SessionsProbe
-from clusterwright.platforms.registry import PLATFORMS
 from clusterwright.rollout.gates.sessions import Sessions, read_states
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.rollout import GatePolicy
+from clusterwright.switches.registry import SYSTEMS
+from clusterwright.switches.switch_system import SessionsProbe
 
 RACK_SWITCH, ABOVE = "rtsw-p00r00", "ctsw-p00-00"
 
@@ -213,7 +213,7 @@ FBOSS_ANSWER = {
     ],
 )
 def test_what_a_switch_says_is_read_or_told(system: str, answer: Any, states: object) -> None:
-    probe = PLATFORMS[system].probes.sessions
+    probe = SYSTEMS[system].probes.sessions
     assert isinstance(probe, SessionsProbe)
     found = read_states(probe, answer)
 

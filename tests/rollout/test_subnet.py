@@ -14,8 +14,8 @@ from tests.observe.netfile import NetFile, hdr_plan, scan
 
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
+from clusterwright.device_files.effect import Effect
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates.subnet import SubnetScan
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import GatePolicy

@@ -15,9 +15,9 @@ from tests.strategies import Case, built_to_fit
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.units import Stack, cut
+from clusterwright.device_files.effect import Effect
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.bandwidth import ways_of
 from clusterwright.rollout.waves import Wave, plan_waves
 from clusterwright.spec.load import load_spec

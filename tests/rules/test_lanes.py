@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 
 from clusterwright.output.engine import render_kinds
 from clusterwright.proofs.declaration import declaration_of

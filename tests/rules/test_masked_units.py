@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan

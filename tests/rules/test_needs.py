@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.golden_files import REFRESH
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 from tests.rules.overlays import findings_of
 
 from clusterwright.intent.needs.need import Need, meets

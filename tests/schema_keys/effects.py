@@ -17,16 +17,16 @@ from clusterwright.cli.formats.placement import PlacementComparison
 from clusterwright.cli.formats.placement import text as placement_text
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.secrets.sources import SecretFile
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.certificates import certificate_dues
 from clusterwright.keys.ledger import Ledger, Version
 from clusterwright.keys.schedule import overdue, steps
 from clusterwright.output.engine import render_devices
+from clusterwright.output.fleet import fetched, node_images
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import room_for
 from clusterwright.plan.build import build_plan
-from clusterwright.platforms.effect import Effect
-from clusterwright.platforms.image.fleet import fetched, node_images
 from clusterwright.report.figures import figures
 from clusterwright.report.html import report_files
 from clusterwright.report.inventory_ansible import ansible_lines

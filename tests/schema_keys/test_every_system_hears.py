@@ -19,8 +19,8 @@ import pytest
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.device_kind import device_kind
+from clusterwright.output.renderers import own_files, shared_files
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.registry import own_files, shared_files
 from clusterwright.rules.engine import judge_document
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.spec.text.document import Document

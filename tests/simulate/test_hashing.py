@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 from tests.simulate.networks import network
 from tests.simulate.published import spread_over_uplinks
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from clusterwright import data_files
+from clusterwright.hosts.linux.writer.system import required_sysctl, shape_of
 from clusterwright.intent.device_kind import kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.plan.build import build_plan
-from clusterwright.platforms.linux.writer.system import required_sysctl, shape_of
 from clusterwright.spec.kernel_settings import decided, dotted, path_of
 from clusterwright.spec.load import load_spec
 

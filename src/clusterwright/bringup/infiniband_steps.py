@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from clusterwright.bringup.rates import NEVER, OF_BIT_ERRORS, SIDE_EFFECTS, by_speed
 from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.bringup.unit import BringupUnit
+from clusterwright.hosts.opensm.writer.configuration import FOLDER as OPENSM_FOLDER
+from clusterwright.hosts.opensm.writer.configuration import FOLDER_OF_UFM as UFM_FOLDER
+from clusterwright.hosts.opensm.writer.configuration import manager_hosts
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.opensm.writer.configuration import FOLDER as OPENSM_FOLDER
-from clusterwright.platforms.opensm.writer.configuration import manager_hosts
-from clusterwright.platforms.ufm.writer import SUBNET_FOLDER as UFM_FOLDER
 from clusterwright.spec.infiniband import UFM
 
 # What ibnetdiscover and iblinkinfo call the data rate of a four-lane port (infiniband-diags, IBTA speed names).

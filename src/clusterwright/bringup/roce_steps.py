@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from clusterwright.bringup.rates import bit_errors
 from clusterwright.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.bringup.unit import BringupUnit
+from clusterwright.facts.reader import Unsupported
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.platform import Platform
-from clusterwright.platforms.reader import Unsupported
-from clusterwright.platforms.registry import PLATFORMS
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.switches.registry import SYSTEMS
+from clusterwright.switches.switch_system import SwitchSystem
 
 
 def first_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
@@ -27,13 +27,13 @@ def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
     return _counters(plan, unit, limits, "ports-after-load", "Error counters and flow control after the load")
 
 
-def _platforms(plan: Plan, unit: BringupUnit) -> list[Platform]:
+def _platforms(plan: Plan, unit: BringupUnit) -> list[SwitchSystem]:
     """The platforms of the unit's switches, by name."""
     found = {plan.spec.catalogue[switch.model].network_os or "" for switch in unit.switches}
-    return [PLATFORMS[system] for system in sorted(found & PLATFORMS.keys())]
+    return [SYSTEMS[system] for system in sorted(found & SYSTEMS.keys())]
 
 
-def _asked(platform: Platform, commands: Iterable[str] | Unsupported) -> Iterator[Command]:
+def _asked(platform: SwitchSystem, commands: Iterable[str] | Unsupported) -> Iterator[Command]:
     """What is typed on every switch of a platform, or why nothing is."""
     who = f"every {systems()[platform.system].title} switch"
     if isinstance(commands, Unsupported):

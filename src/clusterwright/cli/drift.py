@@ -11,24 +11,25 @@ import click
 
 from clusterwright.deploy.device_places import OWN_FOLDER
 from clusterwright.deploy.pulumi.units import cut
+from clusterwright.device_files.drift import Compare, Drift
+from clusterwright.device_files.json_drift import compare_json
+from clusterwright.device_files.line_drift import compare_lines
 from clusterwright.finding import ClusterwrightError
 from clusterwright.given_file import read_given_text
+from clusterwright.hosts.linux.drift import compare_nft
 from clusterwright.observe.adoption import adoption
 from clusterwright.output.engine import render_device
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.drift import OUTPUTS, Compare, Drift, drifts
-from clusterwright.platforms.eos.drift import compare_options, compare_sysctl, compare_variables
-from clusterwright.platforms.json_drift import compare_json
-from clusterwright.platforms.line_drift import compare_lines
-from clusterwright.platforms.linux.drift import compare_nft
-from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.switches.eos.drift import compare_options, compare_sysctl, compare_variables
+from clusterwright.switches.registry import SYSTEMS
+from clusterwright.switches.running import OUTPUTS, drifts
 
 FORMATS = ("text", "json", "prometheus")
 MAX_BYTES = 64 * 1024 * 1024
 VERSION = 1
 
 JUDGES: tuple[tuple[str, Compare], ...] = (
-    *((file, compare) for platform in PLATFORMS.values() for file, compare in platform.drift.items()),
+    *((file, compare) for platform in SYSTEMS.values() for file, compare in platform.drift.items()),
     ("etc/nftables*.conf", compare_nft),
     ("etc/sysctl.d/*.conf", compare_sysctl),
     ("etc/nccl.conf", compare_variables),

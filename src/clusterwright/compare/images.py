@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from clusterwright.output.fleet import node_images
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.image.fleet import node_images
 
 MOST_PODS = 12  # shown; JSON names every node
 

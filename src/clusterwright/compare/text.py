@@ -9,8 +9,8 @@ from posixpath import dirname
 
 from clusterwright.compare.changes import CableChanges, CableMove, ConfigGroup, PlanChanges
 from clusterwright.compare.diff_lines import shown_lines
+from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.plan.model import Cable, Device
-from clusterwright.platforms.slurm.hostlist import hostlist
 
 EXAMPLES = 3  # of what is told by the dozen; JSON and the work order have every one
 MOST_GROUPS = 24

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
+from clusterwright.hosts.linux.writer import nftables
+from clusterwright.hosts.linux.writer.network import FOLDER, WRITER
 from clusterwright.intent.switch import SwitchView
 from clusterwright.lab import frr
 from clusterwright.lab.namespaces import inside, run_ip
@@ -19,8 +21,6 @@ from clusterwright.lab.packets import probe_port
 from clusterwright.lab.running import LabState, folder_of, raise_limits, remove_lab, require_rights, write_state
 from clusterwright.lab.twin import Twin
 from clusterwright.plan.model import Device, Plan, format_address
-from clusterwright.platforms.linux.writer import nftables
-from clusterwright.platforms.linux.writer.network import FOLDER, WRITER
 
 Progress = Callable[[str], None]
 

@@ -15,7 +15,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.switch import SwitchView
 from clusterwright.intent.switch_sessions import PlannedSession, route_limit
 from clusterwright.lab.namespaces import inside
-from clusterwright.platforms.templates import template
+from clusterwright.text.templates import template
 
 _DAEMONS = Path("/usr/lib/frr")
 _MOST_PATHS = 256  # how Debian builds FRR

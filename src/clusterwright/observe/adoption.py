@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
+from clusterwright.device_files.drift import Difference, Drift
 from clusterwright.known_secrets import SHOWN
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.drift import Difference, Drift
-from clusterwright.platforms.eos.reader.sections import PATH as STARTUP
+from clusterwright.switches.eos.reader.sections import PATH as STARTUP
 
 _REASON = "found running; say why, and who decided"
 _NO_LESS = "no line of the spec takes it away on one device; change what it comes from, or revert"

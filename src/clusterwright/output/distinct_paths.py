@@ -6,10 +6,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.hosts.boot.server import DEFINITIONS, HTTP
 from clusterwright.intent.device_kind import device_kind
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.platforms.boot.server import DEFINITIONS, HTTP
-from clusterwright.platforms.registry import SERVER_RENDERERS, device_files
+from clusterwright.output.renderers import SERVER_RENDERERS, device_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.output.distinct_paths import require_distinct_paths
 from clusterwright.output.layers import own_files
-from clusterwright.platforms.registry import RENDERERS, all_files
+from clusterwright.output.renderers import RENDERERS, all_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from clusterwright.intent.device_kind import Kind, NodeKind, device_kind
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.output import renderers
 from clusterwright.output.distinct_paths import require_distinct_paths
-from clusterwright.platforms import registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -57,7 +57,7 @@ def group_images(plan: Plan, names: Iterable[str] | None = None) -> tuple[GroupI
 
 def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     """The files of a device by path that it does not have from its group's image: all, where it has none."""
-    return tuple(sorted((*registry.own_files(plan, device), *_beside(plan, device)), key=_path))
+    return tuple(sorted((*renderers.own_files(plan, device), *_beside(plan, device)), key=_path))
 
 
 def layered_kinds(plan: Plan, kinds: Collection[str]) -> tuple[Iterator[Artifact], tuple[GroupImage, ...]]:
@@ -70,7 +70,7 @@ def layered_kinds(plan: Plan, kinds: Collection[str]) -> tuple[Iterator[Artifact
 
 
 def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
-    for entry in registry.RENDERERS:
+    for entry in renderers.RENDERERS:
         if entry.kind in kinds:
             for device in plan.devices:
                 if entry.applies(plan, device):
@@ -85,7 +85,7 @@ def _beside(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     if image is not None and device_kind(plan, device) == image.kind:
         return ()
     taken = frozenset(map(_content, image.files)) if image is not None else frozenset()
-    return tuple(each for each in registry.NODE_FILES.shared_with(plan, device) if _content(each) not in taken)
+    return tuple(each for each in renderers.NODE_FILES.shared_with(plan, device) if _content(each) not in taken)
 
 
 @per_plan
@@ -105,7 +105,7 @@ def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Ite
         if len(devices) < 2:
             continue
         owner = group if kind is largest else f"{group}.{devices[0].name}"
-        files = registry.shared_files(plan, kind, owner)
+        files = renderers.shared_files(plan, kind, owner)
         if not files:
             continue
         members = [device.name for device in devices]
@@ -117,7 +117,7 @@ def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Ite
 
 
 def _paths(plan: Plan, device: Device) -> set[str]:
-    return {artifact.path for artifact in registry.device_files(plan, device)}
+    return {artifact.path for artifact in renderers.device_files(plan, device)}
 
 
 @per_plan

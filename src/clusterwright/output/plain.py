@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clusterwright.output.engine import render_device
-from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.switches.registry import SYSTEMS
 
 if TYPE_CHECKING:
+    from clusterwright.facts.values import Keys
     from clusterwright.plan.model import Plan
-    from clusterwright.platforms.values import Keys
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PlainFiles:
         system = self.planned.spec.catalogue[self.planned.by_name[device].model].network_os
         if system is None or path not in texts:
             return ()
-        return PLATFORMS[system].differing[path](texts[path], text)
+        return SYSTEMS[system].differing[path](texts[path], text)
 
     def _texts(self, device: str) -> dict[str, str]:
         made = render_device(self._plain, device)

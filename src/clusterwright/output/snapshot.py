@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_device
-from clusterwright.platforms.eos.reader.sections import PATH as EOS
-from clusterwright.platforms.eos.writer import configuration as eos
-from clusterwright.platforms.sonic.writer import configuration as sonic
-from clusterwright.platforms.sonic.writer.frr import frr_conf
+from clusterwright.switches.eos.reader.sections import PATH as EOS
+from clusterwright.switches.eos.writer import configuration as eos
+from clusterwright.switches.sonic.writer import configuration as sonic
+from clusterwright.switches.sonic.writer.frr import frr_conf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

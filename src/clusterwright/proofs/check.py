@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clusterwright.and_more import and_more
-from clusterwright.platforms.router import Mark, line_of
+from clusterwright.facts.router import Mark, line_of
 from clusterwright.proofs.reading import SwitchReading, read_together
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import UnreadPlace, left_by

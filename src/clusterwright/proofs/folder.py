@@ -17,9 +17,9 @@ from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.given_file import read_given
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering, layered
+from clusterwright.switches.readers import READERS
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 64 << 20  # of one file: no configuration is that large

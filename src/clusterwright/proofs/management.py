@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterwright.and_more import and_more
-from clusterwright.packets.phrases import count
-from clusterwright.platforms.reader import (
+from clusterwright.facts.reader import (
     EAPI,
     GNMI,
     LOGINS,
@@ -24,12 +23,13 @@ from clusterwright.platforms.reader import (
     SystemReader,
     Unsupported,
 )
-from clusterwright.platforms.readers import READERS
+from clusterwright.packets.phrases import count
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.isolation.declared import DeclaredIsolation, DeclaredLogin
 from clusterwright.proofs.isolation.managed import Answers, line_at, managed, management_read
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.switches.readers import READERS
 
 _ASKED = {
     NAMES: "never asks {} for names",

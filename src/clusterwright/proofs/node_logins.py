@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.platforms.linux.reader.node_logins import (
+from clusterwright.hosts.linux.reader.node_logins import (
     ACCOUNTS,
     KEYS,
     SSHD,

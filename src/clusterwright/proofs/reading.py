@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 Taken = TypeVar("Taken")
 _AT_ONCE = 128  # switches: as many as readers remember the texts of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clusterwright.platforms.router import Session
+from clusterwright.facts.router import Session
 from clusterwright.spec.ethernet import SessionAuthentication
 
 _VERSION = re.compile(r", version \S+$")

@@ -13,9 +13,9 @@ from itertools import chain, islice
 from typing import NamedTuple, Protocol, TypeVar
 
 from clusterwright.artifact import Artifact
+from clusterwright.facts.values import Keys
+from clusterwright.hosts.linux.reader.programs import lines_that_count
 from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
-from clusterwright.platforms.linux.reader.programs import lines_that_count
-from clusterwright.platforms.values import Keys
 from clusterwright.proofs.declaration import Declaration
 
 Held = TypeVar("Held")

@@ -12,19 +12,19 @@ from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.and_more import and_more
-from clusterwright.platforms.linux.reader.logins import LOGIN_FOLDERS, logins_unread
-from clusterwright.platforms.linux.reader.nccl import CONF_FILES, NCCL_PARTITION
-from clusterwright.platforms.linux.reader.node_logins import NODE_LOGIN_FOLDERS, node_logins_unread
-from clusterwright.platforms.linux.reader.programs import runs_programs
-from clusterwright.platforms.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import line_of
-from clusterwright.platforms.ufm.reader import SETTINGS, settings_unread
-from clusterwright.platforms.unread import BETWEEN, Unread
-from clusterwright.platforms.values import FieldValues, Keys
+from clusterwright.facts.router import line_of
+from clusterwright.facts.unread import BETWEEN, Unread
+from clusterwright.facts.values import FieldValues, Keys
+from clusterwright.hosts.linux.reader.logins import LOGIN_FOLDERS, logins_unread
+from clusterwright.hosts.linux.reader.nccl import CONF_FILES, NCCL_PARTITION
+from clusterwright.hosts.linux.reader.node_logins import NODE_LOGIN_FOLDERS, node_logins_unread
+from clusterwright.hosts.linux.reader.programs import runs_programs
+from clusterwright.hosts.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
+from clusterwright.hosts.ufm.reader import SETTINGS, settings_unread
 from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES, options_unread
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, ZONE_FILE
 from clusterwright.proofs.tree import PlainText, RenderedFile, RenderedTree
+from clusterwright.switches.readers import READERS
 
 # By path on the device, what its platform says of the text of that file.
 UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.target import DeviceTree
+from clusterwright.device_files.effect import Consequence, Effect, Effects, effect_table
+from clusterwright.facts.reader import Unsupported
+from clusterwright.hosts.linux import effects as linux
 from clusterwright.plan.model import Device
-from clusterwright.platforms.effect import Consequence, Effect, Effects, effect_table
-from clusterwright.platforms.linux import effects as linux
-from clusterwright.platforms.reader import Unsupported
-from clusterwright.platforms.registry import PLATFORMS
+from clusterwright.switches.registry import SYSTEMS
 
 
 def effect_of(device: Device, before: DeviceTree, after: DeviceTree) -> Effect | None:
@@ -30,7 +30,7 @@ def consequences_of(device: Device, before: DeviceTree, after: DeviceTree) -> tu
 
 def _of_switch(paths: set[str]) -> Effects:
     """The judge of the system whose file is there; a system without one restarts for whatever it does not know."""
-    for platform in PLATFORMS.values():
+    for platform in SYSTEMS.values():
         if isinstance(platform.effects, Unsupported):
             continue
         table = effect_table(platform.system)

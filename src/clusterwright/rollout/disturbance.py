@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from clusterwright.device_files.effect import Effect
 from clusterwright.plan.model import Plan
 from clusterwright.plan.service import OUT_OF_SERVICE
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.bandwidth import RackWays, ways_of
 from clusterwright.rollout.lost_partitions import PartitionLoss, lost_partitions
 from clusterwright.rollout.preview.capacity import kept_after

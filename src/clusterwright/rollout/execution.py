@@ -20,8 +20,8 @@ from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.order import drive_stacks
 from clusterwright.deploy.pulumi.units import UPPER, Stack
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
 from clusterwright.rollout.gates.health import Checked, Gate, ask, look
 from clusterwright.rollout.ledger import UnderWay

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import durable
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.waves import Wave
 from clusterwright.typed_record import checked
 

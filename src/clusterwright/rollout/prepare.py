@@ -18,9 +18,9 @@ from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
+from clusterwright.device_files.effect import Effect
 from clusterwright.plan.model import Plan
 from clusterwright.plan.service import OUT_OF_SERVICE
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout import ledger
 from clusterwright.rollout.consequences import effect_of
 from clusterwright.rollout.drifted import running_tree

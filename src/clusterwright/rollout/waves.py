@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.deploy.pulumi.units import Stack, Unit
-from clusterwright.platforms.effect import Effect
+from clusterwright.device_files.effect import Effect
 
 if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
     from clusterwright.plan.model import Device, Plan

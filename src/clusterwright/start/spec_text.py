@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clusterwright.platforms.templates import template
 from clusterwright.spec.hardware.cages import PortBlock
 from clusterwright.spec.hardware.lanes import can_join
 from clusterwright.start.sizing import needs_chip_settings
 from clusterwright.start.wish import SizedTier, Sizing, Wish
+from clusterwright.text.templates import template
 
 _KEPT = ("gpus", "switches.", "oversubscription.", "narrowest.")  # the figures that say what was wanted
 _ASNS_OF_TIER = 100_000  # apart: no tier has as many switches

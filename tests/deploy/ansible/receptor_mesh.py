@@ -18,7 +18,7 @@ from types import TracebackType
 
 from clusterwright.deploy.ansible.execution import ConnectedMesh, MeshNode
 from clusterwright.deploy.ansible.receptor import Receptor, ReceptorError
-from clusterwright.platforms.receptor.writer import Peer, ReceptorView, configuration, worker
+from clusterwright.hosts.receptor.writer import Peer, ReceptorView, configuration, worker
 
 CONTROLLER = "control"
 REPOSITORY = Path(__file__).parents[3]

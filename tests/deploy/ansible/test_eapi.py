@@ -26,8 +26,8 @@ from clusterwright.deploy.secrets.secrets import ResolvingTarget, names_in, reso
 from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
-from clusterwright.platforms.eos.reader.sections import PATH
 from clusterwright.spec.load import load_spec
+from clusterwright.switches.eos.reader.sections import PATH
 
 CONFIGURATION = """\
 ! device: {name}

@@ -8,12 +8,12 @@ import tarfile
 from pathlib import Path
 
 from tests.deploy.ansible.receptor_mesh import ReceptorMesh, program
+from tests.hosts.test_receptor import OVERLAY
 from tests.lab.sshfleet import SshFleet
-from tests.platforms.plans import plan_with
-from tests.platforms.test_receptor import OVERLAY
+from tests.plans import plan_with
 
+from clusterwright.hosts.receptor.writer import UNIT
 from clusterwright.output.engine import render_devices
-from clusterwright.platforms.receptor.writer import UNIT
 
 NODE, ADDRESS = "svc-v01n0", "10.213.1.1"
 

@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.hosts.routes import cabling_of
 from tests.lab.ibnet import simulate_fabric
 from tests.lab.sshfleet import SshFleet
-from tests.platforms.plans import plan_of, plan_with
-from tests.platforms.routes import cabling_of
+from tests.plans import plan_of, plan_with
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Outcome, Status
+from clusterwright.hosts.opensm.writer.configuration import manager_guids, manager_hosts
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.opensm.writer.configuration import manager_guids, manager_hosts
 from clusterwright.spec.load import load_spec
 
 UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"

@@ -20,7 +20,7 @@ from clusterwright.deploy.directory import DirectoryTarget
 from clusterwright.deploy.secrets.forms import in_form
 from clusterwright.deploy.secrets.secrets import ResolvingTarget, SecretError
 from clusterwright.deploy.target import DeviceTree, Status
-from clusterwright.platforms.eos.reader.sections import PATH
+from clusterwright.switches.eos.reader.sections import PATH
 
 VALUES = {
     "snmp-auth": "MarkerOfTheAuthentication",

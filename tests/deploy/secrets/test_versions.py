@@ -24,10 +24,10 @@ from clusterwright.deploy.secrets.sources import SecretFile
 from clusterwright.deploy.secrets.versions import labelled, version_changes
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import Outcome, Status
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.file_store import FileKms
 from clusterwright.keys.rotation import Keeper, newest
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.gates.health import HoldsTree
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.encryption import KeySchedule

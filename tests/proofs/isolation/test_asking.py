@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 import pytest
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.output.engine import render_kinds
 from clusterwright.packets.boxes import ICMP6, UDP, V4, V6, PacketSet, box
@@ -13,11 +13,11 @@ from clusterwright.packets.passage import passing
 from clusterwright.packets.ranges import values
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.edges import HOSTS, port_groups
 from clusterwright.proofs.tree import tree_of
+from clusterwright.switches.readers import READERS
 
 
 def number(text: str) -> int:

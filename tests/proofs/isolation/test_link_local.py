@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.platforms.plans import plan_with
+from tests.plans import plan_with
 from tests.proofs.isolation.trees import NFT
 
 from clusterwright.artifact import Artifact
+from clusterwright.output.renderers import RENDERERS
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.registry import RENDERERS
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS

@@ -15,21 +15,21 @@ from typing import Any
 import pytest
 import yaml
 from tests.golden_files import assert_golden
-from tests.platforms.test_managed_switch import KEY, SPEC
 from tests.proofs.isolation.test_isolation import replaced
 from tests.proofs.isolation.trees import Edit
+from tests.switches.test_managed_switch import KEY, SPEC
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.managed import writer as managed_switch
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec
+from clusterwright.switches.managed import writer as managed_switch
 
 ZONES = """
 zones:

@@ -14,10 +14,10 @@ from tests.golden_files import assert_golden
 from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, artifacts_of, tree, verdict
 
 from clusterwright.finding import VerifyError
-from clusterwright.platforms.eos.reader.configuration import read_eos
-from clusterwright.platforms.eos.reader.unread import unread
-from clusterwright.platforms.fboss.reader.configuration import BGP as SESSIONS
 from clusterwright.proofs.tree import RenderedFile
+from clusterwright.switches.eos.reader.configuration import read_eos
+from clusterwright.switches.eos.reader.unread import unread
+from clusterwright.switches.fboss.reader.configuration import BGP as SESSIONS
 
 SSW, MGMT, RTSW, BORDER = "ssw-00", "mgmt-00", "rtsw-p00r00", "ssw-00"
 HOST_LIST = "   ip access-group HOSTS in\n"

@@ -10,16 +10,16 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from tests.golden_files import assert_golden
-from tests.platforms.plans import plan_with
-from tests.platforms.subnet_specs import SHARED, WITH_UFM
+from tests.hosts.subnet_specs import SHARED, WITH_UFM
+from tests.plans import plan_with
 from tests.proofs.isolation.test_isolation import replaced
 from tests.proofs.isolation.trees import Edit
 
 from clusterwright.artifact import Artifact
+from clusterwright.hosts.opensm.reader.partitions import parse_partitions
+from clusterwright.hosts.opensm.writer import configuration as opensm
+from clusterwright.hosts.ufm import writer as ufm
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.opensm.reader.partitions import parse_partitions
-from clusterwright.platforms.opensm.writer import configuration as opensm
-from clusterwright.platforms.ufm import writer as ufm
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.platforms.plans import plan_of, plan_with
+from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.boot import relay_sources, relay_targets
 from clusterwright.plan.model import Plan, format_address
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
+from clusterwright.switches.readers import READERS
 
 IMAGED = """
 nodes:

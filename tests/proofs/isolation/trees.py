@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from tests.platforms.plans import plan_of
+from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
+from clusterwright.output.renderers import RENDERERS
 from clusterwright.plan.model import Device
-from clusterwright.platforms.registry import RENDERERS
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS

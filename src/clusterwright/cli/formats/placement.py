@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.place.placement import Placement
 from clusterwright.place.room import NODE, Room
 from clusterwright.place.volumes import streams
-from clusterwright.platforms.slurm.hostlist import hostlist
 from clusterwright.spec.workload import AXES, Job
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")

@@ -26,7 +26,7 @@ def nccl_command(spec: Path, variable: str | None, form: str) -> int:
     Exit status: 0, or 2 when the spec has no NCCL profile or sets no such variable.
     """
     from clusterwright.cli.planning import plan_with_findings
-    from clusterwright.platforms.nccl.files import settings_by_node
+    from clusterwright.hosts.nccl.files import settings_by_node
 
     plan, _ = plan_with_findings(spec)
     profiles = {node: _chosen(settings, variable, plan) for settings, node in settings_by_node(plan).items()}

@@ -97,8 +97,8 @@ class JudgedPreview:
 
     def json(self, gates: Gates) -> str:
         """The preview as programs read it, with what is asked between its waves."""
-        from clusterwright.platforms.json_lines import dump_lines
         from clusterwright.rollout.preview.document import document
+        from clusterwright.text.json_lines import dump_lines
 
         return dump_lines(document(self.preview, gates, self.overrides)).decode()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from clusterwright.deploy.ansible.transport import PlaybookPlaces
 from clusterwright.deploy.target import DeviceTree, Outcome, Status, tree_digest
-from clusterwright.platforms.eos.reader.sections import PATH
+from clusterwright.switches.eos.reader.sections import PATH
 
 MARGIN_S = 120
 

@@ -40,7 +40,7 @@ def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[
     """
     # Imported only here: a stack's program that has its manifest compares offers, and renders nothing.
     from clusterwright.intent.switch_links import links_of
-    from clusterwright.platforms.registry import DEVICE_RENDERERS
+    from clusterwright.output.renderers import DEVICE_RENDERERS
 
     pods = {stack.pod for stack in stacks}
     upper = [

@@ -8,9 +8,9 @@ from clusterwright.artifact import Artifact
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.secrets import SecretError, checked, filled, names_in
 from clusterwright.deploy.targets import Chosen
+from clusterwright.hosts.linux.writer import secrets as node_secrets
 from clusterwright.output.engine import render_devices
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.linux.writer import secrets as node_secrets
 
 
 def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:

@@ -26,12 +26,12 @@ from clusterwright.lab.isolation.traffic import Seen, StageSockets, listening
 from clusterwright.lab.isolation.visitors import clear, load_lists, visiting
 from clusterwright.lab.isolation.ways import routes_outside
 from clusterwright.lab.twin import Twin
-from clusterwright.platforms.readers import ROUTERS
-from clusterwright.platforms.registry import RENDERERS
+from clusterwright.output.renderers import RENDERERS
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING
 from clusterwright.proofs.tree import RenderedTree, tree_of
+from clusterwright.switches.readers import ROUTERS
 
 _ATTEMPTS = 3  # for what should arrive: neighbour discovery drops what comes first
 _FIRST_PORTS = range(10000, 32000)

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from clusterwright.platforms.eos.reader.macsec import macsec_of
-from clusterwright.platforms.eos.reader.sections import PATH as STARTUP
-from clusterwright.platforms.eos.reader.system import READER as EOS
-from clusterwright.platforms.linux.reader.units import Unit, unit_of
+from clusterwright.hosts.linux.reader.units import Unit, unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 from clusterwright.spec.encryption import CLEAR
+from clusterwright.switches.eos.reader.macsec import macsec_of
+from clusterwright.switches.eos.reader.sections import PATH as STARTUP
+from clusterwright.switches.eos.reader.system import READER as EOS
 
 UNITS = "etc/systemd/system/"
 RECORDS = "etc/clusterwright/datasets/"

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterwright.platforms.router import Router
+from clusterwright.facts.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clusterwright.platforms.reader import Unsupported
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import Mark, Router, shown
+from clusterwright.facts.reader import Unsupported
+from clusterwright.facts.router import Mark, Router, shown
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 _ENOUGH = 5  # neighbours to compare with; more would only cost time
 

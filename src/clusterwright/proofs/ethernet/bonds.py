@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
-from clusterwright.platforms.linux.reader.network import NETWORKS
-from clusterwright.platforms.router import Aggregate, Port, Router
+from clusterwright.facts.router import Aggregate, Port, Router
+from clusterwright.hosts.linux.reader.network import NETWORKS
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree

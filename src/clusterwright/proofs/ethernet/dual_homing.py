@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from clusterwright.platforms.linux.reader.network import ConfiguredNic
-from clusterwright.platforms.router import covers, network_of, shown_prefix
+from clusterwright.facts.router import covers, network_of, shown_prefix
+from clusterwright.hosts.linux.reader.network import ConfiguredNic
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.plane_routes import MainRoute, main_routes

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clusterwright.platforms.router import Policy, PrefixRules, Session, Term
+from clusterwright.facts.router import Policy, PrefixRules, Session, Term
 from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
 
 Tags = frozenset[str]

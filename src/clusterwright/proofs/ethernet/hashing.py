@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import HashFunction, Router
+from clusterwright.facts.router import HashFunction, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
@@ -21,6 +20,7 @@ from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import system_of, systems
+from clusterwright.switches.readers import READERS
 
 # The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
 _QUEUE_PAIR = "bytes 5 to 7 of UDP's payload to port 4791"

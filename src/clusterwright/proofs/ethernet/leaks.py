@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.platforms.router import (
+from clusterwright.facts.router import (
     Mark,
     Policy,
     Prefix,

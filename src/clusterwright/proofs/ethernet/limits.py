@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from clusterwright.platforms.router import Mark
+from clusterwright.facts.router import Mark
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.edges import Shape, edge_table, edges_of
 from clusterwright.proofs.ethernet.network import RoutedFabric

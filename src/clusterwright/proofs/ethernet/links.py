@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.platforms.router import Mark, Port, Router, stem_of
+from clusterwright.facts.router import Mark, Port, Router, stem_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.bonds import bond_count, bond_faults
 from clusterwright.proofs.ethernet.declared import declared

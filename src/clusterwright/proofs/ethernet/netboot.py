@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.facts.router import Mark, Prefix, Router, covers, shown, shown_prefix
 from clusterwright.packets.ranges import Ranges
-from clusterwright.platforms.router import Mark, Prefix, Router, covers, shown, shown_prefix
 from clusterwright.proofs.check import Counterexample, Fact, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.isolation.declared import DeclaredEdge

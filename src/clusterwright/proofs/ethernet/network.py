@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from clusterwright.facts.reader import SystemReader, Unsupported
+from clusterwright.facts.router import Port, Router
 from clusterwright.finding import VerifyError
-from clusterwright.platforms.linux.reader.network import DEVICES, NETWORKS, ConfiguredNic, read_nics
-from clusterwright.platforms.reader import SystemReader, Unsupported
-from clusterwright.platforms.readers import READERS, ROUTERS
-from clusterwright.platforms.router import Port, Router
+from clusterwright.hosts.linux.reader.network import DEVICES, NETWORKS, ConfiguredNic, read_nics
 from clusterwright.proofs.reading import SwitchReading
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import unread_of
+from clusterwright.switches.readers import READERS, ROUTERS
 
 KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
 Integers = NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
-from clusterwright.platforms.linux.reader.network import NETWORKS, ConfiguredNic
-from clusterwright.platforms.router import Mark, Port, Prefix, Router, covers, network_of, shown, shown_prefix
+from clusterwright.facts.router import Mark, Port, Prefix, Router, covers, network_of, shown, shown_prefix
+from clusterwright.hosts.linux.reader.network import NETWORKS, ConfiguredNic
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
+from clusterwright.facts.router import apply_policy
+from clusterwright.hosts.linux.reader.network import NETWORKS
 from clusterwright.plan.meeting import Wiring, wiring_of_ends
-from clusterwright.platforms.linux.reader.network import NETWORKS
-from clusterwright.platforms.router import apply_policy
 from clusterwright.proofs.check import Counterexample, Fact, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree

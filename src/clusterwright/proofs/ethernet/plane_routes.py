@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from clusterwright.platforms.linux.reader.network import ConfiguredNic
-from clusterwright.platforms.router import Prefix, Router, covers, leads_outside, network_of, prefix_of, shown_prefix
+from clusterwright.facts.router import Prefix, Router, covers, leads_outside, network_of, prefix_of, shown_prefix
+from clusterwright.hosts.linux.reader.network import ConfiguredNic
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import RoutedFabric

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.facts.reader import Lists
+from clusterwright.facts.router import Port, Router
 from clusterwright.packets.boxes import EVERYTHING, FOREIGN
 from clusterwright.packets.passage import decide, passing
 from clusterwright.packets.phrases import packet_phrase
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.platforms.reader import Lists
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import Port, Router
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 
 def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from clusterwright.platforms.router import (
+from clusterwright.facts.router import (
     PERMIT_ALL,
     Mark,
     Policy,

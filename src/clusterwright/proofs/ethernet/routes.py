@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.platforms.router import Prefix, PrefixRules, Router, Term, changed, list_permits
+from clusterwright.facts.router import Prefix, PrefixRules, Router, Term, changed, list_permits
 from clusterwright.proofs.ethernet.edges import NO_TAGS, EdgeTable, EdgeWay, Shape, Tags, is_exact
 from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
 

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from clusterwright.and_more import and_more
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
+from clusterwright.facts.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
 from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.edges import edges_of
@@ -16,6 +15,7 @@ from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.switches.readers import READERS
 
 _BORDER = "FROM-BORDER-"  # the policy of sessions with networks outside
 _POINT_TO_POINT = {4: 31, 16: 127}  # RFC 3021, RFC 6164

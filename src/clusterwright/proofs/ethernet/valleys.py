@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from clusterwright.platforms.router import Mark, Policy, Prefix, Term, apply_policy, shown_prefix
+from clusterwright.facts.router import Mark, Policy, Prefix, Term, apply_policy, shown_prefix
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.edges import edges_of, is_exact

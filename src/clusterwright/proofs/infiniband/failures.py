@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.accepted import unaccepted
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.judged import Judged

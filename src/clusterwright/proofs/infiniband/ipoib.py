@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from ipaddress import ip_interface
 
-from clusterwright.platforms.linux.reader.ipoib import LNET, MODULES, NAMED, ConfiguredIpoib, read_ipoib, read_lnet
-from clusterwright.platforms.linux.reader.network import DEVICES, NETWORKS
-from clusterwright.platforms.opensm.reader.partitions import PKEY_MASK, BadStatement, parse_partitions
+from clusterwright.hosts.linux.reader.ipoib import LNET, MODULES, NAMED, ConfiguredIpoib, read_ipoib, read_lnet
+from clusterwright.hosts.linux.reader.network import DEVICES, NETWORKS
+from clusterwright.hosts.opensm.reader.partitions import PKEY_MASK, BadStatement, parse_partitions
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.partitions import FULL, Matrix, matrix_of
 from clusterwright.proofs.infiniband.subnet import KINDS, subnets

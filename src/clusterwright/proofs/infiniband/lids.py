@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterwright.platforms.opensm.reader.fabric import shared_lids
+from clusterwright.hosts.opensm.reader.fabric import shared_lids
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.judged import Judged
 from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, ManagedSubnet, has_subnet

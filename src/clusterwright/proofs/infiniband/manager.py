@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from clusterwright.platforms.opensm.reader.lists import Option, parse_options
+from clusterwright.hosts.opensm.reader.lists import Option, parse_options
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_lists import list_faults, name_faults, partition_faults

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 
-from clusterwright.platforms.opensm.reader.lists import guid_lines, name_lines
-from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
+from clusterwright.hosts.opensm.reader.lists import guid_lines, name_lines
+from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.proofs.infiniband.manager_options import Fault
 
 

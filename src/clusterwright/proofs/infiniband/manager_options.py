@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from clusterwright.platforms.opensm.reader.lists import Option
-from clusterwright.platforms.unread import Unread
+from clusterwright.facts.unread import Unread
+from clusterwright.hosts.opensm.reader.lists import Option
 from clusterwright.proofs.infiniband.declared import DeclaredLanes, DeclaredSubnet
 from clusterwright.proofs.infiniband.option_meaning import (
     FILES,

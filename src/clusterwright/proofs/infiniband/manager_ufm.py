@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.platforms.opensm.reader.lists import Option
-from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
-from clusterwright.platforms.ufm.reader import DEFAULT_MEMBERSHIP, SETTINGS, SHARP_ENABLED, UfmSetting, settings
+from clusterwright.hosts.opensm.reader.lists import Option
+from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
+from clusterwright.hosts.ufm.reader import DEFAULT_MEMBERSHIP, SETTINGS, SHARP_ENABLED, UfmSetting, settings
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_options import Fault, fixed_faults, free_faults
 from clusterwright.proofs.infiniband.option_meaning import Fixed, Free

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.platforms.linux.reader.nccl import CONF_FILES, NCCL, NCCL_PARTITION, read_nccl, read_partition
-from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS
+from clusterwright.hosts.linux.reader.nccl import CONF_FILES, NCCL, NCCL_PARTITION, read_nccl, read_partition
+from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.infiniband.declared import DeclaredNccl
 from clusterwright.proofs.tree import RenderedTree

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.engines import why_uneven
 from clusterwright.proofs.infiniband.judged import Judged

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.judged import Judged
 from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.drained import drained_parts
 from clusterwright.proofs.infiniband.engines import NO_FALLBACK, UP_DOWN_ENGINES, engines_of

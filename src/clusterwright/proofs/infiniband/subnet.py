@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from clusterwright.platforms.opensm.reader.fabric import Adapter, DiscoveredFabric, Integers, parse_fabric
-from clusterwright.platforms.opensm.reader.lists import Option, parse_guids, parse_names, parse_options
-from clusterwright.platforms.reader import Unsupported
-from clusterwright.platforms.readers import READERS
+from clusterwright.facts.reader import Unsupported
+from clusterwright.hosts.opensm.reader.fabric import Adapter, DiscoveredFabric, Integers, parse_fabric
+from clusterwright.hosts.opensm.reader.lists import Option, parse_guids, parse_names, parse_options
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.infiniband.manager_options import CONFIG, OPEN_FOLDER, UFM_FOLDER
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 FABRIC, NAMES = "fabric.net", "ib-node-name-map"
 # The options that name files which claims about the subnet are read from.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clusterwright.platforms.opensm.reader.fabric import Integers
+from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.infiniband.subnet import ManagedSubnet
 
 

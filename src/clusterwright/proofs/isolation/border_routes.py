@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import EMPTY, ranges
-from clusterwright.packets.values import addresses
-from clusterwright.platforms.reader import Unsupported
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import (
+from clusterwright.facts.reader import Unsupported
+from clusterwright.facts.router import (
     DEFAULT_HOLD_TIME_S,
     Mark,
     Policy,
@@ -28,10 +24,14 @@ from clusterwright.platforms.router import (
     shown,
     shown_prefix,
 )
+from clusterwright.packets.phrases import address
+from clusterwright.packets.ranges import EMPTY, ranges
+from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredIsolation
 from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 _LEARNT, _ANNOUNCED = "learnt", "announced"
 _Fault = tuple[Mark, str]

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.and_more import and_more
 from clusterwright.plan.meeting import Wiring
-from clusterwright.platforms.readers import ROUTERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import has_network
 from clusterwright.proofs.ethernet.pieces import wirings
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredFlow, DeclaredIsolation
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import ROUTERS
 
 _Reach = tuple[tuple[str, int], ...]  # fabric and bits of the switches over which a device meets others there
 

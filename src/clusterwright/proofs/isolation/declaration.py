@@ -9,12 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 
+from clusterwright.facts.reader import LEASES, LOGINS, LOGS, NAMES, TIME
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 from clusterwright.plan.boot import relay_sources, relay_targets, server_addresses
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.zone_addresses import zone_addresses
-from clusterwright.platforms.reader import LEASES, LOGINS, LOGS, NAMES, TIME
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import (
     OUTSIDE,
     DeclaredBorder,
@@ -29,6 +28,7 @@ from clusterwright.proofs.isolation.declared import (
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Border, Network, Zone
 from clusterwright.spec.zone_reach import members_of
+from clusterwright.switches.readers import READERS
 
 _HOST_SIDES = frozenset({"host", "management"})
 

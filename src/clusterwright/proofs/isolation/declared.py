@@ -134,7 +134,7 @@ class DeclaredIsolation:
     ``linked`` are the ports of each switch that a cable or a border is planned for.
     ``logins`` are the operators of switches, ``added_logins`` by switch the same with what the spec adds there by
     hand, and ``snmp_users`` the users of SNMP.
-    ``servers`` are by service (`platforms.reader`) those that switches may ask, or tell what happens, ``asked`` those
+    ``servers`` are by service (`facts.reader`) those that switches may ask, or tell what happens, ``asked`` those
     of them that every switch is to ask.
     ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
     """

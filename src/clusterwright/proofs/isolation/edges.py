@@ -10,6 +10,7 @@ from functools import lru_cache, reduce
 from ipaddress import IPv4Network, IPv6Network
 from operator import or_
 
+from clusterwright.facts.reader import IN, OUT, Lists, SystemReader, Unsupported
 from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import EVERYTHING, Packet, PacketSet, merged
 from clusterwright.packets.filters import Ruleset
@@ -17,11 +18,10 @@ from clusterwright.packets.passage import Decision, Idle, decide, passing
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.reader import IN, OUT, Lists, SystemReader, Unsupported
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredEdge, DeclaredIsolation
 from clusterwright.proofs.isolation.expected import border_passes, carried, edge_input, management_input
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 HOSTS, MANAGEMENT = "host port", "management port"
 BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"

@@ -12,17 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from clusterwright.facts.router import covers, shown, shown_prefix
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.values import addresses, everywhere
-from clusterwright.platforms.readers import READERS
-from clusterwright.platforms.router import covers, shown, shown_prefix
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import has_network, network_of_tree
 from clusterwright.proofs.isolation.declared import DeclaredEdge, DeclaredIsolation
 from clusterwright.proofs.isolation.routes import leads_everywhere
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 _End = tuple[str, str]
 """A device and its port."""

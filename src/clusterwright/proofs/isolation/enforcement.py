@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from clusterwright.packets.phrases import count
-from clusterwright.platforms.readers import READERS, ROUTERS
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.switches.readers import READERS, ROUTERS
 
 
 def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:

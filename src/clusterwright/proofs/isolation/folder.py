@@ -18,7 +18,6 @@ from clusterwright.packets.phrases import count, idle_phrase, packet_phrase
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
 from clusterwright.proofs.isolation.edges import addresses_in, behaviour, unreadable
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS
@@ -27,6 +26,7 @@ from clusterwright.proofs.isolation.nodes import BOOTING, NETWORKS, RUNNING
 from clusterwright.proofs.isolation.openings import opening_faults
 from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 UNJUDGED = "not compared with a matrix"
 # Where each file says which addresses there are: interfaces and filters, and no line that is itself a route.

@@ -11,13 +11,13 @@ from clusterwright.packets.phrases import address, version_of
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import unreadable
 from clusterwright.proofs.isolation.nodes import ZONE_FILE
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 PROFILES = "etc/NetworkManager/system-connections/"
 _ZONE = re.compile(r"^zone=(\S+)$", re.M)

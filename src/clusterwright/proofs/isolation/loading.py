@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clusterwright.platforms.linux.reader.unit_files import UNIT_FOLDERS
-from clusterwright.platforms.linux.reader.units import Unit, unit_of
+from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS
+from clusterwright.hosts.linux.reader.units import Unit, unit_of
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree

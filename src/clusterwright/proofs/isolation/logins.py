@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from clusterwright.platforms.reader import Login
+from clusterwright.facts.reader import Login
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation, DeclaredLogin
 from clusterwright.proofs.isolation.managed import line_at, managed

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from clusterwright.platforms.reader import Fault, Login, Server, ServersByFile, SwitchService, SystemReader, Unsupported
-from clusterwright.platforms.readers import READERS
+from clusterwright.facts.reader import Fault, Login, Server, ServersByFile, SwitchService, SystemReader, Unsupported
 from clusterwright.proofs.isolation.edges import reading
 from clusterwright.proofs.reading import SwitchReading
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
+from clusterwright.switches.readers import READERS
 
 
 class NamedServer(NamedTuple):

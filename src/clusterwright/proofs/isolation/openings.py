@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.platforms.reader import Planned, Server
-from clusterwright.platforms.readers import READERS
+from clusterwright.facts.reader import Planned, Server
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import reading
 from clusterwright.proofs.isolation.managed import line_at, managed
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 
 def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Counterexample]:

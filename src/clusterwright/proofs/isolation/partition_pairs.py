@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from clusterwright.platforms.opensm.reader.lists import parse_options
-from clusterwright.platforms.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
+from clusterwright.hosts.opensm.reader.lists import parse_options
+from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.proofs.check import Counterexample, Fact
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES

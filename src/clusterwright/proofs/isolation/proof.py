@@ -24,7 +24,6 @@ from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.passage import Idle
 from clusterwright.packets.phrases import count, idle_phrase, packet_phrase, version_of
 from clusterwright.packets.ranges import EMPTY, Ranges, values
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES
 from clusterwright.proofs.isolation.border_routes import border_route_faults
@@ -55,6 +54,7 @@ from clusterwright.proofs.isolation.partition_pairs import PartitionVerdict, par
 from clusterwright.proofs.isolation.switches import read_switches, switches_read
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 KINDS = frozenset({"nftables", "node-system", "node-network", "opensm", "ufm"}).union(*(each.kinds for each in READERS))
 _FILES = frozenset({RUNNING, BOOTING, *(reader.file for reader in READERS), *CONFIG_FILES})

@@ -7,12 +7,12 @@ from functools import partial
 from ipaddress import ip_network
 
 from clusterwright.finding import VerifyError
+from clusterwright.hosts.linux.reader.routes import ROUTES
 from clusterwright.packets.ranges import Ranges
 from clusterwright.packets.values import addresses
-from clusterwright.platforms.linux.reader.routes import ROUTES
-from clusterwright.platforms.readers import READERS
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.readers import READERS
 
 _ROUTES = {**ROUTES, **{file: read for reader in READERS for file, read in reader.routes.items()}}
 _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})

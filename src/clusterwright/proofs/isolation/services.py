@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.facts.reader import SwitchService
 from clusterwright.packets.boxes import FAMILY, SRC, V4, V6, WHOLE
 from clusterwright.packets.filters import ACCEPT, Rule
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.values import everywhere
-from clusterwright.platforms.reader import SwitchService
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.managed import managed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from clusterwright.output.fleet import Fetched, fetched, planned_macs
 from clusterwright.plan.boot import servers_by_rack
-from clusterwright.platforms.image.fleet import Fetched, fetched, planned_macs
 from clusterwright.report.page import Block, Cell, PageTable, Section, code, number, plural
 
 if TYPE_CHECKING:

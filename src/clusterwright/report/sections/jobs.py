@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.hosts.nccl.files import settings_by_node
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import NODE, Room, room_for
-from clusterwright.platforms.nccl.files import settings_by_node
 from clusterwright.report.page import Block, Cell, PageTable, Section, code, long_code, number
 from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.text.document import format_path

@@ -14,7 +14,7 @@ from typing import Any
 
 from clusterwright import durable
 from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
-from clusterwright.platforms.slurm.hostlist import hostlist
+from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.rollout.gates.health import GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import BootPolicy

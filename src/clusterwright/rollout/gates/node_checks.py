@@ -13,10 +13,10 @@ from typing import Any
 
 from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.deploy.target import Unreachable
+from clusterwright.hosts.linux.writer.health import PACKAGE as NODE_HEALTH
+from clusterwright.hosts.linux.writer.program_archive import archive_path
+from clusterwright.hosts.linux.writer.watch import PACKAGE as NODE_WATCH
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.linux.writer.health import PACKAGE as NODE_HEALTH
-from clusterwright.platforms.linux.writer.program_archive import archive_path
-from clusterwright.platforms.linux.writer.watch import PACKAGE as NODE_WATCH
 from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
-from clusterwright.platforms.effect import Effect
 
 if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: imported where devices are asked
     from clusterwright.deploy.ansible.query import Devices
@@ -86,7 +86,7 @@ def device_gates(
         return Gates((), {})
     if devices is None:
         return Gates((), dict.fromkeys(GATES, "a directory stands for the devices, and nobody is there to answer"))
-    from clusterwright.platforms.slurm.topology import compute_nodes
+    from clusterwright.hosts.slurm.topology import compute_nodes
     from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
     from clusterwright.rollout.gates.sessions import Sessions
     from clusterwright.rollout.gates.subnet import SubnetScan

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from clusterwright.and_more import and_more
 from clusterwright.deploy.ansible.query import CommandResult, RemoteCommand
 from clusterwright.deploy.target import Unreachable
+from clusterwright.facts.reader import Unsupported
 from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import sessions_of
-from clusterwright.platforms.platform import SessionsProbe
-from clusterwright.platforms.reader import Unsupported
-from clusterwright.platforms.registry import PLATFORMS
 from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
+from clusterwright.switches.registry import SYSTEMS
+from clusterwright.switches.switch_system import SessionsProbe
 
 _LIMIT_S = 30
 _ESTABLISHED = "Established"
@@ -109,7 +109,7 @@ class Sessions(DeviceGate):
     def _probe(self, name: str) -> SessionsProbe | None:
         """How a switch is asked; None where it cannot be."""
         device = self.plan.by_name[name]
-        platform = PLATFORMS.get(self.plan.spec.catalogue[device.model].network_os or "")
+        platform = SYSTEMS.get(self.plan.spec.catalogue[device.model].network_os or "")
         if device.kind != "switch" or platform is None or isinstance(platform.probes.sessions, Unsupported):
             return None
         probe = platform.probes.sessions

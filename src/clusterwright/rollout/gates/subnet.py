@@ -15,10 +15,10 @@ from clusterwright.and_more import and_more
 from clusterwright.deploy.ansible.query import RemoteCommand
 from clusterwright.deploy.target import Unreachable
 from clusterwright.finding import ClusterwrightError
+from clusterwright.hosts.opensm.writer.configuration import managed_fabric
 from clusterwright.observe.compare import compare
 from clusterwright.observe.difference import ObservedDifference
 from clusterwright.observe.ibnetdiscover import parse
-from clusterwright.platforms.opensm.writer.configuration import managed_fabric
 from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 

@@ -10,8 +10,8 @@ from clusterwright.artifact import Artifact
 from clusterwright.compare.changes import FileDiff
 from clusterwright.compare.configuration import Key, file_diffs, key_of
 from clusterwright.deploy.target import DeviceTree
+from clusterwright.device_files.effect import Effect
 from clusterwright.plan.model import Plan
-from clusterwright.platforms.effect import Effect
 from clusterwright.rollout.consequences import consequences_of
 from clusterwright.rollout.preview.sentences import place_of
 from clusterwright.rollout.trees import Trees

@@ -11,9 +11,9 @@ from clusterwright import __version__
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.versions import Versions, version_changes
 from clusterwright.deploy.store import Store
+from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Device, Plan
-from clusterwright.platforms.effect import Effect
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
 from clusterwright.rollout.disturbance import Disturbance, disturbance

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from clusterwright.and_more import and_more
-from clusterwright.platforms.effect import Effect
-from clusterwright.platforms.slurm.hostlist import hostlist
+from clusterwright.device_files.effect import Effect
+from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.rollout.disturbance import AFTERWARDS, Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
 from clusterwright.rollout.lost_partitions import PartitionLoss

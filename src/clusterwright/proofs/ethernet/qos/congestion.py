@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
-from clusterwright.platforms.router import Mark, Marking, Port, PortQos, Router
+from clusterwright.facts.router import Mark, Marking, Port, PortQos, Router
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.platforms.router import DSCPS, STRICT, Marking, Port, Router, thresholds
+from clusterwright.facts.router import DSCPS, STRICT, Marking, Port, Router, thresholds
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import RoutedFabric

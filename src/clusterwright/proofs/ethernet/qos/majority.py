@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clusterwright.platforms.router import DSCPS, Mark
+from clusterwright.facts.router import DSCPS, Mark
 
 Said = tuple[tuple[int | None, ...], tuple[int | None, ...], frozenset[int]]
 """For each DSCP the traffic class and the queue, and the lossless priorities."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
-from clusterwright.platforms.linux.reader.network import SCRIPT, ConfiguredQos
-from clusterwright.platforms.router import Prefix, covers
+from clusterwright.facts.router import Prefix, covers
+from clusterwright.hosts.linux.reader.network import SCRIPT, ConfiguredQos
 from clusterwright.proofs.ethernet.qos.majority import Said, priorities
 from clusterwright.spec.runtime.switches import RDMA, c_number, switched_off
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from clusterwright.facts.router import DSCPS
 from clusterwright.finding import VerifyError
-from clusterwright.platforms.linux.reader.nccl import NCCL, read_nccl
-from clusterwright.platforms.linux.reader.network import SCRIPT, ConfiguredQos, read_qos_script
-from clusterwright.platforms.router import DSCPS
+from clusterwright.hosts.linux.reader.nccl import NCCL, read_nccl
+from clusterwright.hosts.linux.reader.network import SCRIPT, ConfiguredQos, read_qos_script
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.platforms.router import DSCPS, QosMap, Router
+from clusterwright.facts.router import DSCPS, QosMap, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_faults, usual_treatment

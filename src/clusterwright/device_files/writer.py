@@ -1,0 +1,43 @@
+"""What writes files of devices: which devices it applies to, and what it gives each, or all of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.device_kind import Kind, NodeKind, SwitchKind, device_kind
+from clusterwright.plan.model import Device, Plan
+
+Renderer = Callable[[Plan, Device], Iterator[Artifact]]
+SharedFile = tuple[str, bytes, int]
+"""Path on the device, content and mode."""
+
+
+def _nothing(plan: Plan, of: Device | Kind) -> Iterator[Any]:
+    return iter(())
+
+
+class Writer(NamedTuple):
+    """What writes files: the ``kind`` of its artifacts, which devices it ``applies`` to, and the functions themselves.
+
+    ``own`` writes what a device has alone, ``shared`` what it has as every node of its kind has it, ``on_switches``
+    what it has as every switch of its kind has it.
+    """
+
+    kind: str
+    applies: Callable[[Plan, Device], bool]
+    own: Renderer = _nothing
+    shared: Callable[[Plan, NodeKind], Iterable[SharedFile]] = _nothing
+    on_switches: Callable[[Plan, SwitchKind], Iterable[SharedFile]] = _nothing
+
+    def render(self, plan: Plan, device: Device) -> Iterator[Artifact]:
+        """All that a device has of it."""
+        kind = device_kind(plan, device)
+        for path, content, mode in self.of_kind(plan, kind) if kind is not None else ():
+            yield Artifact(device.name, path, content, self.kind, mode)
+        yield from self.own(plan, device)
+
+    def of_kind(self, plan: Plan, kind: Kind) -> Iterable[SharedFile]:
+        """What every device of a kind has of it."""
+        return self.shared(plan, kind) if isinstance(kind, NodeKind) else self.on_switches(plan, kind)

@@ -1,0 +1,139 @@
+"""DHCP for nodes that boot: Kea with one reservation per adapter, and nothing for anybody else.
+
+The address is the planned one, so that a node has the same one before and after its system runs. An adapter that nobody
+has noted gets no answer. Over IPv6 firmware, iPXE and the next boot are clients of their own, each with another
+identity, while the planned address is still lent to the one before: a pool for noted adapters alone has one for each of
+them, in the same subnet, which is all that packet filters ask. Over IPv4 the adapter is the identity. Requests come
+through the rack switches' relays, so a server knows the rack by the relay's address. Which file is offered depends on
+who asks: firmware gets iPXE, iPXE its script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from clusterwright.plan.boot import BootNic, format_mac, ipxe_of
+from clusterwright.plan.model import Plan, Subnet, format_address
+from clusterwright.text.json_lines import dump_lines
+
+LEASE_S = 3600
+# Client system architecture (RFC 4578, RFC 5970; IANA "Processor Architecture Types"): x64 UEFI, by TFTP and by HTTP.
+_UEFI = "0x0007"
+_UEFI_HTTP = "0x0010"
+# UEFI 2.10, 24.7.3: an HTTP client takes only an offer with this vendor class; 343 is Intel's enterprise number.
+_HTTP_CLIENT = "HTTPClient"
+_INTEL = 343
+
+Served = Sequence[tuple[Subnet, Sequence[BootNic]]]
+
+
+def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> tuple[int, bytes]:
+    """The IP version and the text of a boot server's configuration.
+
+    ``nics`` are its interfaces on the boot fabric with their addresses, the first of which nodes fetch from; ``served``
+    are host subnets with their adapters.
+    """
+    address = nics[0][1]
+    version = served[0][0].version
+    url = f"http://[{address}]" if version == 6 else f"http://{address}"
+    name = ipxe_of(plan.spec).rpartition("/")[2]
+    numbers = {each: at for at, each in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)}
+    common: dict[str, Any] = {
+        # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
+        "interfaces-config": {"interfaces": [f"{name}/{own}" if version == 6 else name for name, own in nics]},
+        "lease-database": {"type": "memfile", "lfc-interval": LEASE_S},
+        "valid-lifetime": LEASE_S,
+        "host-reservation-identifiers": ["hw-address"],
+        "reservations-global": False,
+        "reservations-in-subnet": True,
+        "reservations-out-of-pool": True,
+        "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
+        f"subnet{version}": [_subnet(numbers[net.device], net, nics) for net, nics in served],
+    }
+    if version == 6:
+        # A DUID says nothing about the adapter; the relay and the link-local address do.
+        common["mac-sources"] = ["client-link-addr-option", "ipv6-link-local", "duid"]
+        common["preferred-lifetime"] = LEASE_S
+        # RFC 8415, 18.2.1: without it a client waits for servers that it likes better, firmware four seconds and more.
+        common["option-data"] = [{"name": "preference", "data": "255", "always-send": True}]
+    else:
+        common["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
+        common["match-client-id"] = False
+    return version, dump_lines({f"Dhcp{version}": common}, depth=5)
+
+
+def _subnet(number: int, subnet: Subnet, nics: Sequence[BootNic]) -> dict[str, Any]:
+    version = subnet.version
+    found: dict[str, Any] = {
+        "id": number,
+        "subnet": str(ip_network((subnet.network, subnet.prefix_length))),
+        "user-context": {"switch": subnet.device},
+        "reservations": [_reservation(nic, version) for nic in nics],
+    }
+    if subnet.gateway is not None:
+        gateway = format_address(subnet.gateway, version)
+        found["relay"] = {"ip-addresses": [gateway]}
+        if version == 4:
+            found["option-data"] = [{"name": "routers", "data": gateway}]
+    half = 1 << (127 - subnet.prefix_length)
+    if version == 6 and all((nic.interface.address or 0) < subnet.network + half for nic in nics):
+        pool = ip_network((subnet.network + half, subnet.prefix_length + 1))
+        found["pools"] = [{"pool": str(pool), "client-class": "KNOWN"}]
+    return found
+
+
+def _reservation(nic: BootNic, version: int) -> dict[str, Any]:
+    address = format_address(nic.interface.address or 0, version)
+    return {
+        "hw-address": format_mac(nic.mac),
+        **({"ip-addresses": [address]} if version == 6 else {"ip-address": address}),
+        "hostname": nic.device,
+        "user-context": {"adapter": nic.interface.port, "address": "planned" if nic.is_planned else "noted"},
+    }
+
+
+def _classes_v4(address: str, url: str, name: str) -> list[Mapping[str, Any]]:
+    http = {"name": "vendor-class-identifier", "data": _HTTP_CLIENT}
+    return [
+        {"name": "ipxe", "test": "option[77].hex == 'iPXE'", "boot-file-name": f"{url}/boot.ipxe"},
+        {
+            "name": "uefi",
+            "test": f"option[93].hex == {_UEFI} and not member('ipxe')",
+            "next-server": str(ip_address(address)),
+            "boot-file-name": name,
+        },
+        {
+            "name": "uefi-http",
+            "test": f"option[93].hex == {_UEFI_HTTP} and not member('ipxe')",
+            "boot-file-name": f"{url}/{name}",
+            "option-data": [http],
+        },
+    ]
+
+
+def _classes_v6(address: str, url: str, name: str) -> list[Mapping[str, Any]]:
+    vendor = _INTEL.to_bytes(4, "big") + len(_HTTP_CLIENT).to_bytes(2, "big") + _HTTP_CLIENT.encode()
+    http = {"code": 16, "csv-format": False, "data": vendor.hex(), "always-send": True}
+    return [
+        {
+            "name": "ipxe",
+            "test": "substring(option[15].hex, 2, 4) == 'iPXE'",
+            "option-data": [_bootfile(f"{url}/boot.ipxe")],
+        },
+        {
+            "name": "uefi",
+            "test": f"option[61].hex == {_UEFI} and not member('ipxe')",
+            "option-data": [_bootfile(f"tftp://[{address}]/{name}")],
+        },
+        {
+            "name": "uefi-http",
+            "test": f"option[61].hex == {_UEFI_HTTP} and not member('ipxe')",
+            "option-data": [_bootfile(f"{url}/{name}"), http],
+        },
+    ]
+
+
+def _bootfile(url: str) -> dict[str, Any]:
+    return {"name": "bootfile-url", "data": url, "always-send": True}

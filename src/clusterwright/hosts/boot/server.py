@@ -1,0 +1,205 @@
+"""A boot server's files: DHCP reservations, boot scripts and overlays of the racks it serves, and the images' files.
+
+The first boot server also holds the images' definitions and builds them; what it builds is copied to the others, into
+a folder of equal name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.hosts.boot.dhcp import kea_config
+from clusterwright.hosts.boot.newc import newc
+from clusterwright.hosts.boot.script import MARKS, boot_script, script_name, tree_path
+from clusterwright.hosts.image.boot_files import image_only_files
+from clusterwright.hosts.image.identity import identity_of
+from clusterwright.hosts.image.install import install_files
+from clusterwright.hosts.image.mkosi import mkosi_files
+from clusterwright.hosts.image.shared import NodeFiles, of_overlay, shared_files
+from clusterwright.intent.node_nics import HostNic, nics_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.boot import (
+    HTTP_PORT,
+    BootNic,
+    boot_nics,
+    boot_server_family,
+    ipxe_of,
+    server_addresses,
+    servers_by_rack,
+)
+from clusterwright.plan.model import Device, Plan, Subnet, format_address
+from clusterwright.spec.distribution import distribution_of
+from clusterwright.text.templates import template
+
+KIND = "boot"
+HTTP = "srv/http"
+DEFINITIONS = "srv/images"
+MARKS_FOLDER = "/var/lib/nginx/installing"  # where nginx may write on every distribution
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Boot servers."""
+    return plan.spec.boot is not None and device.kind == "node" and device.node_group == plan.spec.boot.servers
+
+
+def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
+    """The renderer of boot servers, which takes the nodes' own files from ``files``."""
+
+    def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+        nics = _nics(plan, device)
+        if not nics:
+            return
+        address = _address(nics[0])
+        yield from _images(plan, device, f"http://{_bracketed(address)}", files)
+        yield from _nodes(plan, device, files)
+        served = _served(plan, device.name)
+        if served:
+            version, kea = kea_config(plan, [(nic.interface, _address(nic)) for nic in nics], served)
+            yield Artifact(device.name, f"etc/kea/kea-dhcp{version}.conf", kea, KIND)
+        folder, _, name = ipxe_of(plan.spec).rpartition("/")
+        installs = _installs(plan, device.name)
+        words = {
+            "address": address,
+            "host": _bracketed(address),
+            "http_port": HTTP_PORT,
+            "folder": folder,
+            "name": name,
+            "marks": MARKS if installs else "",
+            "folder_of_marks": MARKS_FOLDER,
+        }
+        if installs:
+            yield from _marking(plan, device, f"http://{_bracketed(address)}/{MARKS}")
+        for path, text_of in (
+            (f"{HTTP}/boot.ipxe", "boot.ipxe"),
+            ("etc/dnsmasq.d/clusterwright-boot.conf", "tftp.conf"),
+            ("etc/nginx/conf.d/clusterwright-boot.conf", "nginx.conf"),
+        ):
+            text = template(f"boot/{text_of}.j2").render(words)
+            yield Artifact(device.name, path, text.encode(), KIND)
+
+    return render
+
+
+def _installs(plan: Plan, server: str) -> bool:
+    """Whether nodes that a server serves have an image that is installed."""
+    images = {plan.by_name[name].image for name in _served_nodes(plan, server)}
+    return any(image.delivery == "disk" for image in plan.spec.images if image.name in images)
+
+
+def _marking(plan: Plan, device: Device, url: str) -> Iterator[Artifact]:
+    """The folder that marks for installing lie in, and the program that puts them there."""
+    user = boot_server_family(plan.spec).web_server
+    folder = template("boot/tmpfiles.conf.j2").render(folder=MARKS_FOLDER, user=user)
+    yield Artifact(device.name, "etc/tmpfiles.d/clusterwright-installing.conf", folder.encode(), KIND)
+    program = template("boot/mark-for-install.sh.j2").render(folder=MARKS_FOLDER, url=url)
+    yield Artifact(device.name, "usr/local/sbin/mark-for-install", program.encode(), KIND, 0o755)
+
+
+@per_plan
+def _boot_nics(plan: Plan) -> dict[str, tuple[BootNic, ...]]:
+    return dict(boot_nics(plan))
+
+
+@per_plan
+def _servers(plan: Plan) -> dict[str, tuple[str, ...]]:
+    return dict(servers_by_rack(plan))
+
+
+@per_plan
+def _served_nodes(plan: Plan, server: str) -> tuple[str, ...]:
+    """The nodes that a server serves, first or second."""
+    racks = _servers(plan)
+    return tuple(name for name in _boot_nics(plan) if server in racks.get(plan.by_name[name].rack, ()))
+
+
+def _served(plan: Plan, server: str) -> list[tuple[Subnet, list[BootNic]]]:
+    boot = plan.spec.boot
+    by_switch: dict[str, list[BootNic]] = {}
+    for name in _served_nodes(plan, server):
+        for nic in _boot_nics(plan)[name]:
+            by_switch.setdefault(nic.switch, []).append(nic)
+    fabric = boot.fabric if boot is not None else ""
+    return [(plan.host_subnet_of[fabric, switch], nics) for switch, nics in by_switch.items()]
+
+
+def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[Artifact]:
+    """Archives and answer files of every image that some node boots; definitions on the first server."""
+    first = next(each.name for each in plan.devices if each.node_group == device.node_group)
+    names = dict.fromkeys(plan.by_name[node].image or "" for node in _boot_nics(plan))
+    for name in names:
+        image, identity = plan.spec.image(name), identity_of(plan, name, files)
+        distribution = distribution_of(image.distribution) if image is not None else None
+        if image is None or identity is None or distribution is None:
+            continue
+        shared = (*shared_files(plan, name, files), *image_only_files(plan, name))
+        folder = tree_path(identity)
+        archive = f"{folder}/tree.cpio"
+        yield Artifact(device.name, f"{HTTP}/{archive}", newc(shared), KIND)
+        for path, text in install_files(plan, image, distribution, url, archive):
+            yield Artifact(device.name, f"{HTTP}/{folder}/{path}", text.encode(), KIND)
+        if device.name == first:
+            for path, text, mode in mkosi_files(plan, image, distribution, identity):
+                yield Artifact(device.name, f"{DEFINITIONS}/{name}/{path}", text.encode(), KIND, mode)
+            for artifact in shared:
+                path = f"{DEFINITIONS}/{name}/mkosi.extra/{artifact.path}"
+                yield Artifact(device.name, path, artifact.content, KIND, artifact.mode)
+
+
+def _nodes(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:
+    """Script and overlay of every node that this server serves."""
+    for name in _served_nodes(plan, device.name):
+        node = plan.by_name[name]
+        image, identity = plan.spec.image(node.image or ""), identity_of(plan, node.image or "", files)
+        distribution = distribution_of(image.distribution) if image is not None else None
+        if image is None or identity is None or distribution is None:
+            continue
+        urls = server_urls(plan)
+        own = tuple(urls[server] for server in _servers(plan)[node.rack] if server in urls)
+        script = boot_script(name, image, distribution, identity, own).encode()
+        for nic in _boot_nics(plan)[name]:
+            yield Artifact(device.name, f"{HTTP}/{script_name(nic.mac)}", script, KIND)
+        yield Artifact(device.name, f"{HTTP}/nodes/{name}.cpio", _overlay(plan, node, files), KIND)
+
+
+def keep_overlay(plan: Plan, node: Device, own: tuple[Artifact, ...], files: NodeFiles) -> None:
+    """Make the archive of a node that boots from servers while its ``own`` files are at hand."""
+    if node.name in _boot_nics(plan) and node.name not in _overlays(plan):
+        _overlays(plan)[node.name] = newc(of_overlay(plan, node, own, files))
+
+
+def _overlay(plan: Plan, node: Device, files: NodeFiles) -> bytes:
+    """A node's archive, once for both of its servers."""
+    known = _overlays(plan)
+    if node.name not in known:
+        keep_overlay(plan, node, files.own(plan, node), files)
+    return known[node.name]
+
+
+@per_plan
+def _overlays(plan: Plan) -> dict[str, bytes]:
+    """The archives that were made so far, by node."""
+    return {}
+
+
+def _nics(plan: Plan, device: Device) -> list[HostNic]:
+    """A boot server's NICs on the boot fabric."""
+    boot = plan.spec.boot
+    return [nic for nic in nics_of(plan, device) if boot is not None and nic.fabric.name == boot.fabric and nic.version]
+
+
+@per_plan
+def server_urls(plan: Plan) -> dict[str, str]:
+    """Where every boot server offers its files, by server."""
+    boot = plan.spec.boot
+    version = plan.address_version(boot.fabric) if boot is not None else 0
+    addresses = server_addresses(plan)
+    return {name: f"http://{_bracketed(format_address(address, version))}" for name, address in addresses.items()}
+
+
+def _address(nic: HostNic) -> str:
+    return format_address(nic.address or 0, nic.version)
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -1,0 +1,99 @@
+"""Files that are in an image and are not carried to running nodes: what happens at its boot, and its own check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.hosts.image.definition import boot_digest_of
+from clusterwright.hosts.image.packages import has_direct_paths
+from clusterwright.hosts.linux.writer.system import kernel_command_line
+from clusterwright.intent.gpu_services import gpu_driver
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Plan
+from clusterwright.spec.distribution import family_of
+from clusterwright.spec.image import Image
+from clusterwright.text.json_lines import dump_lines
+from clusterwright.text.templates import template
+
+KIND = "image"
+_UNITS = "etc/systemd/system"
+FIRST_INIT = "usr/lib/clusterwright/first-init"
+"""What the kernel starts where the image is its first root."""
+KEPT_HOST_KEY = "/etc/ssh/clusterwright_ed25519_key"
+"""Where a node has the host key that a store keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """What the image's check looks at: modules, parameters, drivers with versions, firmware files, commands."""
+
+    modules: tuple[str, ...]
+    parameters: tuple[str, ...]
+    drivers: tuple[tuple[str, str], ...]
+    adapters: tuple[str, ...]
+    bios: tuple[str, ...]
+    commands: tuple[tuple[str, int, str], ...]
+
+
+@per_plan
+def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
+    """Units that bring a node its SSH host key, let GPUs and adapters reach each other, and check the image."""
+    image = plan.spec.image(name)
+    if image is None:
+        return ()
+    is_direct = has_direct_paths(plan, name)
+    has_gpus = gpu_driver(image) is not None
+    is_kept = image.host_keys is not None
+    key = template("image/ssh-host-key.sh.j2").render(is_kept=is_kept, kept_key=KEPT_HOST_KEY)
+    check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
+    # What a node was booted with, for its check: this file is never carried to a running node.
+    booted = dump_lines({"name": name, "boot_digest": boot_digest_of(plan, name)}, 1).decode()
+    files = [
+        ("usr/lib/clusterwright/image.json", booted, 0o644),
+        ("usr/local/sbin/ssh-host-key", key, 0o755),
+        (
+            f"{_UNITS}/ssh-host-key.service",
+            template("image/ssh-host-key.service.j2").render(is_kept=is_kept),
+            0o644,
+        ),
+        ("usr/local/sbin/image-check", check, 0o755),
+        (f"{_UNITS}/image-check.service", template("image/image-check.service.j2").render(), 0o644),
+        (
+            f"{_UNITS}/multi-user.target.d/95-image.conf",
+            template("image/boot.conf.j2").render(is_direct=is_direct, has_gpus=has_gpus),
+            0o644,
+        ),
+        *((f"{_UNITS}/{unit}", "", 0o644) for unit in _masked(image)),
+    ]
+    if image.delivery == "memory":
+        files.append((FIRST_INIT, template("image/first-init.sh.j2").render(), 0o755))
+    if is_kept:
+        # Of the image alone: on a running node sshd would be told of a key that comes with the next boot.
+        words = template("image/sshd-host-key.conf.j2").render(kept_key=KEPT_HOST_KEY)
+        files.append(("etc/ssh/sshd_config.d/80-clusterwright-host-key.conf", words, 0o644))
+    if is_direct:
+        files.append(("usr/local/sbin/acs-off", template("image/acs-off.sh.j2").render(), 0o755))
+        files.append((f"{_UNITS}/acs-off.service", template("image/acs-off.service.j2").render(), 0o644))
+    return tuple(Artifact("image", path, text.encode(), KIND, mode) for path, text, mode in sorted(files))
+
+
+def _masked(image: Image) -> tuple[str, ...]:
+    """Units of distributions that no node starts, as empty files.
+
+    The first asks questions, and nobody sits at a console. Others make host keys of further kinds, which nobody would
+    know: a node has one. Where the socket starts sshd, a reload ends it: it cannot take the socket's port again.
+    ipmitool brings a daemon that listens to the BMC, which nobody asked for and which fails where there is none.
+    """
+    return ("ipmievd.service", "systemd-firstboot.service", *family_of(image.distribution).masked)
+
+
+def _check_view(image: Image) -> CheckView:
+    return CheckView(
+        modules=tuple(module.replace("-", "_") for module in image.modules),
+        parameters=kernel_command_line(image),
+        drivers=tuple((module, driver.version) for driver in image.drivers for module in driver.modules),
+        adapters=tuple(item.version for item in image.firmware if item.device.startswith("ConnectX")),
+        bios=tuple(item.version for item in image.firmware if item.device == "BIOS"),
+        commands=tuple((check.name, check.timeout_s, check.run) for check in image.checks),
+    )

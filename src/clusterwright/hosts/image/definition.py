@@ -1,0 +1,53 @@
+"""An image's definition as data, and the digest of what only a boot brings to a node."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from clusterwright.hosts.image.packages import all_packages
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Plan
+from clusterwright.spec.distribution import Distribution, distribution_of
+from clusterwright.spec.image import Image
+
+# What an image is not made from: places in the spec, what was measured of it, and what the deployment brings.
+_UNMADE = frozenset({"path", "size_bytes", "password"})
+# What takes effect at boot: the rest of a definition reaches running nodes as files.
+_BOOT_FIELDS = (
+    *("distribution", "repositories", "drivers", "firmware", "blacklist", "module_options"),
+    *("kernel_parameters", "hugepages", "delivery", "host_keys"),
+)
+
+
+@per_plan
+def boot_digest_of(plan: Plan, name: str) -> str | None:
+    """The digest of what a node cannot take over while it runs; None for an image of no known distribution."""
+    image = plan.spec.image(name)
+    distribution = distribution_of(image.distribution) if image is not None else None
+    if image is None or distribution is None:
+        return None
+    definition = definition_of(plan, image, distribution)
+    boot = {key: definition[key] for key in (*_BOOT_FIELDS, "disks", "packages") if key in definition}
+    return hashlib.sha256(json.dumps(boot, sort_keys=True).encode()).hexdigest()
+
+
+def definition_of(plan: Plan, image: Image, distribution: Distribution) -> dict[str, Any]:
+    """The definition as data, without its places in the spec; packages are all that are installed."""
+    plain = _plain(image)
+    if not image.disks:
+        del plain["disks"]  # images that name none are what they were before any could
+    packages = [dataclasses.asdict(package) for package in all_packages(plan, image, distribution)]
+    return {**plain, "packages": packages}
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value) if field.name not in _UNMADE]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(value[key]) for key in sorted(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,0 +1,64 @@
+"""Images for fleets that install to disk: a kickstart for Red Hat's family, an autoinstall for Ubuntu.
+
+Both install the packages of the definition and then lay the image's rendered files and the node's own over them, from
+the same archives that a node booting into memory fetches. Debian's installer has no such answer file here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.hosts.image.packages import all_packages, changed_slurm_number, installed
+from clusterwright.hosts.linux.writer.system import kernel_command_line
+from clusterwright.plan.model import Plan
+from clusterwright.spec.distribution import Distribution
+from clusterwright.spec.image import Image, Repository
+from clusterwright.text.templates import template
+
+
+@dataclass(frozen=True, slots=True)
+class InstallView:
+    """What an answer file says. ``server`` is the boot server's URL, ``tree`` the archive of shared files.
+
+    ``disks`` are those that it takes: none leaves it the smallest.
+    """
+
+    image: str
+    server: str
+    tree: str
+    packages: tuple[str, ...]
+    kernel: str
+    parameters: str
+    repositories: tuple[Repository, ...]
+    disks: tuple[str, ...]
+    slurm_number: int | None
+    """The number that the user slurm is given, None where packages give it."""
+    ipv6: bool
+    """Whether the network that it installs over has IPv6 alone."""
+
+
+def install_files(
+    plan: Plan, image: Image, distribution: Distribution, server: str, tree: str
+) -> Iterator[tuple[str, str]]:
+    """The answer files of an image by name, as the boot server ``server`` offers them."""
+    packages = all_packages(plan, image, distribution)
+    kernel = image.kernel.name if image.kernel is not None else distribution.family.kernel.package
+    view = InstallView(
+        image=image.name,
+        server=server,
+        tree=tree,
+        packages=tuple(installed(package, distribution) for package in packages if package.name != kernel),
+        kernel=next(installed(package, distribution) for package in packages if package.name == kernel),
+        parameters=" ".join(kernel_command_line(image)),
+        repositories=image.repositories,
+        disks=image.disks,
+        slurm_number=changed_slurm_number(plan, image, distribution),
+        ipv6="[" in server,
+    )
+    answers = distribution.family.installer.answers if distribution.family.installer is not None else ""
+    if answers == "kickstart" and image.repositories:
+        yield "ks.cfg", template("image/ks.cfg.j2").render(view=view)
+    elif answers == "autoinstall":
+        yield "user-data", template("image/user-data.j2").render(view=view)
+        yield "meta-data", template("image/meta-data.j2").render(view=view)

@@ -1,0 +1,86 @@
+"""The definition of an image for mkosi 25: what is installed from where, the shared files, what is left out.
+
+No secret and nothing that one machine has alone is in an image: host keys, munge's key and seeds are removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.hosts.image.identity import ImageIdentity
+from clusterwright.hosts.image.packages import all_packages, changed_slurm_number, installed
+from clusterwright.hosts.linux.writer.system import kernel_command_line
+from clusterwright.plan.model import Plan
+from clusterwright.spec.distribution import Distribution
+from clusterwright.spec.image import Image, Repository
+from clusterwright.text.templates import template
+
+MKOSI_VERSION = 25
+
+
+@dataclass(frozen=True, slots=True)
+class MkosiView:
+    """What mkosi.conf says. ``format`` is mkosi's word: the image as one cpio archive, or as a folder of files."""
+
+    version: int
+    image: str
+    release: str
+    distribution: str
+    digest: str
+    format: str
+    packages: tuple[str, ...]
+    parameters: str
+
+
+File = tuple[str, str, int]
+"""Path below the definition's folder, text, mode."""
+
+
+def mkosi_files(plan: Plan, image: Image, distribution: Distribution, identity: ImageIdentity) -> Iterator[File]:
+    """mkosi.conf, package sources, how the image ends, a script where a driver is compiled against its kernel."""
+    packages = all_packages(plan, image, distribution)
+    view = MkosiView(
+        version=MKOSI_VERSION,
+        image=image.name,
+        release=distribution.release,
+        distribution=distribution.tool,
+        digest=identity.version,
+        format="cpio",
+        packages=tuple(installed(package, distribution) for package in packages),
+        parameters=" ".join(kernel_command_line(image)),
+    )
+    yield "mkosi.conf", template("image/mkosi.conf.j2").render(view=view), 0o644
+    yield "mkosi.postoutput", template("image/mkosi.postoutput.j2").render(), 0o755
+    if distribution.family.package_program == "dnf":
+        if image.repositories:
+            text = template("image/mkosi.repo.j2").render(repositories=image.repositories)
+            yield "mkosi.sandbox/etc/yum.repos.d/mkosi.repo", text, 0o644
+    else:
+        text = template("image/mkosi.sources.j2").render(repositories=apt_repositories(image, distribution))
+        yield "mkosi.sandbox/etc/apt/sources.list.d/mkosi.sources", text, 0o644
+    built = tuple(f"{driver.name} {driver.version}" for driver in image.drivers if driver.is_built)
+    number = changed_slurm_number(plan, image, distribution)
+    if built or number is not None:
+        text = template("image/mkosi.postinst.chroot.j2").render(built=built, slurm_number=number)
+        yield "mkosi.postinst.chroot", text, 0o755
+
+
+def apt_repositories(image: Image, distribution: Distribution) -> tuple[Repository, ...]:
+    """The repositories of an apt system: the spec's, or the distribution's own mirror where it names none.
+
+    The site's own dated mirror is better: it offers tomorrow what it offers today.
+    """
+    if image.repositories:
+        return image.repositories
+    return tuple(
+        Repository(
+            name=archive.name,
+            url=archive.url,
+            suites=tuple(suite.format(distribution.release) for suite in archive.suites),
+            components=archive.components,
+            key=distribution.family.keyring or "",
+            path=(),
+        )
+        for archive in distribution.family.archives
+    )

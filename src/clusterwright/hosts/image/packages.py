@@ -1,0 +1,136 @@
+"""What an image has to be installed with: the spec's own packages, and those that the rendered files need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from clusterwright.hosts.linux.writer.mounts import mounts_of, options_of
+from clusterwright.intent.gpu_services import ENROOT, PODMAN, sees_gpus_in_containers
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import is_controller, keeps_accounts, works_for_slurm
+from clusterwright.plan.model import Plan
+from clusterwright.spec.distribution import Distribution, SlurmPackages, slurm_number
+from clusterwright.spec.image import Image, Package
+
+
+def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[Package, ...]:
+    """The packages of an image by name: kernel, what rendered files need, drivers', and the spec's own.
+
+    A version that the spec fixes holds for a package that is needed anyway.
+    """
+    kernel = image.kernel or Package(distribution.family.kernel.package, None)
+    found = {package.name: package for package in _needed(plan, image, distribution, kernel)}
+    drivers = [package for driver in image.drivers for package in driver.packages]
+    metrics = image.gpu_metrics.packages if image.gpu_metrics is not None else ()
+    for package in (kernel, *drivers, *metrics, *image.packages):
+        found[package.name] = package
+    return tuple(found[name] for name in sorted(found))
+
+
+def installed(package: Package, distribution: Distribution) -> str:
+    """A package as apt (``name=version``) or dnf (``name-version``) is asked for it."""
+    if package.version is None:
+        return package.name
+    separator = "-" if distribution.family.package_program == "dnf" else "="
+    return f"{package.name}{separator}{package.version}"
+
+
+def groups_of(plan: Plan, image: str) -> tuple[str, ...]:
+    """The node groups with nodes that run ``image``, in plan order."""
+    return tuple(dict.fromkeys(device.node_group for device in plan.devices if device.image == image))
+
+
+def has_direct_paths(plan: Plan, image: str) -> bool:
+    """True for an image of nodes whose GPUs and RDMA adapters reach each other over PCIe."""
+    spec = plan.spec
+    groups = [group for name in groups_of(plan, image) if (group := spec.node_group(name)) and group.model.gpus]
+    served = {attach.nodes for fabric in spec.fabrics if fabric.technology != "ethernet" for attach in fabric.attach}
+    return any(group.name in served for group in groups)
+
+
+@per_plan
+def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
+    """What the nodes of an image do that takes packages or kernel settings, by the names of inventory/distributions."""
+    spec = plan.spec
+    groups = groups_of(plan, image_name)
+    mounts = [mount for group in groups for mount in mounts_of(plan, group) if mount.type.startswith("nfs")]
+    fabrics = [fabric for fabric in spec.fabrics if any(attach.nodes in groups for attach in fabric.attach)]
+    managers = [fabric.subnet_manager.nodes for fabric in spec.fabrics if fabric.subnet_manager]
+    image = spec.image(image_name)
+    boots = spec.boot is not None and spec.boot.servers in groups
+    models = {device.model for device in plan.devices if device.image == image_name}
+    containers = image.containers if image is not None else None
+    spoken = spec.boot_network[1].hosts.version if spec.boot_network is not None else 0
+    wanted = {
+        "time": bool(spec.site.ntp),
+        "names": bool(spec.site.dns),
+        "logs": bool(spec.site.syslog),
+        "verbs": any(fabric.technology != "ethernet" for fabric in fabrics),
+        "nfs": bool(mounts),
+        "nfs-tls": any("xprtsec=" in options_of(mount) for mount in mounts),
+        "jobs": any(works_for_slurm(plan, group) for group in groups),
+        "jobs-controller": any(is_controller(plan, device) for device in plan.devices if device.image == image_name),
+        "jobs-accounting": any(keeps_accounts(plan, device) for device in plan.devices if device.image == image_name),
+        "pmix": any(works_for_slurm(plan, group) for group in groups),
+        "built-drivers": image is not None and any(driver.is_built for driver in image.drivers),
+        "kernel-parameters": image is not None and bool(image.kernel_parameters),
+        "administrators": image is not None and any(user.becomes_root for user in image.users),
+        "direct-paths": has_direct_paths(plan, image_name),
+        "subnet-manager": any(name in groups for name in managers),
+        "boot-server": boots,
+        **{
+            key: value
+            for runtime in (PODMAN, ENROOT)
+            for key, value in (
+                (runtime, containers is not None and containers.runtime == runtime),
+                (f"{runtime}-gpus", image is not None and sees_gpus_in_containers(image, runtime)),
+            )
+        },
+        "disks": True,
+        "power-supplies": any(spec.catalogue[model].management is not None for model in models),
+        **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
+    }
+    return tuple(need for need, is_wanted in wanted.items() if is_wanted)
+
+
+def changed_slurm_number(plan: Plan, image: Image, distribution: Distribution) -> int | None:
+    """The number that the user slurm is given once packages are there; None where they take it, or no Slurm runs."""
+    runs_slurm = any(need.startswith("jobs") for need in needs_of(plan, image.name))
+    return slurm_number() if runs_slurm and distribution.family.slurm_number is None else None
+
+
+def _needed(plan: Plan, image: Image, distribution: Distribution, kernel: Package) -> list[Package]:
+    """The packages that rendered files and drivers need, with versions where those follow from the spec's."""
+    names = {*distribution.family.base}
+    needs = needs_of(plan, image.name)
+    for need in needs:
+        names.update(distribution.packages_for(need))
+    packages = list(_as_slurm_comes(names, image, distribution))
+    headers = distribution.headers_of(kernel.name)
+    if "built-drivers" in needs and headers is not None:
+        packages.append(Package(headers, kernel.version))
+    return packages
+
+
+def _as_slurm_comes(names: Iterable[str], image: Image, distribution: Distribution) -> Iterator[Package]:
+    """Packages by name; Slurm's as its maker calls them where the image names one of that maker's."""
+    other = other_slurm(image, distribution)
+    if other is None:
+        yield from (Package(name, None) for name in names)
+        return
+    own = {name for replacing in other.packages.values() for name in replacing}
+    version = next((package.version for package in image.packages if package.name in own and package.version), None)
+    for name in names:
+        if name not in other.packages:
+            yield Package(name, None)
+        for replacing in other.packages.get(name, ()):
+            yield Package(replacing, version)
+
+
+def other_slurm(image: Image, distribution: Distribution) -> SlurmPackages | None:
+    """Whose packages of Slurm an image has, by the names of its packages; None for the distribution's."""
+    named = {package.name for package in image.packages}
+    for other in distribution.family.other_slurm:
+        if any(not named.isdisjoint(names) for names in other.packages.values()):
+            return other
+    return None

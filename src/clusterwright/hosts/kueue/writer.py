@@ -1,0 +1,143 @@
+"""Kueue's topology of the cluster: the objects that the controller applies, and the labels that nodes register with.
+
+Levels are the domains between which bandwidth may change, outermost first, and the node itself (Kueue,
+topology-aware scheduling, v1beta2: at most 16 levels, kubernetes.io/hostname only as the last one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.nccl_settings import job_environment, job_paths
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import controllers
+from clusterwright.plan.bandwidth import domain_levels
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.distribution import family_of
+from clusterwright.spec.image import Image
+from clusterwright.spec.job import Kueue, NcclProfile, Scheduler
+from clusterwright.text.templates import template
+
+KIND = "kueue"
+HOSTNAME = "kubernetes.io/hostname"
+GROUP = "node-group"
+RDMA_DEVICES = "rdma/hca_shared_devices_a"
+
+
+@dataclass(frozen=True, slots=True)
+class KueueView:
+    """A Topology and the ResourceFlavor of its nodes; ``levels`` are labels, outermost first."""
+
+    topology: str
+    levels: tuple[str, ...]
+    flavor: str
+    group_label: str
+    group: str
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Controllers, and compute nodes that run an image, where the scheduler has a view for Kueue."""
+    return _kueue_run_by(plan, device) is not None or (is_managed(device) and _scheduled_by(plan, device) is not None)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The objects on controllers, the kubelet's labels on compute nodes."""
+    scheduler = _kueue_run_by(plan, device)
+    if scheduler is not None:
+        yield Artifact(device.name, "etc/kueue/topology.yaml", _objects(plan, scheduler), KIND)
+        for name, content in _job_objects(plan, scheduler):
+            yield Artifact(device.name, f"etc/kueue/{name}", content, KIND)
+    else:
+        text = template("kueue/kubelet.j2").render(labels=labels(plan, device))
+        yield Artifact(device.name, kubelet_file(plan.spec.image(device.image or "")), text.encode(), KIND)
+
+
+def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:
+    """The scheduler with a view for Kueue whose controller a machine is."""
+    every = (each for each in plan.spec.schedulers if each.kueue is not None)
+    return next((each for each in every if device.name in controllers(plan, each)), None)
+
+
+def _scheduled_by(plan: Plan, device: Device) -> Kueue | None:
+    """The view for Kueue of a node's scheduler."""
+    scheduler = plan.spec.scheduler(device.node_group)
+    return None if scheduler is None else scheduler.kueue
+
+
+def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
+    """A node's topology labels, outermost first, and the one that its flavour selects by."""
+    kueue = _scheduled_by(plan, device)
+    if kueue is None:
+        return ()
+    prefix = kueue.label_prefix
+    homes = {plan.group_by_name[name].level: name for name in device.groups}
+    levels = reversed(domain_levels(plan, device.node_group))
+    return (*((f"{prefix}/{level}", homes[level]) for level in levels), (f"{prefix}/{GROUP}", device.node_group))
+
+
+def kubelet_file(image: Image | None) -> str:
+    """Where kubelet's unit reads KUBELET_EXTRA_ARGS: kubeadm's rpm names another file than its deb."""
+    return family_of(image.distribution if image is not None else "").kubelet
+
+
+@per_plan
+def _objects(plan: Plan, scheduler: Scheduler) -> bytes:
+    """A topology and a flavour for each node group: groups may have levels of their own, and jobs ask for a flavour."""
+    views = (_view(plan, scheduler, scheduler.kueue, group) for group in scheduler.nodes if scheduler.kueue is not None)
+    return template("kueue/topology.yaml.j2").render(views=list(views)).encode()
+
+
+def _view(plan: Plan, scheduler: Scheduler, kueue: Kueue, group: str) -> KueueView:
+    suffix = f"-{group}" if len(scheduler.nodes) > 1 else ""
+    levels = tuple(f"{kueue.label_prefix}/{level}" for level in reversed(domain_levels(plan, group)))
+    return KueueView(
+        topology=f"{plan.name}{suffix}",
+        levels=(*levels, HOSTNAME),
+        flavor=f"{kueue.flavor}{suffix}",
+        group_label=f"{kueue.label_prefix}/{GROUP}",
+        group=group,
+    )
+
+
+@per_plan
+def _job_objects(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], ...]:
+    """The environment of each NCCL profile for pods, and what of its node a pod has to see."""
+    profiles = [each for each in plan.spec.nccl_profiles if not {*each.nodes}.isdisjoint(scheduler.nodes)]
+    texts = []
+    for nccl in profiles:
+        suffix = f"-{nccl.name}" if len(profiles) > 1 else ""
+        texts += [(f"{name}{suffix}.yaml", text) for name, text in _of_profile(plan, nccl, suffix)]
+    return tuple(texts)
+
+
+def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[str, bytes]]:
+    every = job_environment(plan, nccl.nodes[0])  # the same for every group of a profile
+    group = plan.spec.node_group(nccl.nodes[0])
+    image = plan.spec.image(group.image or "") if group is not None else None
+    containers = image.containers if image is not None else None
+    words = {
+        "resources": _resources(plan, nccl),
+        "shm_gb": containers.shm_size_gb if containers is not None else None,
+        "suffix": suffix,
+        "fixed": [each for each in every if not each.file_of_job],
+        "of_job": [(each.name, each.file_of_job) for each in every if each.file_of_job],
+        "paths": job_paths(nccl),
+        "folder": nccl.flight_recorder.folder if nccl.flight_recorder is not None else "",
+    }
+    for name in ("nccl", "pod"):
+        yield name, template(f"kueue/{name}.yaml.j2").render(**words).encode()
+
+
+def _resources(plan: Plan, nccl: NcclProfile) -> list[tuple[str, int]]:
+    """What a pod that takes a whole node asks of device plugins: all of its GPUs, and its RDMA devices together."""
+    group = plan.spec.node_group(nccl.nodes[0])
+    fabric = plan.spec.fabric(nccl.fabric)
+    found = []
+    if group is not None and group.model.gpus is not None:
+        found.append(("nvidia.com/gpu", group.model.gpus.count))
+    if fabric is not None and fabric.technology != "ethernet":
+        found.append((RDMA_DEVICES, 1))
+    return found

@@ -1,0 +1,66 @@
+"""What changes of files do to machines with Linux: nodes, and what lies under a switch's own system."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from clusterwright.device_files.effect import Consequence, Effect, effect_table
+from clusterwright.hosts.linux.writer.health import LIMITS_FILE
+from clusterwright.hosts.opensm.reader.partitions import BadStatement, parse_partitions
+
+_OPTIONS = "etc/opensm/opensm.conf"
+_SLURM = "etc/slurm/slurm.conf"
+_PARTITIONS = "etc/opensm/partitions.conf"
+
+
+def on_node(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
+    """By the program that reads a file, and when it does."""
+    return effect_table("linux-node").consequences(path, _places(path, was, will), unknown=Effect.LIVE)
+
+
+def on_switch(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
+    """Files of the Linux under a switch's system: live where forwarding does not notice, else on the safe side."""
+    del was, will
+    return effect_table("linux-switch").consequences(path, ("",))
+
+
+def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
+    if was is None or will is None:
+        yield ""
+    elif path == LIMITS_FILE:
+        images = (json.loads(content).get("image") for content in (was, will))
+        yield "image" if len({json.dumps(image, sort_keys=True) for image in images}) == 2 else "limits"
+    elif path == _PARTITIONS:
+        yield "taken" if _takes_keys(was, will) else "given"
+    elif path in (_OPTIONS, _SLURM):
+        changed = _lines(was) ^ _lines(will)
+        # opensm's options are told by their names, Slurm's lines as they are.
+        yield from sorted({line.split()[0] for line in changed} if path == _OPTIONS else changed)
+    else:
+        yield ""
+
+
+def _takes_keys(was: bytes, will: bytes) -> bool:
+    """Whether somebody loses a membership; a file that does not read takes all."""
+    try:
+        before, after = (_memberships(content) for content in (was, will))
+    except BadStatement:
+        return True
+    return not before <= after
+
+
+def _memberships(content: bytes) -> frozenset[tuple[int | None, object]]:
+    """P_Keys with their members, and whether they are full ones. Raises BadStatement."""
+    found: set[tuple[int | None, object]] = set()
+    for statement in parse_partitions(content.decode("utf-8", "replace")):
+        for member in statement.members:
+            found.add((statement.pkey, (member.guid or member.keyword, member.membership)))
+    return frozenset(found)
+
+
+def _lines(content: bytes) -> frozenset[str]:
+    """The lines of a file of options, without comments and empty ones."""
+    text = re.sub(r"#.*", "", content.decode("utf-8", "replace"))
+    return frozenset(line.strip() for line in text.splitlines() if line.strip())

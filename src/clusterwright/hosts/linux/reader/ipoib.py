@@ -1,0 +1,77 @@
+"""Reading a node's interfaces of IP over InfiniBand, and the networks of LNet over them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from clusterwright.hosts.linux.reader.network import DEVICES, IPOIB, NETWORKS
+
+MODULES, LNET = "etc/modules-load.d/ipoib.conf", "etc/modprobe.d/lnet.conf"
+NAMED = re.compile(r"^(?:Kind=ipoib$|IPoIB=)", re.M)
+_SETTING = re.compile(r"^(\w+)=(.*)$")
+_NETWORKS = re.compile(r'options lnet networks="((?:\w+\(\w+\))(?:,\w+\(\w+\))*)"')
+_LEADS_ON = frozenset({"Gateway", "Destination", "MultiPathRoute", "Table"})
+
+
+class Said(NamedTuple):
+    """A value with its file and line; line 0 where it is missing."""
+
+    value: str
+    file: str
+    line: int
+
+
+class ConfiguredIpoib(NamedTuple):
+    """An interface: its P_Key as written, the adapters that carry it, its addresses, and what lets packets go on."""
+
+    name: str
+    pkey: Said
+    parents: tuple[Said, ...]
+    addresses: tuple[Said, ...]
+    routes: tuple[Said, ...]
+
+
+def read_ipoib(texts: Mapping[str, str]) -> tuple[ConfiguredIpoib, ...]:
+    """The interfaces in a node's files for systemd-networkd, by path, also one that nothing makes."""
+    said = {path: _settings(path, text) for path, text in texts.items()}
+    parents: dict[str, list[Said]] = {}
+    for path, settings in said.items():
+        adapter = path.removeprefix(NETWORKS).removesuffix(".network")
+        for place in settings.get("IPoIB", ()):
+            for name in place.value.split():
+                parents.setdefault(name, []).append(place._replace(value=adapter))
+    made = [path for path, text in texts.items() if path.endswith(".netdev") and IPOIB.search(text)]
+    names = {path.removeprefix(DEVICES).removesuffix(".netdev"): path for path in made}
+    found = []
+    for name in sorted({*names, *parents}):
+        device, network = names.get(name, f"{DEVICES}{name}.netdev"), f"{NETWORKS}{name}.network"
+        own = said.get(network, {})
+        pkeys = said.get(device, {}).get("PartitionKey", [Said("", device, 0)])
+        addresses = tuple(own.get("Address", ()))
+        routes = tuple(each for key in sorted(_LEADS_ON & own.keys()) for each in own[key])
+        found.append(ConfiguredIpoib(name, pkeys[-1], tuple(parents.get(name, ())), addresses, routes))
+    return tuple(found)
+
+
+def read_lnet(text: str) -> tuple[dict[str, tuple[str, int]], tuple[int, ...]]:
+    """The interface of each of LNet's networks with the line, and the lines that are no option that is known here."""
+    found: dict[str, tuple[str, int]] = {}
+    unread = []
+    for number, line in enumerate(text.split("\n"), 1):
+        match = _NETWORKS.fullmatch(line)
+        if match is not None:
+            found |= {net: (name, number) for net, name in re.findall(r"(\w+)\((\w+)\)", match[1])}
+        elif line and not line.startswith("#"):
+            unread.append(number)
+    return found, tuple(unread)
+
+
+def _settings(path: str, text: str) -> dict[str, list[Said]]:
+    found: dict[str, list[Said]] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        match = _SETTING.match(line)
+        if match is not None:
+            found.setdefault(match[1], []).append(Said(match[2], path, number))
+    return found

@@ -1,0 +1,93 @@
+"""Who may log in to a switch that is a Linux host: accounts of sysusers.d, keys of sshd, users of net-snmp."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from clusterwright.facts.reader import LOGINS as LOGIN_SERVERS
+from clusterwright.facts.reader import Login, Server
+from clusterwright.facts.unread import Unread
+
+KEYS = "etc/ssh/authorized_keys.d/"
+PASSWORDS = "etc/clusterwright/passwords"
+_CENTRAL, _RADIUS = "etc/pam.d/sshd", "etc/pam_radius.conf"
+_ADMINS = "netadmin"
+_CLOSED = ("*", "!")  # what no hash begins with: shadow(5)
+_USER = re.compile(r"^(?P<kind>[um]) (?P<name>\S+)(?: (?P<group>\S+)?)?.*$", re.M)
+_SNMP = re.compile(r"^(?:createUser|r[ow]user) (?P<name>\S+).*$", re.M)
+_LINE = re.compile(r"^(?!#)\S.*$", re.M)
+# Lines of the other files that say who gets in, whole; ``sshd`` and ``sudo`` obey files of any name in their folders.
+_KNOWN: Mapping[str, str] = {
+    "etc/sysusers.d/clusterwright.conf": rf"g {_ADMINS} -|u \S+ - .*|m \S+ {_ADMINS}",
+    "etc/ssh/sshd_config.d/10-clusterwright.conf": (
+        r"PermitRootLogin no|PasswordAuthentication no|KbdInteractiveAuthentication (?:yes|no)"
+        rf"|PubkeyAuthentication yes|AuthorizedKeysFile /{KEYS}%u|MaxAuthTries \d+|LoginGraceTime [1-9]\d*"
+        r"|ClientAliveInterval \d+|ClientAliveCountMax \d+|AllowTcpForwarding no|X11Forwarding no"
+    ),
+    "etc/sudoers.d/clusterwright": rf"%{_ADMINS} ALL=\(ALL:ALL\) NOPASSWD: ALL",
+    _CENTRAL: (
+        r"auth +(?:sufficient +pam_(?:tacplus|radius_auth)\.so(?: .*)?|substack +password-auth|include +postlogin)"
+        r"|account +(?:required +pam_(?:sepermit|nologin)\.so|include +password-auth)|password +include +password-auth"
+        r"|session +(?:\w+ +pam_(?:selinux|loginuid|namespace|keyinit|motd|tacplus|radius_auth)\.so(?: .*)?"
+        r"|include +(?:password-auth|postlogin))"
+    ),
+    "etc/snmp/snmpd.conf": r"agentaddress udp:\S+:161|sysName \S+|createUser \S+ SHA \S.* AES \S.*|rouser \S+ priv",
+}
+_SERVER = re.compile(r"\bserver=(?P<pam>\S+)|^(?!#)(?P<radius>\S+) <?\S", re.M)
+LOGIN_FOLDERS = ("etc/sysusers.d/", "etc/ssh/", "etc/sudoers.d/", "etc/sudoers", "etc/snmp/", "etc/pam.d/")
+
+
+def _accounts(path: str, text: str) -> Iterator[Login]:
+    for found in _USER.finditer(text):
+        yield Login(found.start(), found["name"], is_admin=found["kind"] == "m")
+
+
+def _keys(path: str, text: str) -> Iterator[Login]:
+    for found in _LINE.finditer(text):
+        yield Login(found.start(), path.removeprefix(KEYS), key=" ".join(found[0].split(" ")[:2]))
+
+
+def _passwords(path: str, text: str) -> Iterator[Login]:
+    for found in _LINE.finditer(text):
+        name, _, value = found[0].partition(":")
+        yield Login(found.start(), name, has_password=not value.startswith(_CLOSED))
+
+
+def _snmp(path: str, text: str) -> Iterator[Login]:
+    for found in _SNMP.finditer(text):
+        yield Login(found.start(), found["name"], is_snmp=True)
+
+
+LOGINS: Mapping[str, Callable[[str, str], Iterator[Login]]] = {
+    "etc/sysusers.d/clusterwright.conf": _accounts,
+    KEYS: _keys,
+    PASSWORDS: _passwords,
+    "etc/snmp/snmpd.conf": _snmp,
+}
+
+
+def login_servers(text: str) -> Iterator[Server]:
+    """Servers that decide who logs in."""
+    for found in _SERVER.finditer(text):
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        is_asked = found["radius"] is not None or line.startswith("auth ")  # other lines ask once somebody is in
+        yield Server(found.start(), LOGIN_SERVERS, found["pam"] or found["radius"], is_asked)
+
+
+SERVERS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
+
+
+def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file that says who gets in to a switch's Linux: some of its lines, or all of it."""
+    if path.startswith(KEYS):
+        return ()
+    claims = frozenset({"isolation", "management"})
+    if path not in _KNOWN:
+        return (Unread(path, 1, "the whole file: it says who gets in beside those that are read here", claims),)
+    known = re.compile(_KNOWN[path])
+    return tuple(
+        Unread(path, text.count("\n", 0, found.start()) + 1, found[0], claims)
+        for found in re.finditer(r"^(?!#).*\S.*$", text, re.M)
+        if known.fullmatch(found[0]) is None
+    )

@@ -1,0 +1,107 @@
+"""Reading what NCCL is told on a node: nccl.conf or what it is made of, and what sets variables before it.
+
+NCCL takes a variable from its environment, then from ``.nccl.conf`` at home, then from nccl.conf, and keeps the first
+value that it finds (NVIDIA/nccl, src/misc/param.cc: ``setenv`` without overwriting).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from clusterwright.facts.unread import Unread
+
+NCCL = "etc/nccl.conf"
+# Where nccl.conf is made when a node starts: its settings, and the partition whose index is added to them.
+NCCL_PARTS = "etc/nccl/nccl.conf"
+NCCL_PARTITION = "etc/nccl/partition.conf"
+CONF_FILES = (NCCL_PARTS, NCCL)
+_OWN = "etc/profile.d/clusterwright-nccl.sh"
+# What brings the same to batch scripts and containers, in forms of their own.
+_OF_JOBS = frozenset(
+    {
+        "usr/local/libexec/clusterwright/task-environment",
+        "etc/containers/containers.conf.d/91-clusterwright-nccl.conf",
+        "etc/enroot/environ.d/50-clusterwright-nccl.env",
+    }
+)
+# Where others set variables for jobs: of these only files that name one of NCCL's are of interest.
+NCCL_PLACES = (
+    *(*CONF_FILES, NCCL_PARTITION, "etc/profile.d/", "etc/environment", "etc/security/pam_env.conf"),
+    *("etc/default/slurmd", "home/"),
+    *("usr/local/libexec/clusterwright/task-environment", "etc/containers/", "etc/enroot/"),
+    *("root/.nccl.conf", "etc/systemd/system.conf.d/", "etc/systemd/user.conf.d/"),
+)
+_CLAIMS = frozenset({"qos", "ib-nccl"})
+_SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>.*)")
+# Values that proofs read, or under which data stays RDMA of version 2 on the adapters that are named.
+_READ = {
+    **dict.fromkeys(("NCCL_IB_TC", "NCCL_IB_FIFO_TC", "NCCL_GIN_IB_TC", "NCCL_IB_ADDR_FAMILY"), ".*"),
+    **dict.fromkeys(("NCCL_IB_ADDR_RANGE", "NCCL_IB_DISABLE", "NCCL_IB_ROCE_VERSION_NUM"), ".*"),
+    "NCCL_NET": "(?i:ib|socket)",  # a plugin's network is its own
+    "NCCL_IB_HCA": r"=[\w.-]+(?:,[\w.-]+)*",
+    "NCCL_IB_GID_INDEX": "-1",
+}
+# Without influence on which packets leave by which adapter in which class: how NCCL sums up, divides, waits and tells.
+_IDLE = re.compile(
+    r"NCCL_(?:AGG_|ALGO|ALLGATHERV|ALLOC|ASYNC_ERROR|BLOCKING_WAIT|BUFFSIZE|CE_|CFT|CGA|CHECK|CHUNK"
+    r"|COLLNET|COMM_(?:BLOCKING|SHRINK|SPLIT)|CONNECT|CROSS_NIC|CTA"
+    r"|CUDA_PATH|CUMEM|DEBUG|DESYNC_DEBUG|DMABUF|ELASTIC|ENABLE_TIMING|GDR|GRAPH|IPC_"
+    r"|IGNORE|LAUNCH|LL|LOCAL_REGISTER|MAX|MIN|MNNVL|NCHANNELS|NETDEVS_POLICY"
+    r"|NET_(?:GDR|SHARED|FORCE_FLUSH|DISABLE_INTRA)|NSOCKS|NTHREADS|NVB|NVLS|NVTX|OOB_NET|P2P|PAT|PROFILER|PROGRESS"
+    r"|PROTO|PROXY|PXN|RAS|REPORT|RUNTIME|SET_|SHM|SOCKET|SYM|THREAD|TOPO|TUNER|UID|WARN|WIN|WORK"
+    r"|IB_(?:ADAPTIVE_ROUTING|AR_THRESHOLD|DATA_DIRECT|ECE|MQP|PCI|PKEY|PREPOST|QPS|RESILIENCY|RETRY|RETURN|SL|SPLIT"
+    r"|TIMEOUT|USE_INLINE|WARN|WQE))[A-Z0-9_]*|(?:TORCH|GLOO|OMP|PYTORCH)_\w+"
+)
+
+
+@lru_cache(maxsize=256)
+def read_nccl(text: str) -> dict[str, str]:
+    """The settings of nccl.conf by name; of one that stands several times the first."""
+    found: dict[str, str] = {}
+    for line in text.split("\n"):
+        name, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found.setdefault(name, value)
+    return found
+
+
+@lru_cache(maxsize=256)
+def read_partition(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """The P_Key and the adapters of partition.conf; None where it is none."""
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    match = re.fullmatch(r'PKEY=(0x[0-9a-f]{4})\nDEVICES="([\w. -]*)"', "\n".join(lines))
+    return (match[1], tuple(match[2].split())) if match is not None else None
+
+
+@lru_cache(maxsize=256)
+def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file of NCCL_PLACES: settings, or variables of NCCL in a file that others write."""
+    if path == NCCL_PARTITION:
+        is_read = read_partition(text) is not None
+        return () if is_read else (Unread(path, 1, "the whole file: it names no P_Key and adapters", _CLAIMS),)
+    if path in _OF_JOBS:
+        return tuple(
+            Unread(path, text.count("\n", 0, found.start()) + 1, found[0], _CLAIMS)
+            for found in re.finditer(r"\bNCCL_[A-Z0-9_]+", text)
+            if not _IDLE.fullmatch(found[0])
+        )
+    if path not in {*CONF_FILES, _OWN}:
+        at = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
+        what = "the whole file: it sets variables of NCCL before nccl.conf is read"
+        return () if at < 0 else (Unread(path, text.count("\n", 0, at) + 1, what, _CLAIMS),)
+    start = "export " if path == _OWN else ""
+    return tuple(
+        Unread(path, number, line, _CLAIMS)
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.strip() and not line.startswith("#") and not _is_known(line, start)
+    )
+
+
+def _is_known(line: str, start: str) -> bool:
+    """Whether a line sets what a proof reads, or what touches no claim; only the latter in the environment."""
+    found = _SETTING.fullmatch(line.removeprefix(start)) if line.startswith(start) else None
+    if found is None:
+        return False
+    values = None if start else _READ.get(found["name"])
+    return re.fullmatch(values, found["value"]) is not None if values else _IDLE.fullmatch(found["name"]) is not None

@@ -1,0 +1,95 @@
+"""Who gets in to a node: accounts of sysusers.d, their keys, what sshd asks for, and who becomes root."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from clusterwright.facts.unread import Unread
+
+ACCOUNTS = "etc/sysusers.d/90-clusterwright.conf"
+SSHD = "etc/ssh/sshd_config.d/10-clusterwright.conf"
+SUDOERS = "etc/sudoers.d/90-clusterwright"
+KEYS = "etc/ssh/authorized_keys.d/"
+NODE_LOGIN_FOLDERS = ("etc/sysusers.d/", "etc/ssh/sshd_config", KEYS, "etc/sudoers")
+_HOMES = "etc/tmpfiles.d/90-clusterwright.conf"
+_HOST_KEY = "etc/clusterwright/host-key"
+# Lines by file, whole; a line that is none of these is unread, or told by the claim.
+_KNOWN: Mapping[str, str] = {
+    ACCOUNTS: r'u [\w.-]+ \d+ "[^"]*" /\S+ /\S+|m [\w.-]+ [\w.-]+',
+    SSHD: r"(?:PasswordAuthentication|KbdInteractiveAuthentication|PermitRootLogin|UsePAM) [\w-]+"
+    r"|AuthorizedKeysFile /etc/ssh/authorized_keys\.d/%u(?: \.ssh/authorized_keys)?",
+    SUDOERS: r"[\w.-]+ ALL=\(ALL:ALL\) NOPASSWD: ALL",
+    _HOMES: r"d /\S+ 0[0-7]{3} [\w.-]+ [\w.-]+ -",
+    _HOST_KEY: r"\S+",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAccount:
+    """An account that a node has: its number and groups, and the line that makes it."""
+
+    name: str
+    uid: int
+    groups: frozenset[str]
+    line: int
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """Lines with their numbers, without blank ones and comments."""
+    numbered = enumerate(text.split("\n"), 1)
+    return [(number, line) for number, line in numbered if line.strip() and not line.startswith("#")]
+
+
+@lru_cache(maxsize=256)
+def read_accounts(text: str) -> Mapping[str, NodeAccount]:
+    """The accounts of sysusers.d by name."""
+    found: dict[str, NodeAccount] = {}
+    for number, line in _lines(text):
+        words = line.split()
+        if words[0] == "u" and words[2].isdecimal():
+            found[words[1]] = NodeAccount(words[1], int(words[2]), frozenset(), number)
+        elif words[0] == "m" and words[1] in found:
+            account = found[words[1]]
+            found[words[1]] = NodeAccount(account.name, account.uid, account.groups | {words[2]}, account.line)
+    return found
+
+
+@lru_cache(maxsize=256)
+def read_keys(text: str) -> Mapping[str, int]:
+    """Public keys by kind and content, with their lines; a line with options is no key alone."""
+    return {" ".join(line.split()[:2]): number for number, line in _lines(text)}
+
+
+@lru_cache(maxsize=256)
+def read_sshd(text: str) -> Mapping[str, tuple[str, int]]:
+    """Settings of sshd with their lines: of one that stands several times, the first holds (sshd_config(5))."""
+    found: dict[str, tuple[str, int]] = {}
+    for number, line in _lines(text):
+        name, _, value = line.strip().partition(" ")
+        found.setdefault(name.lower(), (value.strip(), number))
+    return found
+
+
+@lru_cache(maxsize=256)
+def read_sudoers(text: str) -> Mapping[str, int]:
+    """Who may become root, with the line that says so."""
+    return {line.split()[0]: number for number, line in _lines(text)}
+
+
+@lru_cache(maxsize=1024)
+def node_logins_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file that says who gets in to a node."""
+    if path.startswith(KEYS):
+        return ()
+    claims = frozenset({"node-logins"})
+    if path not in _KNOWN:
+        return (Unread(path, 1, "the whole file: it says who gets in beside those that are read here", claims),)
+    known = re.compile(_KNOWN[path])
+    # sudoers(5) has directives that begin like comments
+    directives = re.finditer(r"(?m)^#(?:include|includedir|\d).*$", text) if path == SUDOERS else ()
+    strange = [(text.count("\n", 0, each.start()) + 1, each[0]) for each in directives]
+    strange += [(number, line) for number, line in _lines(text) if known.fullmatch(line) is None]
+    return tuple(Unread(path, number, line, claims) for number, line in strange)

@@ -1,0 +1,91 @@
+"""Routes that a Linux is told of: by systemd-networkd, NetworkManager and FRR."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from clusterwright.facts.reader import Fault, RouteJudge
+from clusterwright.hosts.linux.reader.network_form import TextInForm, network_text, text_in_form
+
+# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+_NETWORK = re.compile(
+    r"\n(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|Gateway=(?P<via>\S+)|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
+    r"(?!no\b|false\b|0\b).*))$",
+    re.M,
+)
+_FRR = re.compile(r"^(?:ip|ipv6) route (?P<to>\S+) (?P<via>\S+).*$", re.M)
+_DEFAULT = re.compile(r"^ *neighbor \S+ default-originate.*$", re.M)
+_PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
+
+
+def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """Routes of a .network file, and what takes some from others."""
+    form, words = network_text(text)
+    hops = _hops(form) if words else None
+    if hops is None or any(judge(to.text(words), hop.text(words)) for to, hop in hops):
+        yield from _routes(text, judge)
+
+
+@lru_cache(maxsize=1024)
+def _hops(form: str) -> tuple[tuple[TextInForm, TextInForm], ...] | None:
+    """The routes of all files of a form; None where something is wrong with them wherever they lead."""
+    hops: list[tuple[TextInForm, TextInForm]] = []
+
+    def note(to: str, hop: str) -> str:
+        hops.append((text_in_form(to), text_in_form(hop)))
+        return ""
+
+    return None if list(_routes(form, note)) else tuple(hops)
+
+
+def _routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    section, start, hop = "", 0, ""
+    to: list[tuple[int, str]] = []
+    for found in (*_NETWORK.finditer(f"\n{text}"), None):
+        if found is None or found["section"]:
+            if section == "[Route]" and hop and not to:
+                yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
+            for at, prefix in to if section == "[Route]" else ():
+                if what := judge(prefix, hop):
+                    yield at, what
+            if found is not None:
+                section, start, hop, to = found["section"], found.start(), "", []
+        elif found["to"]:
+            to.append((found.start(), found["to"]))
+        elif found["via"]:
+            hop = found["via"]
+            if section == "[Network]":
+                yield found.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
+        else:
+            yield found.start(), f"{found['learnt']} takes routes from whoever offers them"
+
+
+def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """Static routes of FRR, and default routes that it announces."""
+    for found in _FRR.finditer(text):
+        if what := judge(found["to"], found["via"]):
+            yield found.start(), what
+    for found in _DEFAULT.finditer(text):
+        yield found.start(), f'"{found[0].strip()}" announces a default route'
+
+
+def profile_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """A NetworkManager profile: ``address1=ADDRESS/LENGTH[,GATEWAY]``, ``route1=PREFIX,HOP``, ``gateway=``."""
+    for found in _PROFILE.finditer(text):
+        key, _, value = found[0].partition("=")
+        parts = value.split(",")
+        if key.startswith("route"):
+            if what := judge(parts[0], *parts[1:2] or [""]):
+                yield found.start(), what
+        elif key == "gateway" or len(parts) > 1:
+            yield found.start(), "a gateway makes a default route: it leads everywhere, the internet included"
+
+
+ROUTES = {
+    ".network": networkd_routes,
+    "frr.conf": frr_routes,
+    "bgpd.conf": frr_routes,
+    ".nmconnection": profile_routes,
+}

@@ -1,0 +1,106 @@
+"""Which units of systemd on a node are known, and what starts another program than theirs.
+
+A unit runs what it likes as root, so that one which nobody here knows could undo whatever is proven of the node; of
+those that are known each command is compared.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from clusterwright.facts.unread import Unread
+
+UNIT_FOLDERS = tuple(f"{root}/systemd/system/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
+# By unit or drop-in (of `etc/systemd/system/`), the commands that it may give: in the order of the file.
+_SBIN = "/usr/local/sbin"
+_MUNGE_KEY = r"/etc/clusterwright/munge\.key /etc/munge/munge\.key"  # as it is brought, and where munged reads it
+_STARTED = r"(?:(?:tlshd|gssproxy|rpc-gssd|isolation-watch)\.service|\S+\.mount)"
+_COMMANDS = {
+    **{
+        f"{name}.service": (f"ExecStart={_SBIN}/{name}",)
+        for name in (
+            "acs-off",
+            "image-check",
+            "isolation-watch",
+            "nccl-partition",
+            "nccl-topology",
+            "power-supplies",
+            "rdma-names",
+            "roce-qos-again",
+            "ssh-host-key",
+        )
+    },
+    "dataset-gate@.service": (
+        r"ExecStart=/usr/local/libexec/clusterwright/dataset-gate /etc/clusterwright/datasets/%i\.record",
+    ),
+    "isolation-watch.timer": (),
+    "no-swap.service": ("ExecStart=/sbin/swapoff --all",),
+    "node-health.service": (f"ExecStart={_SBIN}/node-health --write",),
+    "node-health.timer": (),
+    "power-supplies.timer": (),
+    "nvidia-cdi.service": (r"ExecStart=/usr/bin/nvidia-ctk cdi generate --output=/etc/cdi/nvidia\.yaml",),
+    "nvidia-dcgm-exporter.service.d/90-clusterwright.conf": (),
+    "enroot-folders.service": (r"ExecStart=/usr/bin/install --directory --mode=1777 /run/enroot /\S+",),
+    "opensm.service": (r"ExecStartPre=/etc/opensm/add-m-key\.sh", r"ExecStart=/usr/sbin/opensm -F /\S+"),
+    "clusterwright-receptor.service": (r"ExecStart=/usr/bin/receptor --config /\S+",),
+    "roce-qos.service": ("ExecStartPre=/usr/sbin/modprobe rdma_cm", f"ExecStart={_SBIN}/roce-qos"),
+    r"scratch-[^/]+\.service": (
+        r"ExecStart=/sbin/cryptsetup open --type plain .*",
+        r"ExecStart=/sbin/mkfs\.ext4 .*",
+        r"ExecStop=/sbin/cryptsetup close \S+",
+    ),
+    r"[^/]+\.mount": (),
+    r"(?:multi-user|remote-fs)\.target\.d/\d\d-[\w-]+\.conf": (),
+    "nftables.service.d/90-clusterwright.conf": (
+        "ExecStart=",
+        "ExecStart=/usr/sbin/nft -f /etc/nftables.conf",
+        "ExecReload=",
+        "ExecReload=/usr/sbin/nft -f /etc/nftables.conf",
+    ),
+    "munge-key.path": (),
+    "munge-key.service": (r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service slurm(?:d|ctld)\.service",),
+    r"credential-[\w-]+\.path": (),
+    r"credential-[\w-]+\.service": (
+        r"ExecStart=-/usr/bin/systemctl reset-failed rsyslog\.service",
+        r"ExecStart=/usr/bin/systemctl --no-block restart rsyslog\.service",
+        rf"ExecStart=/usr/bin/systemctl --no-block start(?: {_STARTED})+",
+    ),
+    "munge.service.d/90-clusterwright.conf": (
+        rf"ExecStartPre=\+/usr/bin/install -D -o munge -g munge -m 0400 {_MUNGE_KEY}",
+    ),
+    "slurmd.service.d/90-clusterwright.conf": (
+        rf'ExecStartPre=-/usr/bin/timeout \d+ /bin/sh -c "until {_SBIN}/node-health > /dev/null; do sleep 2; done"',
+    ),
+    "slurmctld.service.d/90-clusterwright.conf": (),
+    "slurmctld.service.d/91-nodes.conf": (rf"ExecStartPost=-/usr/bin/timeout \d+ {_SBIN}/slurm-return-nodes --wait",),
+    "systemd-networkd.service.d/90-clusterwright.conf": (),
+    "tlshd.service.d/90-clusterwright.conf": (
+        r"ExecStartPre=/bin/grep -q -a -F x509\.crl /usr/sbin/tlshd",
+        "ExecStart=",
+        "ExecStart=/usr/sbin/tlshd -c /etc/tlshd/config",
+    ),
+}
+_KNOWN = tuple((re.compile(name.replace(".service.d", r"\.service\.d")), lines) for name, lines in _COMMANDS.items())
+_WISH = re.compile(r".+\.(?:wants|requires)/[^/]+")  # names alone: what they start stands elsewhere
+_COMMAND = re.compile(r"^[ \t]*(?:Exec|OnFailure|OnSuccess)\w*[ \t]*=.*(?:\\\n.*)*$", re.M)
+
+
+@lru_cache(maxsize=1024)
+def units_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file below UNIT_FOLDERS: the file itself, or commands of it.
+
+    An empty file is a unit that is masked and runs nothing.
+    """
+    folder = next(each for each in UNIT_FOLDERS if path.startswith(each))
+    name = path.removeprefix(folder)
+    if not text or _WISH.fullmatch(name):
+        return ()
+    known = next((lines for pattern, lines in _KNOWN if pattern.fullmatch(name)), None)
+    if known is None or folder != UNIT_FOLDERS[0]:
+        return (Unread(path, 1, "the whole file: nobody here knows what this unit runs"),)
+    return tuple(
+        Unread(path, text.count("\n", 0, found.start()) + 1, found[0].strip())
+        for found in _COMMAND.finditer(text)
+        if not any(re.fullmatch(line, found[0]) for line in known)
+    )

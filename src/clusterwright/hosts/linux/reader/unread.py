@@ -1,0 +1,106 @@
+"""Which files and lines of a Linux host no reader takes in, and could change what is proven of it.
+
+Of systemd-networkd: a file that comes earlier by its name, one beside it that adds to it, or a device made of
+others decides over the same interface as the file that is read, so each of them is unread as a whole, but for a bond
+and for IP over InfiniBand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from clusterwright.facts.unread import BETWEEN, Unread
+from clusterwright.hosts.linux.reader.nccl import NCCL_PLACES, nccl_unread
+from clusterwright.hosts.linux.reader.network_form import network_text
+from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS, units_unread
+
+# Whatever lies there decides over interfaces: a strange file is unread by itself.
+NETWORKD_FOLDERS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
+_OWN = re.compile(r"etc/systemd/network/(?:20-([^/]+)\.network|10-([^/]+)\.(link|netdev))")
+# Lines by section, as networkd writes keys; a value stands here where another one would be another claim's.
+_KNOWN = {
+    "network": {
+        "Match": r"Name=.*",
+        "Link": r"MTUBytes=\d+|RequiredForOnline=.*",
+        "Network": r"(?:Description|DNS|NTP|Domains|LLDP|EmitLLDP|LLMNR|MulticastDNS|LinkLocalAddressing)=.*"
+        r"|Address=.*|Gateway=.*|DHCP=no|IPv6AcceptRA=.*|Bond=.*|IPoIB=.*",
+        "Address": r"Address=.*",
+        "Route": r"(?:Destination|Gateway|MultiPathRoute|PreferredSource|Metric|Scope|Table)=.*",
+        "RoutingPolicyRule": r"(?:From|Table|Priority|Family|OutgoingInterface)=.*",
+    },
+    "netdev": {
+        "NetDev": r"(?:Name|Kind|MTUBytes)=.*",
+        "IPoIB": r"(?:PartitionKey|Mode)=.*",
+        "Bond": r"Mode=.*|LACPTransmitRate=.*|TransmitHashPolicy=.*|MIIMonitorSec=.*",
+    },
+    "link": {"Match": r"Path=.*", "Link": r"(?:Name|NamePolicy|MTUBytes|WakeOnLan)=.*"},
+}
+_NAME = re.compile(r"^Name=(.*)$", re.M)
+_SECTION = r"\[{}\]\n(?:(?:{})(?<!\\)\n|[#;].*\n|\n)*"
+_LINES = {
+    (kind, section): re.compile(lines) for kind, sections in _KNOWN.items() for section, lines in sections.items()
+}
+# A whole file of known lines, as nearly all are: none goes on in the next one. Others are looked at line by line.
+_ALL_KNOWN = {
+    kind: re.compile(
+        rf"(?:[#;].*\n|\n)*(?:{'|'.join(_SECTION.format(name, lines) for name, lines in sections.items())})*"
+    )
+    for kind, sections in _KNOWN.items()
+}
+
+
+def host_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """What nobody knows in a file below HOST_FOLDERS: the file itself, or some of its lines."""
+    return next(read for folders, read in _READS if path.startswith(folders))(path, text)
+
+
+def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
+    own = _OWN.fullmatch(path)
+    if own is None:
+        return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
+    nic = own[1] or own[2]
+    form, words = network_text(text)
+    if words and _is_read(form, own[3] or "network", nic):
+        return ()
+    found = [Unread(path, line, what) for line, what in _unread(own[3] or "network", text)]
+    if _NAME.findall(text) != [nic]:  # of several Match takes each
+        found.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _is_read(form: str, kind: str, nic: str) -> bool:
+    """Whether every line of all files of a form is known: lines that hold words may hold any."""
+    return _ALL_KNOWN[kind].fullmatch(form) is not None and _NAME.findall(form) == [nic]
+
+
+def _unread(kind: str, text: str) -> list[tuple[int, str]]:
+    section = ""
+    found: list[tuple[int, str]] = []
+    if _ALL_KNOWN[kind].fullmatch(text) is not None:
+        return found
+    for number, line in enumerate(text.split("\n"), 1):
+        word = line.strip()
+        if word.startswith("[") and word.endswith("]"):
+            section = word[1:-1]
+            if (kind, section) not in _LINES:
+                found.append((number, word))
+        elif word and word[0] not in "#;" and (kind, section) in _LINES and not _is_known(kind, section, line):
+            found.append((number, f"[{section}]{BETWEEN}{word}"))
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_known(kind: str, section: str, line: str) -> bool:
+    """Keys stand at the margin, and no line goes on in the next one."""
+    return not line.endswith("\\") and _LINES[kind, section].fullmatch(line) is not None
+
+
+_READS: tuple[tuple[tuple[str, ...], Callable[[str, str], tuple[Unread, ...]]], ...] = (
+    (NETWORKD_FOLDERS, _network_unread),
+    (UNIT_FOLDERS, units_unread),
+    (NCCL_PLACES, nccl_unread),
+)
+HOST_FOLDERS = tuple(folder for folders, _ in _READS for folder in folders)

@@ -1,0 +1,269 @@
+"""The node check: its program, what the plan expects of a node, its timer, and what Slurm starts.
+
+The program is the package ``clusterwright.node_health`` in an archive: nodes have no clusterwright. What it expects is
+in two files, one that equal nodes share and one with what a node has alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from math import ceil
+from typing import Any
+
+from clusterwright.artifact import Artifact
+from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.hosts.image.definition import boot_digest_of
+from clusterwright.hosts.image.packages import has_direct_paths
+from clusterwright.hosts.linux.writer.mounts import mounted
+from clusterwright.hosts.linux.writer.nftables import RUNNING_PATH, running_digest
+from clusterwright.hosts.linux.writer.program_archive import archive_of, archive_path
+from clusterwright.hosts.linux.writer.qos import is_lossless, nic_priorities
+from clusterwright.hosts.linux.writer.system import (
+    boot_services,
+    kernel_command_line,
+    sets_time_by_chrony,
+    shape_of,
+)
+from clusterwright.hosts.linux.writer.system import kernel_settings as kernel_settings_of
+from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
+from clusterwright.intent.gpu_services import gpu_driver
+from clusterwright.intent.nccl_settings import NCCL_CONF, port_key
+from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
+from clusterwright.intent.partitions import nccl_partition
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.traffic_classes import (
+    NUMBERS,
+    data_class_of,
+    has_several_classes,
+    lossless_numbers,
+    marked_numbers,
+    traffic_class_byte,
+)
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.distribution import family_of
+from clusterwright.spec.fabric import Bond
+from clusterwright.spec.image import USUAL_HEALTH, Health, Image, ImageCheck
+from clusterwright.text.json_lines import dump_lines
+from clusterwright.text.templates import template
+
+LIMITS_FILE = "etc/clusterwright/health.json"
+KIND = "node-health"
+PACKAGE = "clusterwright.node_health"
+_PROGRAMS = (
+    ("node-health", "Says whether this node is fit to run a job.", ""),
+    ("node-health-prolog", "Slurm starts it before every job; a failure drains the node.", '"--prolog", "--write"'),
+    ("node-health-drain", "Slurm starts it now and then; it drains the node itself.", '"--drain", "--write"'),
+)
+_PAGE_KIB = {"2M": 2048, "1G": 1024 * 1024}
+_ROCE_V2 = "RoCE v2"
+# Linux, iboe_get_mtu: what a RoCE connection leaves of an Ethernet MTU for headers, and the MTUs that RDMA knows.
+_ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 + 4
+_NO_LIMITS = ("interval_s", "leave_out")
+_USUAL_S = 60  # what the unit is given at least
+_MISSED_LOOKS = 3  # a BMC that is busy once or twice is no reason
+_RDMA_MTUS = (4096, 2048, 1024, 512, 256)
+# NVIDIA, "Xid Errors" (GPU deployment and management): double-bit ECC, halted controller, failed row remapping,
+# NVLink, fallen off the bus, uncontained ECC, GSP silent (119, 120), unrecovered ECC, recovery action (154). Programs
+# cause many others.
+FATAL_XIDS = (48, 62, 64, 74, 79, 95, 119, 120, 140, 154)
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image."""
+    return is_managed(device)
+
+
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """The program and its units, and what is expected of every node of the kind."""
+    image = plan.spec.image(kind.image)
+    if image is not None:
+        yield from _program(plan, image.name)
+        yield LIMITS_FILE, _expectations(plan, kind), 0o644
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """What is expected of one node."""
+    if plan.spec.image(device.image or "") is not None:
+        yield Artifact(device.name, "etc/clusterwright/health-node.json", dump_lines(_own(plan, device), 2), KIND)
+
+
+WRITER = Writer(KIND, applies, own, shared)
+
+
+@per_plan
+def _program(plan: Plan, image_name: str) -> tuple[SharedFile, ...]:
+    image = plan.spec.image(image_name)
+    health = image.health if image is not None else USUAL_HEALTH
+    archive = archive_path(PACKAGE)
+    files = [(archive, archive_of(PACKAGE), 0o644)]
+    for name, purpose, arguments in _PROGRAMS:
+        text = template("health/program.py.j2").render(archive=f"/{archive}", purpose=purpose, arguments=arguments)
+        files.append((f"usr/local/sbin/{name}", text.encode(), 0o755))
+    units = "etc/systemd/system"
+    files += [
+        ("usr/local/sbin/power-supplies", template("health/power-supplies.sh.j2").render().encode(), 0o755),
+        (f"{units}/power-supplies.service", template("health/power-supplies.service.j2").render().encode(), 0o644),
+        (f"{units}/power-supplies.timer", _timer(health, "Asks the BMC for its power supplies"), 0o644),
+        (f"{units}/node-health.service", _service(health, image.own_checks if image is not None else ()), 0o644),
+        (f"{units}/node-health.timer", _timer(health, "Looks at this node again and again"), 0o644),
+        (f"{units}/multi-user.target.d/95-node-health.conf", template("health/wants.conf.j2").render().encode(), 0o644),
+    ]
+    return tuple(sorted(files))
+
+
+def _service(health: Health, checks: Sequence[ImageCheck]) -> bytes:
+    """All questions are put at once: the slowest decides, and a busy machine takes as long again to judge."""
+    slowest_s = max([health.patience_s, *(each.timeout_s for each in checks)])
+    longest_s = max(_USUAL_S, ceil(2 * slowest_s))
+    return template("health/node-health.service.j2").render(longest_s=longest_s).encode()
+
+
+def _timer(health: Health, purpose: str) -> bytes:
+    spread_s = health.interval_s // 10
+    return template("health/timer.j2").render(purpose=purpose, interval_s=health.interval_s, spread_s=spread_s).encode()
+
+
+def _own(plan: Plan, device: Device) -> dict[str, Any]:
+    """What a node has alone: its name, addresses as GIDs, the servers it mounts from, its packet filter."""
+    return {
+        "node": device.name,
+        "own_nics": {nic.interface: gid for nic in nics_of(plan, device) if (gid := _gid(nic))},
+        "mounts": [
+            # The kernel names the version that an NFS mount of any version came to.
+            {"where": where, "what": what, "types": [kind, "nfs4"] if kind == "nfs" else [kind]}
+            for where, what, kind in mounted(plan, device)
+        ],
+        "filter": {"path": f"/{RUNNING_PATH}", "sha256": running_digest(plan, kind_of(plan, device))},
+    }
+
+
+def _gid(nic: HostNic) -> dict[str, str]:
+    """The GID that the kernel makes of a RoCE adapter's address: an IPv4 address mapped into IPv6."""
+    if nic.fabric.technology != "roce" or nic.rdma_device is None or nic.address is None:
+        return {}
+    digits = f"{nic.address | (0xFFFF << 32 if nic.version == 4 else 0):032x}"
+    return {"gid": ":".join(digits[at : at + 4] for at in range(0, 32, 4)), "gid_type": _ROCE_V2}
+
+
+@per_plan
+def _expectations(plan: Plan, kind: NodeKind) -> bytes:
+    image = plan.spec.image(kind.image)
+    if image is None:
+        return b""
+    boot_digest = boot_digest_of(plan, image.name)
+    model, kernel = kind.model, shape_of(kind)
+    hardware = plan.spec.catalogue[model]
+    document = {
+        "gpus": _gpus(plan, image, model),
+        "bmc": {"oldest_s": _MISSED_LOOKS * image.health.interval_s} if hardware.management is not None else None,
+        "memory_gib": hardware.host.memory_gb if hardware.host is not None else None,
+        "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
+        if hardware.pcie is not None
+        else None,
+        "nics": [_nic(plan, model, port, nic.bond) for nic in kind.nics for port in nic.ports],
+        "lossless": {name: _lossless(plan, name, kind.node_group) for name, _ in kernel if is_lossless(plan, name)},
+        "kernel": {
+            "parameters": kernel_command_line(image),
+            "modules": [module.replace("-", "_") for module in image.modules],
+            "hugepages": [{"kib": _PAGE_KIB[image.hugepages.size], "count": image.hugepages.count}]
+            if image.hugepages is not None
+            else [],
+            "settings": kernel_settings_of(plan, image, kernel),
+        },
+        "drivers": {module: driver.version for driver in image.drivers for module in driver.modules},
+        "firmware": {
+            "adapters": [each.version for each in image.firmware if each.device.startswith("ConnectX")],
+            "bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
+        },
+        "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
+        "time": _clock(image) if plan.spec.site.ntp else None,
+        **_partition(plan, kind),
+        "units": [*boot_services(plan, image, kind.node_group, kernel), *kind.slurm_units],
+        "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
+        "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
+        "limits": _limits(image.health),
+        "left_out": sorted(image.health.leave_out),
+    }
+    return dump_lines(document, 2)
+
+
+def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
+    """The partition that NCCL's data travels in, as a node finds it, and the file that names its index."""
+    nccl = plan.spec.nccl(kind.node_group)
+    partition = nccl_partition(plan, kind.node_group)
+    if nccl is None or partition is None or "NCCL_IB_PKEY" in nccl.variables:
+        return {}
+    devices = [port.rdma_device for nic in kind.by_fabric().get(nccl.fabric, ()) for port in nic.ports]
+    expected = {"name": partition.name, "key": port_key(partition), "devices": devices, "file": NCCL_CONF}
+    return {"partition": expected}
+
+
+def _clock(image: Image) -> str:
+    """Which program sets the clock."""
+    return "chrony" if sets_time_by_chrony(family_of(image.distribution)) else "timesyncd"
+
+
+def _limits(health: Health) -> dict[str, float]:
+    """What may be counted, by the spec's own names."""
+    return {each.name: getattr(health, each.name) for each in fields(health) if each.name not in _NO_LIMITS}
+
+
+def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
+    hardware = plan.spec.catalogue[model]
+    if hardware.gpus is None:
+        return None
+    pcie = hardware.pcie
+    driver = gpu_driver(image)
+    return {
+        "count": hardware.gpus.count,
+        "model": hardware.gpus.model,
+        "nvml_name": hardware.gpus.nvml_name,
+        "memory_gb": hardware.gpus.memory_gb,
+        "pci": list(pcie.gpus) if pcie is not None else [],
+        "nvlinks": pcie.nvlinks if pcie is not None else 0,
+        "driver": driver.version if driver is not None else None,
+        "fatal_xids": FATAL_XIDS,
+    }
+
+
+def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, Any]:
+    fabric = plan.spec.fabric(nic.fabric)
+    groups = plan.spec.catalogue[model].nic_groups
+    rate = next(group.speed_gbps for group in groups for each in group.nics if each.interface == nic.interface)
+    technology = fabric.technology if fabric is not None else "ethernet"
+    mtu = fabric.mtu if fabric is not None else 0
+    if technology == "roce":
+        rdma_mtu = next((each for each in _RDMA_MTUS if each <= mtu - _ROCE_HEADER_BYTES), None)
+    else:
+        rdma_mtu = mtu if technology == "infiniband" else None
+    return {
+        "interface": nic.interface,
+        "rdma": nic.rdma_device,
+        "pci": nic.pci,
+        "fabric": nic.fabric,
+        "link": technology,
+        "rate_gbps": rate,
+        "mtu": mtu if technology != "infiniband" and nic.version else None,
+        "rdma_mtu": rdma_mtu if nic.rdma_device is not None else None,
+        **({} if bond is None else {"bond": bond.interface}),
+    }
+
+
+@per_plan
+def _lossless(plan: Plan, name: str, node_group: str) -> dict[str, Any]:
+    fabric = plan.spec.fabric(name)
+    if fabric is None:
+        return {}
+    by_priority: dict[str, list[int]] = {}
+    for dscp, priority in enumerate(nic_priorities(fabric)):
+        by_priority.setdefault(str(priority), []).append(dscp)
+    lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
+    data = data_class_of(plan, fabric, node_group)
+    forced = data is not None and bool(data.dscp) and not has_several_classes(plan, fabric, node_group)
+    return {
+        "pfc": ",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
+        "priorities": dict(sorted(by_priority.items())),
+        "dcqcn": {str(priority): priority in marked for priority in lossless},
+        "traffic_class": traffic_class_byte(data.dscp[0]) if data is not None and forced else None,
+    }

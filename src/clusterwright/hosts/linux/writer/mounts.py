@@ -1,0 +1,184 @@
+"""File systems that nodes mount, as systemd mount units with their options pinned.
+
+An NFS export written as a bare path gets the address of a member of its storage system, clients spread over the members
+in turn; one that names its server is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clusterwright.artifact import Artifact
+from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.hosts.linux.writer.datasets import gate_units
+from clusterwright.intent.device_kind import NodeKind, kind_of
+from clusterwright.intent.needs.file_systems import FILE_SYSTEMS
+from clusterwright.intent.node_nics import is_managed, nics_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Device, Plan, format_address
+from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
+from clusterwright.spec.model import Mount
+from clusterwright.text.templates import template
+
+KIND = "mounts"
+FOLDER = "etc/systemd/system"
+# The option of mount.nfs(8) that asks for a protection, and the unit without which it is not had.
+_OPTIONS = {MUTUAL_TLS: "xprtsec=mtls", TLS: "xprtsec=tls", KRB5P: "sec=krb5p"}
+_UNITS = {MUTUAL_TLS: "tlshd.service", TLS: "tlshd.service", KRB5P: "rpc-gssd.service"}
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.")
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image and mount something."""
+    return is_managed(device) and bool(mounts_of(plan, device.node_group))
+
+
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """A .mount unit for each mount that asks one server, and a drop-in that ties all to remote-fs.target."""
+    mounts = _servers_of(plan, kind)
+    for mount, servers in mounts:
+        if len(servers) == 1:
+            yield _place(mount), _unit(plan, mount.mountpoint, kind.node_group, servers[0]), 0o644
+    if mounts:
+        drop_in = f"{FOLDER}/remote-fs.target.d/90-clusterwright.conf"
+        yield drop_in, _drop_in(plan, kind.node_group), 0o644
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """A .mount unit for each mount of which nodes ask several servers in turn."""
+    for mount, servers in _servers_of(plan, kind_of(plan, device)):
+        if len(servers) > 1:
+            content = _unit(plan, mount.mountpoint, device.node_group, _turn(device, servers))
+            yield Artifact(device.name, _place(mount), content, KIND)
+
+
+WRITER = Writer(KIND, applies, own, shared)
+
+
+def fstab(plan: Plan, device: Device) -> str | None:
+    """The mounts of a node, a line each, as fstab has them; None where all of its kind have the same."""
+    mounts = _servers_of(plan, kind_of(plan, device))
+    if all(len(servers) == 1 for _, servers in mounts):
+        return None
+    return _fstab([(mount, _turn(device, servers)) for mount, servers in mounts])
+
+
+def shared_fstab(plan: Plan, kind: NodeKind) -> str | None:
+    """As ``fstab``, of every node of a kind; None where nodes ask several servers in turn."""
+    mounts = _servers_of(plan, kind)
+    if any(len(servers) > 1 for _, servers in mounts):
+        return None
+    return _fstab([(mount, servers[0]) for mount, servers in mounts])
+
+
+def _fstab(mounts: Sequence[tuple[Mount, str | None]]) -> str:
+    entries = [
+        {"what": _what(mount, server), "where": mount.mountpoint, "type": mount.type, "options": options_of(mount)}
+        for mount, server in mounts
+    ]
+    return template("encryption/fstab.j2").render(entries=entries)
+
+
+def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
+    """Where a node has which export mounted, and as which type, as the spec writes it."""
+    return tuple(
+        (mount.mountpoint, _what(mount, _turn(device, servers)), mount.type)
+        for mount, servers in _servers_of(plan, kind_of(plan, device))
+    )
+
+
+@per_plan
+def _servers_of(plan: Plan, kind: NodeKind) -> tuple[tuple[Mount, tuple[str | None, ...]], ...]:
+    """Every mount of nodes of a kind with the servers that they ask in turn; None alone for one that names its own, or
+    whose system has no address.
+    """
+    fabrics = tuple(dict.fromkeys(nic.fabric for nic in kind.nics if nic.version))
+    return tuple(
+        (mount, (_servers(plan, mount.system, fabrics) if _is_bare(mount) else ()) or (None,))
+        for mount in mounts_of(plan, kind.node_group)
+    )
+
+
+def _turn(device: Device, servers: tuple[str | None, ...]) -> str | None:
+    return servers[device.index % len(servers)]
+
+
+def _place(mount: Mount) -> str:
+    return f"{FOLDER}/{unit_name(mount.mountpoint)}"
+
+
+@per_plan
+def mounts_of(plan: Plan, node_group: str) -> tuple[Mount, ...]:
+    """The mounts of a node group, in the spec's order."""
+    return tuple(mount for mount in plan.spec.mounts if node_group in mount.nodes)
+
+
+def unit_name(mountpoint: str) -> str:
+    """The only name that systemd accepts for a mount point's unit (systemd.unit(5), string escaping for paths)."""
+    path = "/".join(part for part in mountpoint.split("/") if part)
+    if not path:
+        return "-.mount"
+    escaped = "".join(
+        "-" if char == "/" else char if char in _PLAIN and not (at == 0 and char == ".") else _escape(char)
+        for at, char in enumerate(path)
+    )
+    return f"{escaped}.mount"
+
+
+def _escape(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode())
+
+
+@per_plan
+def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ...]:
+    """The addresses of a storage system on the fabrics that a node shares with it, as mount(8) writes them."""
+    found = []
+    for device in plan.devices:
+        if device.kind == "node" and device.node_group == system:
+            for nic in nics_of(plan, device):
+                if nic.fabric.name in fabrics and nic.address is not None:
+                    text = format_address(nic.address, nic.version)
+                    found.append(f"[{text}]" if nic.version == 6 else text)
+                    break
+    return tuple(found)
+
+
+@per_plan
+def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
+    mount = next(each for each in mounts_of(plan, node_group) if each.mountpoint == mountpoint)
+    protecting = _UNITS.get(mount.protection.kind) if mount.protection is not None else None
+    client = FILE_SYSTEMS[mount.type].unit if mount.type in FILE_SYSTEMS else None
+    return (
+        template("node/unit.mount.j2")
+        .render(
+            description=f"{mount.system} at {mount.mountpoint}",
+            requires=[*filter(None, (protecting, client)), *gate_units(plan, mount)],
+            what=_what(mount, server),
+            where=mount.mountpoint,
+            type=mount.type,
+            options=options_of(mount),
+        )
+        .encode()
+    )
+
+
+def options_of(mount: Mount) -> str:
+    """Mount options as one word: the spec's, those that its protection asks for, and that it lies on the network."""
+    asked = _OPTIONS.get(mount.protection.kind) if mount.protection is not None else None
+    wanted = [*([asked] if asked is not None else []), "_netdev"]
+    return ",".join([*mount.options, *(option for option in wanted if option not in mount.options)])
+
+
+def _is_bare(mount: Mount) -> bool:
+    """Whether it is an NFS export without its server."""
+    return mount.type.startswith("nfs") and mount.export.startswith("/")
+
+
+def _what(mount: Mount, server: str | None) -> str:
+    return mount.export if server is None else f"{server}:{mount.export}"
+
+
+@per_plan
+def _drop_in(plan: Plan, node_group: str) -> bytes:
+    units = [unit_name(mount.mountpoint) for mount in mounts_of(plan, node_group)]
+    return template("node/remote-fs.conf.j2").render(units=units).encode()

@@ -1,0 +1,333 @@
+"""Names, addresses and routes of a node's NICs, for systemd-networkd.
+
+Every NIC has a routing table of its own, chosen by source address or by the interface a socket is bound to: traffic
+leaves by the NIC whose address it bears, which is what keeps a rail a rail. There is never a default route: a node
+knows the way to its own fabrics and to the zones that a flow lets it talk with, and to nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from ipaddress import ip_network
+from typing import NamedTuple
+
+from clusterwright.artifact import Artifact
+from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.intent.boot_relays import relay_networks
+from clusterwright.intent.borders import learnt_at
+from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
+from clusterwright.plan.meeting import wiring_of_cables
+from clusterwright.plan.model import Device, Plan, fabric_of, format_address
+from clusterwright.spec.ipoib import ipoib_of
+from clusterwright.spec.isolation import Network
+from clusterwright.text.places import PLACE, as_format
+from clusterwright.text.templates import template
+
+KIND = "node-network"
+FOLDER = "etc/systemd/network"
+SHARED_METRIC = 100  # over all NICs of a fabric
+SINGLE_METRIC = 200  # and up, over one NIC each, for when another one is down; equal ones the kernel would join
+SOURCE_PRIORITY = 1000
+DEVICE_PRIORITY = 2000
+
+
+class Hop(NamedTuple):
+    """A next hop of a route over several NICs."""
+
+    gateway: str
+    interface: str
+
+
+class Route(NamedTuple):
+    """A route in ``table`` (None: the main table): over one ``gateway``, over several ``hops``, or directly."""
+
+    destination: str
+    gateway: str | None
+    hops: tuple[Hop, ...]
+    table: int | None
+    metric: int | None
+    source: str | None
+
+
+@lru_cache(maxsize=4096)
+def _route_lines(
+    version: int,
+    table: int | None,
+    metric: int | None,
+    *,
+    over: tuple[str, ...] = (),
+    has_gateway: bool = True,
+    has_source: bool = False,
+) -> str:
+    """The lines of a route as a format of its texts, in the order in which ``Route`` has them; ``over`` interfaces."""
+    hops = tuple(Hop(PLACE, interface) for interface in over)
+    route = Route(PLACE, PLACE if has_gateway else None, hops, table, metric, PLACE if has_source else None)
+    return as_format(template("node/ethernet-route.network.j2").render(route=route, family=f"ipv{version}"))
+
+
+class NetworkView(NamedTuple):
+    """What the .network file of an Ethernet NIC says before its routes. ``source`` is its address as a host prefix."""
+
+    interface: str
+    description: str
+    is_bond: bool
+    mtu: int
+    address: str
+    source: str
+    family: str
+    table: int
+    source_priority: int
+    device_priority: int
+
+
+@lru_cache(maxsize=1024)
+def _nic_lines(interface: str, mtu: int, version: int, table: int, is_bond: bool) -> str:
+    """These lines as a format of the description, the address and the host prefix."""
+    view = NetworkView(
+        interface=interface,
+        description=PLACE,
+        is_bond=is_bond,
+        mtu=mtu,
+        address=PLACE,
+        source=PLACE,
+        family=f"ipv{version}",
+        table=table,
+        source_priority=SOURCE_PRIORITY + table,
+        device_priority=DEVICE_PRIORITY + table,
+    )
+    return as_format(template("node/ethernet.network.j2").render(view=view))
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image."""
+    return is_managed(device)
+
+
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """One .link file per NIC with a known PCI address, one .network file per NIC without an address.
+
+    NICs that are one link have a .netdev file together.
+    """
+    for nic in kind.nics:
+        mtu = fabric_of(plan, nic.fabric).mtu if nic.version else 0
+        for port in nic.ports:
+            if port.pci is not None:
+                link = template("node/nic.link.j2").render(interface=port.interface, pci=port.pci, mtu=mtu)
+                yield f"{FOLDER}/10-{port.interface}.link", link.encode(), 0o644
+        if nic.bond is not None:
+            made = template("node/bond.netdev.j2").render(bond=nic.bond, mtu=mtu)
+            yield f"{FOLDER}/10-{nic.interface}.netdev", made.encode(), 0o644
+        if not nic.version:
+            text = template("node/infiniband.network.j2").render(
+                interface=nic.interface,
+                carries=[each.name for each in ipoib_of(plan.spec, kind.node_group, (nic.interface,))],
+            )
+            yield f"{FOLDER}/20-{nic.interface}.network", text.encode(), 0o644
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """One .network file per NIC with an address or a part in a link that has one, the host name and /etc/hosts."""
+    for nic in nics_of(plan, device):
+        for port in nic.members:
+            text = template("node/member.network.j2").render(nic=port, bond=nic.interface)
+            yield Artifact(device.name, f"{FOLDER}/20-{port.interface}.network", text.encode(), KIND)
+        if nic.version:
+            text = _network(plan, device, nic)
+            yield Artifact(device.name, f"{FOLDER}/20-{nic.interface}.network", text.encode(), KIND)
+    yield Artifact(device.name, "etc/hostname", f"{device.name}\n".encode(), KIND)
+    yield Artifact(device.name, "etc/hosts", _hosts(plan, device), KIND)
+
+
+WRITER = Writer(KIND, applies, own, shared)
+
+
+def node_address(plan: Plan, device: Device, askers: Collection[str]) -> str | None:
+    """The address that a node is known by to nodes of the groups ``askers``, on plain Ethernet. None where it has none.
+
+    It is the first one on a fabric that they are attached to as well, and the first one where they share none.
+    """
+    nics = [
+        nic
+        for nic in nics_of(plan, device)
+        if nic.version and nic.address is not None and nic.fabric.technology == "ethernet"
+    ]
+    common = (nic for nic in nics if any(attach.nodes in askers for attach in nic.fabric.attach))
+    nic = next(common, nics[0] if nics else None)
+    return format_address(nic.address, nic.version) if nic is not None and nic.address is not None else None
+
+
+@per_plan
+def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
+    """The prefixes that nodes of a group reach over a fabric, none inside another.
+
+    They are the fabric's own hosts, which packet filters and not routes keep apart; the pools of other fabrics in which
+    the nodes meet the zones that flows name over this one, but for those that they are attached to themselves; what
+    lies outside the cluster; and, for boot servers, the relays that they answer.
+    """
+    fabric = fabric_of(plan, fabric_name)
+    if fabric.addressing is None:
+        return ()
+    found: list[Network] = [fabric.addressing.hosts]
+    for contact in contacts_of(plan, node_group):
+        if fabric_name not in contact.fabrics:
+            continue
+        for entry in peers_over(plan, contact.zone.name, contact.peer.name, fabric_name):
+            other = plan.spec.fabric(entry.fabric)
+            if other is None or other.addressing is None:
+                found.append(entry.network)
+            elif other is fabric or not any(attach.nodes == node_group for attach in other.attach):
+                found.append(other.addressing.hosts)
+    if plan.spec.boot is not None and plan.spec.boot.servers == node_group:
+        found += relay_networks(plan, fabric_name)
+    own = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
+    others = [each for each in collapse(found[1:]) if each.version == own.version and not _within(each, own)]
+    return tuple(str(network) for network in sorted([own, *others], key=lambda each: int(each.network_address)))
+
+
+def _network(plan: Plan, device: Device, nic: HostNic) -> str:
+    if nic.address is None:
+        raise ValueError(f"{device.name} {nic.interface}: an Ethernet NIC without an address")
+    address = format_address(nic.address, nic.version)
+    if nic.bond is None:
+        description = f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}"
+    else:
+        description = f"{nic.fabric.name}, {len(nic.members)} ports to {nic.switch}"
+    alike = _nic_lines(nic.interface, nic.fabric.mtu, nic.version, nic.table, nic.bond is not None)
+    host = f"{address}/{32 if nic.version == 4 else 128}"
+    lines = [alike % (description, f"{address}/{nic.prefix_length}", host)]
+    lines += _routes(plan, device, nic, address)
+    return "".join(lines)
+
+
+def _routes(plan: Plan, device: Device, nic: HostNic, address: str) -> Iterator[str]:
+    """The lines of a NIC's routes."""
+    if nic.gateway is None:
+        return
+    gateway = format_address(nic.gateway, nic.version)
+    siblings = nics_by_fabric(plan, device)[nic.fabric.name]
+    if nic.fabric.addressing is not None and nic.fabric.addressing.host_links == "shared":
+        yield _route_lines(nic.version, nic.table, None, has_gateway=False) % _own_subnet(nic)
+    for prefix in reachable(plan, device.node_group, nic.fabric.name):
+        yield _route_lines(nic.version, nic.table, None) % (prefix, gateway)
+        if nic.fabric.technology == "ethernet":
+            yield from _shared_routes(plan, nic, siblings, prefix, gateway, address)
+
+
+def _shared_routes(
+    plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str, gateway: str, address: str
+) -> Iterator[str]:
+    """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down."""
+    for destination, over in _ways(plan, nic, siblings, prefix):
+        metric = SINGLE_METRIC + over.index(nic)
+        yield _route_lines(nic.version, None, metric, has_source=True) % (destination, gateway, address)
+        if nic is over[0] and len(over) > 1:
+            hops = _hops(over)
+            interfaces = tuple(hop.interface for hop in hops)
+            lines = _route_lines(nic.version, None, SHARED_METRIC, over=interfaces, has_gateway=False)
+            yield lines % (destination, *(hop.gateway for hop in hops))
+
+
+def _ways(
+    plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str
+) -> Iterator[tuple[str, tuple[HostNic, ...]]]:
+    """The destinations of a prefix that lie behind a NIC, with all NICs of the fabric that have them behind them.
+
+    In a fabric in planes these are the hosts of the NIC's own plane, and outside prefixes by the planes in which a
+    border learns them. What no border learns is sent everywhere alike: the spec does not say what carries it.
+    """
+    addressing = nic.fabric.addressing
+    if not _is_in_planes(plan, nic.fabric.name) or addressing is None:
+        yield prefix, siblings
+        return
+    planes = _planes(plan, nic.fabric.name)
+    own = planes[nic.switch]
+    if prefix == str(addressing.hosts):
+        over = tuple(other for other in siblings if planes[other.switch] == own)
+        on_link = {_own_subnet(other) for other in over} if addressing.host_links == "shared" else set()
+        found = _hosts_of_plane(plan, nic.fabric.name, own)
+        yield from ((destination, over) for destination in found if destination not in on_link)
+        return
+    beyond = ip_network(prefix)
+    learnt = {net: at for net, at in _learnt_in_planes(plan, nic.fabric.name).items() if _within(net, beyond)}
+    if not learnt:
+        yield prefix, siblings
+    for network, where in learnt.items():
+        if own in where:
+            yield str(network), tuple(other for other in siblings if planes[other.switch] in where)
+
+
+@per_plan
+def _learnt_in_planes(plan: Plan, fabric_name: str) -> Mapping[Network, frozenset[int]]:
+    """The planes of a fabric in which a border learns each outside prefix."""
+    planes = _planes(plan, fabric_name)
+    found: dict[Network, frozenset[int]] = {}
+    for border in plan.spec.borders:
+        if border.device in planes:
+            for network in learnt_at(plan, border):
+                found[network] = found.get(network, frozenset()) | {planes[border.device]}
+    return found
+
+
+def _within(inner: Network, outer: Network) -> bool:
+    return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
+
+
+@per_plan
+def _planes(plan: Plan, fabric_name: str) -> Mapping[str, int]:
+    """The piece that each switch of a fabric is in."""
+    return wiring_of_cables(cable for cable in plan.cables if cable.fabric == fabric_name).piece_of
+
+
+@per_plan
+def _is_in_planes(plan: Plan, fabric_name: str) -> bool:
+    return len(set(_planes(plan, fabric_name).values())) > 1
+
+
+@per_plan
+def _hosts_of_plane(plan: Plan, fabric_name: str, plane: int) -> tuple[str, ...]:
+    """The prefixes of hosts behind the switches of a plane, none inside another."""
+    planes = _planes(plan, fabric_name)
+    found = [
+        ip_network((subnet.network, subnet.prefix_length))
+        for (fabric, switch), subnet in plan.host_subnet_of.items()
+        if fabric == fabric_name and planes[switch] == plane
+    ]
+    return tuple(str(network) for network in collapse(found))
+
+
+def _own_subnet(nic: HostNic) -> str:
+    """The subnet that a NIC shares with its neighbours: reached directly, and from its own address by itself."""
+    host_bits = (32 if nic.version == 4 else 128) - nic.prefix_length
+    network = (nic.address or 0) >> host_bits << host_bits
+    return f"{format_address(network, nic.version)}/{nic.prefix_length}"
+
+
+def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
+    return tuple(
+        Hop(format_address(nic.gateway, nic.version), nic.interface) for nic in siblings if nic.gateway is not None
+    )
+
+
+def _hosts(plan: Plan, device: Device) -> bytes:
+    """The node itself and the service nodes, which it has to find without DNS; a service node knows every node."""
+    if device.role == "service":
+        lines = [_host_line(plan, other, device.node_group) for other in plan.devices if is_managed(other)]
+    else:
+        lines = [_host_line(plan, device, device.node_group), *_lines_of_service(plan, device.node_group)]
+    return template("node/hosts.j2").render(lines=[line for line in lines if line is not None]).encode()
+
+
+@per_plan
+def _lines_of_service(plan: Plan, asker: str) -> tuple[str | None, ...]:
+    services = (device for device in plan.devices_of("service") if device.kind == "node")
+    return tuple(_host_line(plan, device, asker) for device in services)
+
+
+@per_plan
+def _host_line(plan: Plan, device: Device, asker: str) -> str | None:
+    address = node_address(plan, device, (asker,))
+    return None if address is None else f"{address} {device.name}.{plan.spec.site.domain} {device.name}"

@@ -1,0 +1,254 @@
+"""/etc/nftables.conf of a node: everything is denied but the flows that the spec allows for its zone.
+
+Loaded in one transaction. Besides the flows there pass only loopback, replies and the ICMP that IP itself needs. A
+flow of RoCE packets passes on RoCE fabrics alone. (Adapters send those past the kernel; software RoCE does not.)
+
+Flows with a zone of kind ``boot`` stand in a file of their own, which the boot image loads and the running system never
+does: the boot network is closed after boot. The boot servers themselves keep theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
+from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
+from clusterwright.intent.filter_entries import judged
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.address_space import MAPPED_IPV4, dropped_sources
+from clusterwright.spec.isolation import BOOT, Network
+from clusterwright.text.templates import template
+
+KIND = "nftables"
+RUNNING_PATH = "etc/nftables.conf"
+BOOT_PATH = "etc/nftables-boot.conf"
+_COMMENT_LENGTH = 120  # nft takes 127 bytes
+Interfaces = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddressSet:
+    """A named set of prefixes of one IP version."""
+
+    name: str
+    type: str
+    elements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """One accepting rule: what it matches in nft's words, and why it is there."""
+
+    match: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilterView:
+    """What the rule file says: its sets, and the rules of both chains in the spec's order; ``when`` it is loaded."""
+
+    sets: tuple[AddressSet, ...]
+    dropped_sources: tuple[AddressSet, ...]
+    """One set for each IP version: a packet from outside with such a source is dropped before anything else."""
+    incoming: tuple[Accept, ...]
+    outgoing: tuple[Accept, ...]
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A rule that a contact asks for: over which interfaces, with which networks of one IP version."""
+
+    contact: Contact
+    names: tuple[str, ...]
+    peer: str
+    version: int
+    networks: tuple[Network, ...]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image."""
+    return is_managed(device)
+
+
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """The filter of the running system and, where there is a boot network, of the boot image."""
+    for path, booting in ((RUNNING_PATH, False), (BOOT_PATH, True)):
+        if not booting or any(zone.kind == BOOT for zone in plan.spec.zones):
+            yield path, _file(plan, kind, booting=booting), 0o644
+    yield "etc/systemd/system/nftables.service.d/90-clusterwright.conf", _service(plan), 0o644
+
+
+WRITER = Writer(KIND, applies, shared=shared)
+
+
+@per_plan
+def running_digest(plan: Plan, kind: NodeKind) -> str:
+    """SHA-256 of the running system's filter."""
+    return hashlib.sha256(_file(plan, kind, booting=False)).hexdigest()
+
+
+@per_plan
+def _service(plan: Plan) -> bytes:
+    """Distributions load different files; this names ours."""
+    return template("nftables/nftables.service.conf.j2").render().encode()
+
+
+@per_plan
+def _file(plan: Plan, kind: NodeKind, *, booting: bool) -> bytes:
+    interfaces = tuple(
+        (fabric, tuple(nic.interface for nic in nics if nic.version)) for fabric, nics in kind.by_fabric().items()
+    )
+    view = filter_view(plan, kind.node_group, interfaces, booting=booting)
+    return template("nftables/nftables.conf.j2").render(view=view).encode()
+
+
+def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting: bool = False) -> FilterView:
+    """The rules of nodes of a group; ``interfaces`` are its addressed NICs by fabric.
+
+    ``booting`` gives those of the boot image: flows with zones of kind ``boot``, which the running system has not.
+    """
+    by_fabric = {fabric: names for fabric, names in interfaces if names}
+    candidates: list[_Candidate] = []
+    for contact in contacts_of(plan, node_group):
+        if (contact.peer.kind == BOOT) is not booting:
+            continue
+        for name, fabrics, networks in _peers(plan, contact):
+            names = tuple(interface for fabric in fabrics for interface in by_fabric.get(fabric, ()))
+            for version in (4, 6) if names else ():
+                own = tuple(network for network in networks if network.version == version)
+                if own:
+                    candidates.append(_Candidate(contact, names, name, version, own))
+        candidates += _relays(plan, contact, by_fabric)
+    sets: dict[str, AddressSet] = {}
+    chains: dict[bool, list[Accept]] = {True: [], False: []}
+    for each, is_needed in zip(candidates, needed(_boxes(candidates)), strict=True):
+        if is_needed:
+            group = _set(sets, each)
+            nic, field = ("oifname", "daddr") if each.contact.outbound else ("iifname", "saddr")
+            match = f"{nic} {_anonymous(each.names)} {_family(group)} {field} @{group.name}"
+            accept = Accept(f"{match} {_protocol(each.contact, group)}".rstrip(), _comment(each.contact))
+            chains[each.contact.outbound].append(accept)
+    return FilterView(
+        sets=tuple(sets.values()),
+        dropped_sources=_dropped_sources(plan),
+        incoming=tuple(chains[False]),
+        outgoing=tuple(chains[True]),
+        when="installing" if booting else "running",
+    )
+
+
+@per_plan
+def _dropped_sources(plan: Plan) -> tuple[AddressSet, ...]:
+    """The sets ``nobody_v4`` and ``nobody_v6``, without the link-local addresses that a zone of the spec holds."""
+    zone_prefixes: list[Network] = []
+    for zone in plan.spec.zones:
+        zone_prefixes.extend(entry.network for entry in zone_networks(plan, zone.name))
+    sources = dropped_sources(zone_prefixes)
+    return tuple(
+        AddressSet(
+            name=f"nobody_v{version}",
+            type=f"ipv{version}_addr",
+            elements=tuple(_written(network) for network in sources if network.version == version),
+        )
+        for version in (4, 6)
+    )
+
+
+def _written(network: Network) -> str:
+    """A network as nft prints it: a single address without its length."""
+    if network.prefixlen == network.max_prefixlen:
+        return str(network.network_address)
+    return "::ffff:0.0.0.0/96" if network == MAPPED_IPV4 else str(network)
+
+
+def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...]]) -> Iterator[_Candidate]:
+    """What a boot server takes from relays that no flow names."""
+    boot, port = plan.spec.boot, dhcp_port(plan)
+    relays = () if contact.outbound or boot is None else unnamed_relays(plan, contact.zone.name)
+    names = by_fabric.get(boot.fabric, ()) if boot is not None else ()
+    if relays and names and contact.flow.opens("udp", port):
+        flow = replace(contact.flow, protocol="udp", ports=((port, port),), reason="requests that switches pass on")
+        yield _Candidate(replace(contact, flow=flow), names, "relays", relays[0].version, relays)
+
+
+def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
+    """What each rule lets pass, chain and IP version apart: whom zones that overlap allow twice needs one rule."""
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(n for each in candidates for n in each.names))}
+    for each in candidates:
+        permit = judged(each.contact.flow, each.version, reply=False)
+        place = 2 * each.contact.outbound + (each.version == 6)
+        yield [
+            ((place, place), (numbers[name],) * 2, *box_of(permit, ALL_ADDRESSES, span(network), ALL_PORTS, high, kind))
+            for name in each.names
+            for network in each.networks
+            for high in permit.target_ports or (ALL_PORTS,)
+            for kind in permit.types or (None,)
+        ]
+
+
+def _peers(plan: Plan, contact: Contact) -> Iterator[tuple[str, tuple[str, ...], tuple[Network, ...]]]:
+    """Set name, fabrics and networks of a peer.
+
+    On a shared fabric these are only its addresses there, so that a frontend address that shows up on a backend NIC is
+    denied. What lies elsewhere comes over any plain Ethernet fabric of the contact.
+    """
+    everything = zone_networks(plan, contact.peer.name)
+    elsewhere: dict[tuple[ZoneNetwork, ...], list[str]] = {}
+    for name in contact.fabrics:
+        entries = peers_over(plan, contact.zone.name, contact.peer.name, name)
+        here = tuple(entry.network for entry in entries if entry.fabric == name)
+        if here:
+            yield f"{contact.peer.name}_on_{name}", (name,), here
+        rest = tuple(entry for entry in entries if entry.fabric != name)
+        if rest:
+            elsewhere.setdefault(rest, []).append(name)
+    for entries, names in elsewhere.items():
+        label = contact.peer.name if entries == everything else f"{contact.peer.name}_outside"
+        yield label, tuple(names), tuple(entry.network for entry in entries)
+
+
+def _set(known: dict[str, AddressSet], rule: _Candidate) -> AddressSet:
+    """The set of a rule's networks, made when first used; zones whose names make one word get sets of their own."""
+    elements = tuple(str(network) for network in rule.networks)
+    for number in count(1):
+        word = rule.peer.replace("-", "_") + ("" if number == 1 else f"_{number}")
+        label = f"{word}_v{rule.version}"
+        found = known.setdefault(label, AddressSet(label, f"ipv{rule.version}_addr", elements))
+        if found.elements == elements:
+            return found
+    raise AssertionError("there is a number for every set")
+
+
+def _family(group: AddressSet) -> str:
+    return "ip" if group.type == "ipv4_addr" else "ip6"
+
+
+def _anonymous(names: tuple[str, ...]) -> str:
+    return "{ " + ", ".join(f'"{name}"' for name in names) + " }"
+
+
+def _protocol(contact: Contact, group: AddressSet) -> str:
+    flow = contact.flow
+    if flow.protocol == "icmp":
+        return "icmp type echo-request" if group.type == "ipv4_addr" else "icmpv6 type echo-request"
+    if flow.protocol == "any":
+        return ""
+    if not flow.ports:
+        return f"meta l4proto {flow.protocol}"
+    ports = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in flow.ports)
+    return f"{flow.protocol} dport {{ {ports} }}"
+
+
+def _comment(contact: Contact) -> str:
+    text = f"{contact.flow.source} to {contact.flow.target}: {contact.flow.reason}"
+    plain = "".join(char if char.isprintable() and char not in '"\\' and char.isascii() else "'" for char in text)
+    return plain[:_COMMENT_LENGTH]

@@ -1,0 +1,84 @@
+"""Names of a node's RDMA devices by PCI address: mlx5_0 is the first rail whatever order the kernel found adapters in.
+
+The kernel numbers adapters as it finds them, and rdma-core's udev rule renames them by rules of its own. That rule is
+put out of force, and a unit gives the planned names. It goes by way of names that no kernel gives, since two devices
+that swap names cannot be renamed one after the other.
+
+Names do not change the order in which the kernel has adapters, and by that order NCCL pairs the ports of a GPU on two
+nodes (NCCL 2.27.7, src/graph/topo.cc, src/transport/net_ib.cc). Where the ports are in planes apart, the unit fails on
+another order.
+"""
+
+from __future__ import annotations
+
+from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.hosts.linux.writer.qos import has_lossless_nics
+from clusterwright.intent.device_kind import NodeKind, kind_of
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Device, Plan, fabric_of
+from clusterwright.plan.skeleton import planes_of_tiers
+from clusterwright.text.templates import template
+
+KIND = "node-rdma"
+Names = tuple[tuple[str, str], ...]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image and have an RDMA device on a RoCE or InfiniBand fabric."""
+    return is_managed(device) and _has_rdma(plan, kind_of(plan, device))
+
+
+def _has_rdma(plan: Plan, kind: NodeKind) -> bool:
+    return any(
+        port.rdma_device is not None and fabric_of(plan, port.fabric).technology != "ethernet"
+        for nic in kind.nics
+        for port in nic.ports
+    )
+
+
+def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
+    """The script, its unit, what pulls the unit in, and the rule that keeps rdma-core's from renaming."""
+    if not _has_rdma(plan, kind):
+        return ()
+    return _files(plan, names_of(kind), ports_apart(plan, kind), has_lossless_nics(plan, kind))
+
+
+WRITER = Writer(KIND, applies, shared=shared)
+
+
+def names_of(kind: NodeKind) -> Names:
+    """PCI address and planned name of each RDMA device that the node's cables end at."""
+    ports = (port for nic in kind.nics for port in nic.ports)
+    return tuple((port.pci, port.rdma_device) for port in ports if port.pci and port.rdma_device)
+
+
+def ports_apart(plan: Plan, kind: NodeKind) -> tuple[tuple[str, ...], ...]:
+    """The RDMA devices of each GPU that has several on a fabric in planes, in the order of their PCI addresses: so does
+    the kernel find them."""
+    groups = plan.spec.catalogue[kind.model].nic_groups
+    gpu_of = {nic.interface: nic.gpu for group in groups for nic in group.nics}
+    found: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    for port in (port for nic in kind.nics for port in nic.ports):
+        gpu = gpu_of.get(port.interface)
+        if gpu is not None and port.pci and port.rdma_device:
+            found.setdefault((port.fabric, gpu), []).append((port.pci, port.rdma_device))
+    return tuple(
+        tuple(name for _, name in sorted(ports))
+        for (fabric, _), ports in found.items()
+        if len(ports) > 1 and planes_of_tiers(plan.spec, fabric_of(plan, fabric))[-1] > 1
+    )
+
+
+@per_plan
+def _files(plan: Plan, names: Names, apart: tuple[tuple[str, ...], ...], has_qos: bool) -> tuple[SharedFile, ...]:
+    script = template("node/rdma-names.sh.j2").render(names=names, apart=apart)
+    unit = template("node/rdma-names.service.j2").render(qos=has_qos)
+    wants = template("node/rdma-names-wants.conf.j2").render()
+    rule = template("node/rdma-naming.rules.j2").render()
+    return (
+        ("usr/local/sbin/rdma-names", script.encode(), 0o755),
+        ("etc/systemd/system/rdma-names.service", unit.encode(), 0o644),
+        ("etc/systemd/system/multi-user.target.d/50-clusterwright-rdma.conf", wants.encode(), 0o644),
+        ("etc/udev/rules.d/60-rdma-persistent-naming.rules", rule.encode(), 0o644),
+    )

@@ -1,0 +1,83 @@
+"""The files of a node whose content is a secret: what is in no image and what no boot server offers.
+
+A placeholder stands for each secret until the deployment resolves it. A node that was installed anew has them after its
+first deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.hosts.linux.writer.passwords import PASSWORDS, PASSWORDS_MODE, password_lines
+from clusterwright.hosts.opensm.writer.configuration import M_KEY_FILE, managed_fabric
+from clusterwright.intent.credentials import Credential, brought, credentials_of
+from clusterwright.intent.device_kind import NodeKind, kind_of
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.scheduling import WORKER_UNITS, munge_secret, slurm_run_by
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.job import Scheduler
+
+KIND = "node-secrets"
+M_KEY_MODE = 0o600
+CREDENTIAL_MODE = 0o600
+MUNGE_KEY, MUNGE_KEY_MODE = "etc/clusterwright/munge.key", 0o600
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes with credentials or accounts that have a password, hosts of a subnet manager that has an M_Key, Slurm's."""
+    if is_managed(device) and _is_shared(plan, kind_of(plan, device)):
+        return True
+    return device.kind == "node" and next(own(plan, device), None) is not None
+
+
+@per_plan
+def _is_shared(plan: Plan, kind: NodeKind) -> bool:
+    return next(iter(shared(plan, kind)), None) is not None
+
+
+def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
+    """The hashes of passwords, and munge's key for those that work for Slurm."""
+    image = plan.spec.image(kind.image)
+    if image is not None:
+        lines = password_lines((user.name, user.password) for user in image.users)
+        if lines:
+            yield PASSWORDS, lines.encode(), PASSWORDS_MODE
+    if kind.slurm_units == WORKER_UNITS:
+        yield from _munge_key(plan.spec.scheduler(kind.node_group))
+    for each, secret in _credentials(plan, kind.node_group):
+        if not each.is_own:
+            yield each.file[1:], f"<secret {secret} as pem>".encode(), CREDENTIAL_MODE
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """What each node has another one of; munge's key for Slurm's controllers and its accountant, and the M_Key."""
+    for each, secret in _credentials(plan, device.node_group) if is_managed(device) else ():
+        if each.is_own:
+            content = f"<secret {secret}.{device.name} as pem>".encode()
+            yield Artifact(device.name, each.file[1:], content, KIND, CREDENTIAL_MODE)
+    for path, content, mode in _munge_key(slurm_run_by(plan, device)):
+        yield Artifact(device.name, path, content, KIND, mode)
+    fabric = managed_fabric(plan, device)
+    manager = fabric.subnet_manager if fabric is not None else None
+    if manager is not None and manager.m_key is not None:
+        content = f"<secret {manager.m_key.secret} as m-key>\n".encode()
+        yield Artifact(device.name, M_KEY_FILE, content, KIND, M_KEY_MODE)
+
+
+WRITER = Writer(KIND, applies, own, shared)
+
+
+@per_plan
+def _credentials(plan: Plan, node_group: str) -> tuple[tuple[Credential, str], ...]:
+    """What a deployment brings nodes of a group, each with the name of its secret."""
+    found = ((each, brought(plan.spec, each)) for each in credentials_of(plan.spec, node_group))
+    return tuple((each, by.secret) for each, by in found if by is not None and by.secret is not None)
+
+
+def _munge_key(slurm: Scheduler | None) -> Iterator[SharedFile]:
+    key = munge_secret(slurm) if slurm is not None else None
+    if key is not None:
+        yield MUNGE_KEY, f"<secret {key} as munge-key>".encode(), MUNGE_KEY_MODE

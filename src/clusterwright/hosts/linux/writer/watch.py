@@ -1,0 +1,71 @@
+"""The isolation watch: its program, the addresses it tries, its timer.
+
+The program is the package ``clusterwright.node_watch`` in an archive beside that of the node check, of which it uses
+what it knows of packet filters and routes.
+"""
+
+from __future__ import annotations
+
+from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.hosts.linux.writer.health import PACKAGE as NODE_HEALTH
+from clusterwright.hosts.linux.writer.program_archive import archive_of, archive_path
+from clusterwright.intent.credentials import WATCH_KEY
+from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Device, Plan
+from clusterwright.text.json_lines import dump_lines
+from clusterwright.text.templates import template
+
+KIND = "node-watch"
+PROGRAM = "usr/local/sbin/isolation-watch"
+PACKAGE = "clusterwright.node_watch"
+_UNITS = "etc/systemd/system"
+_INTERVAL_S = 900
+_DNS, _HTTPS = 53, 443
+# Somebody who always answers, a.root-servers.net (IANA, named.root), and blocks that nobody has (RFC 5737, RFC 3849):
+# an answer from those is a proxy's or a middlebox's.
+_EGRESS = (
+    ("198.41.0.4", _DNS),
+    ("2001:503:ba3e::2:30", _DNS),
+    ("192.0.2.1", _HTTPS),
+    ("2001:db8::1", _HTTPS),
+)
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """Nodes that run an image."""
+    return is_managed(device)
+
+
+def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
+    """The same files for every node: what is its own, the watch reads from the node check's expectations."""
+    return _files(plan)
+
+
+WRITER = Writer(KIND, applies, shared=shared)
+
+
+@per_plan
+def _files(plan: Plan) -> tuple[SharedFile, ...]:
+    archives = [f"/{archive_path(package)}" for package in (NODE_HEALTH, PACKAGE)]
+    program = template("watch/program.py.j2").render(archives=archives)
+    service = template("watch/isolation-watch.service.j2").render(program=PROGRAM, key=WATCH_KEY)
+    timer = template("watch/isolation-watch.timer.j2").render(interval_s=_INTERVAL_S, spread_s=_INTERVAL_S // 10)
+    watch = {"cluster": plan.name, "egress": [{"address": address, "port": port} for address, port in _EGRESS]}
+    return tuple(
+        sorted(
+            [
+                (archive_path(PACKAGE), archive_of(PACKAGE), 0o644),
+                (PROGRAM, program.encode(), 0o755),
+                ("etc/clusterwright/isolation-watch.json", dump_lines(watch, 2), 0o644),
+                (f"{_UNITS}/isolation-watch.service", service.encode(), 0o644),
+                (f"{_UNITS}/isolation-watch.timer", timer.encode(), 0o644),
+                (
+                    f"{_UNITS}/multi-user.target.d/96-isolation-watch.conf",
+                    template("watch/wants.conf.j2").render().encode(),
+                    0o644,
+                ),
+            ]
+        )
+    )

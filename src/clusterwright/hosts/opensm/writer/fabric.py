@@ -1,0 +1,118 @@
+"""The planned fabric beside the subnet manager's files, in the syntax of ibnetdiscover's output.
+
+Operators compare it with what ibnetdiscover finds, proofs read the cabling from it, and ibsim starts a fabric from it.
+Only port GUIDs are planned. An adapter's node GUID is written as its port GUID less one, because ibsim gives port ``n``
+of an adapter the node GUID plus ``n``; a comparison goes by the port GUID in parentheses.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.hosts.opensm.writer.configuration import FOLDER, FOLDER_OF_UFM, manager_hosts
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.chips import Chip, chip_ports, chips_of, internal_links
+from clusterwright.plan.model import Device, Interface, Plan
+from clusterwright.plan.service import OUT_OF_SERVICE, cabled
+from clusterwright.spec.infiniband import UFM
+
+KIND = "opensm-fabric"
+FILE = "fabric.net"
+
+
+@dataclass(frozen=True, slots=True)
+class FabricFile:
+    """The file's text, and how many adapters, switch chips and ports (with each chip's port 0) are in it."""
+
+    text: str
+    adapters: int
+    chips: int
+    ports: int
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """The hosts that a fabric's subnet manager runs on, whichever it is."""
+    return device.kind == "node" and next(_managed_fabrics(plan, device), None) is not None
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The first fabric that a host manages, beside the files of each subnet manager that runs there."""
+    done: set[str] = set()
+    for fabric, folder in _managed_fabrics(plan, device):
+        if folder not in done:
+            done.add(folder)
+            yield Artifact(device.name, f"{folder}/{FILE}", fabric_file(plan, fabric).text.encode(), KIND)
+
+
+@per_plan
+def fabric_file(plan: Plan, fabric: str) -> FabricFile:
+    """One InfiniBand fabric of a plan: what is plugged in. What is out of service is not; what is drained is.
+
+    The chips of a director have its GUID as their system image GUID in common, as in a real one.
+    """
+    switches = [
+        d
+        for d in plan.devices
+        if d.kind == "switch" and d.fabric == fabric and d.guid is not None and d.state != OUT_OF_SERVICE
+    ]
+    chips: dict[str, tuple[Chip, ...]] = {device.name: chips_of(plan, device) for device in switches}
+    places = {
+        model: chip_ports(plan.spec.catalogue[model], split=model in plan.split_models)
+        for model in {device.model for device in switches}
+    }
+    models = {device.name: device.model for device in switches}
+    lines: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    adapters: list[str] = []
+
+    def end(interface: Interface) -> tuple[Chip, int]:
+        index, port = places[models[interface.device]][interface.port]
+        return chips[interface.device][index], port
+
+    for cable in cabled(plan, fabric):
+        upper, upper_port = end(cable.b)
+        if cable.a.guid is not None:
+            adapters.append(_adapter(cable.a, cable.a.guid, upper, upper_port))
+            lines[upper.guid].append((upper_port, f'"H-{cable.a.guid - 1:016x}"[1]'))
+        else:
+            lower, lower_port = end(cable.a)
+            _join(lines, lower, lower_port, upper, upper_port)
+    for device in switches:
+        for link in internal_links(plan.spec.catalogue[device.model]):
+            own = chips[device.name]
+            _join(lines, own[link.leaf], link.leaf_port, own[link.spine], link.spine_port)
+
+    head = f"# Written by clusterwright: the planned cabling of the fabric {fabric}, as ibnetdiscover would show it.\n"
+    parts = [_switch(chip, device.guid or 0, lines[chip.guid]) for device in switches for chip in chips[device.name]]
+    ports = sum(chip.ports + 1 for own in chips.values() for chip in own) + 2 * len(adapters)
+    return FabricFile("\n".join([head, *parts, *adapters]), len(adapters), len(parts), ports)
+
+
+def _managed_fabrics(plan: Plan, device: Device) -> Iterator[tuple[str, str]]:
+    """The fabrics that a host manages, and the folder of the manager's files."""
+    for fabric in plan.spec.fabrics:
+        manager = fabric.subnet_manager
+        if manager is not None and device.name in manager_hosts(plan, fabric.name):
+            yield fabric.name, FOLDER_OF_UFM if manager.kind == UFM else FOLDER
+
+
+def _join(lines: dict[int, list[tuple[int, str]]], one: Chip, one_port: int, other: Chip, other_port: int) -> None:
+    lines[one.guid].append((one_port, f'"S-{other.guid:016x}"[{other_port}]'))
+    lines[other.guid].append((other_port, f'"S-{one.guid:016x}"[{one_port}]'))
+
+
+def _switch(chip: Chip, system: int, links: list[tuple[int, str]]) -> str:
+    return (
+        f"sysimgguid=0x{system:x}\nswitchguid=0x{chip.guid:x}\n"
+        f'Switch\t{chip.ports} "S-{chip.guid:016x}"\t\t# "{chip.name}"\n'
+    ) + "".join(f"[{port}]\t{peer}\n" for port, peer in sorted(links))
+
+
+def _adapter(nic: Interface, port_guid: int, chip: Chip, port: int) -> str:
+    guid = port_guid - 1
+    return (
+        f'caguid=0x{guid:x}\nHca\t1 "H-{guid:016x}"\t\t# "{nic.device} {nic.port}"\n'
+        f'[1]({port_guid:x})\t"S-{chip.guid:016x}"[{port}]\n'
+    )

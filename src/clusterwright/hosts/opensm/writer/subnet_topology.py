@@ -1,0 +1,133 @@
+"""The planned cabling for ibdm's tools (ibtopodiff, ibdmchk, ibdiagnet): a topology file and a netlist of each model.
+
+A netlist says which chips a system has, how they are joined inside, and what its ports are called on the panel; the
+topology names systems and joins their ports (ibdm-ibnl-file(1), ibdm-topo-file(1)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.hosts.opensm.writer.configuration import manager_hosts
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.chips import chip_ports, internal_links
+from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.service import cabled
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.text.templates import template
+
+KIND = "subnet-topology"
+FOLDER = "etc/opensm/topology"
+# Device types that tools print; the netlist's only need is that a type is named.
+SWITCH_TYPE = "SWITCH"
+ADAPTER_TYPE = "ADAPTER"
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyNode:
+    """A chip or adapter in a system: ``ports`` are lines of number and what it leads to."""
+
+    kind: str
+    width: int
+    type: str
+    name: str
+    ports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySystem:
+    """A device of the topology with its cables, each as local port, far system type, far system and far port."""
+
+    type: str
+    name: str
+    cables: tuple[tuple[str, str, str, str], ...]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """The hosts that a fabric's subnet manager runs on."""
+    return device.kind == "node" and any(device.name in manager_hosts(plan, f.name) for f in plan.spec.fabrics)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The topology of the first fabric that the host manages, and a netlist for each model in it."""
+    for fabric in plan.spec.fabrics:
+        if device.name in manager_hosts(plan, fabric.name):
+            for path, content in _files(plan, fabric.name):
+                yield Artifact(device.name, path, content, KIND)
+            return
+
+
+@per_plan
+def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
+    systems = _systems(plan, fabric)
+    found = [(f"{FOLDER}/{fabric}.topo", template("ibdm/fabric.topo.j2").render(systems=systems).encode())]
+    for name in sorted({system.type for system in systems}):
+        model = plan.spec.catalogue[name]
+        if model.kind == "node" or model.nic_groups:
+            nodes = _adapters(plan, fabric, model)
+        else:
+            nodes = _chips(model, split=name in plan.split_models)
+        text = template("ibdm/model.ibnl.j2").render(name=name, nodes=nodes)
+        found.append((f"{FOLDER}/{name}.ibnl", text.encode()))
+    return tuple(found)
+
+
+def _systems(plan: Plan, fabric: str) -> tuple[TopologySystem, ...]:
+    """Every device of the fabric, each cable at its upper end only."""
+    cables: dict[str, list[tuple[str, str, str, str]]] = {}
+    for cable in cabled(plan, fabric):
+        far = plan.by_name[cable.a.device]
+        cables.setdefault(far.name, [])
+        cables.setdefault(cable.b.device, []).append(
+            (port_name(cable.b.port), far.model, far.name, port_name(cable.a.port))
+        )
+    return tuple(
+        TopologySystem(device.model, device.name, tuple(cables[device.name]))
+        for device in plan.devices
+        if device.name in cables
+    )
+
+
+def port_name(port: str) -> str:
+    """A port as ibdm's files call it: its name on the panel, with a P before a bare number."""
+    return f"P{port}" if port[0].isdigit() else port
+
+
+def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[TopologyNode]:
+    """The adapters of a node model on this fabric: each a node of one port, called by its interface."""
+    groups = {
+        attach.nics
+        for found in plan.spec.fabrics
+        for attach in found.attach
+        if found.name == fabric
+        and (group := plan.spec.node_group(attach.nodes or "")) is not None
+        and group.model.name == model.name
+    }
+    return [
+        TopologyNode("CA", 1, ADAPTER_TYPE, nic.interface, (f"1 -> {nic.interface}",))
+        for nics in model.nic_groups
+        if nics.name in groups
+        for nic in nics.nics
+    ]
+
+
+def _chips(model: HardwareModel, *, split: bool) -> list[TopologyNode]:
+    """The chips of a switch: front ports by their panel names, and the traces inside a director."""
+    inside = model.chips
+    names = ["U1"]
+    if inside is not None:
+        names = [f"leaf{at}" for at in range(inside.leaves)] + [f"spine{at}" for at in range(inside.spines)]
+    ports: dict[int, dict[int, str]] = {at: {} for at in range(len(names))}
+    for port, (chip, number) in chip_ports(model, split=split).items():
+        ports[chip].setdefault(number, f"{number} -> {port_name(port)}")
+    for link in internal_links(model):
+        ports[link.leaf][link.leaf_port] = f"{link.leaf_port} -> {names[link.spine]} {link.spine_port}"
+        ports[link.spine].setdefault(link.spine_port, "")
+    return [
+        TopologyNode(
+            "SW", max(ports[at]), SWITCH_TYPE, name, tuple(line for _, line in sorted(ports[at].items()) if line)
+        )
+        for at, name in enumerate(names)
+    ]

@@ -1,0 +1,49 @@
+"""What writes files of hosts, in the order in which a node's files are made."""
+
+from __future__ import annotations
+
+from clusterwright.device_files.writer import Writer
+from clusterwright.hosts.kueue import writer as kueue
+from clusterwright.hosts.linux.writer import credentials as node_credentials
+from clusterwright.hosts.linux.writer import encryption as node_encryption
+from clusterwright.hosts.linux.writer import health as node_health
+from clusterwright.hosts.linux.writer import ipoib as node_ipoib
+from clusterwright.hosts.linux.writer import logins as node_logins
+from clusterwright.hosts.linux.writer import mounts, nftables
+from clusterwright.hosts.linux.writer import network as node_network
+from clusterwright.hosts.linux.writer import qos as node_qos
+from clusterwright.hosts.linux.writer import rdma as node_rdma
+from clusterwright.hosts.linux.writer import secrets as node_secrets
+from clusterwright.hosts.linux.writer import system as node_system
+from clusterwright.hosts.linux.writer import watch as node_watch
+from clusterwright.hosts.nccl import files as nccl
+from clusterwright.hosts.opensm.writer import configuration as opensm
+from clusterwright.hosts.opensm.writer import fabric as opensm_fabric
+from clusterwright.hosts.opensm.writer import subnet_topology
+from clusterwright.hosts.receptor import writer as receptor
+from clusterwright.hosts.slurm import writer as slurm
+from clusterwright.hosts.ufm import writer as ufm
+
+WRITERS: tuple[Writer, ...] = (
+    node_network.WRITER,
+    node_system.WRITER,
+    node_logins.WRITER,
+    node_secrets.WRITER,
+    node_qos.WRITER,
+    node_rdma.WRITER,
+    node_ipoib.WRITER,
+    mounts.WRITER,
+    node_encryption.WRITER,
+    nccl.WRITER,
+    nftables.WRITER,
+    node_health.WRITER,
+    node_watch.WRITER,
+    node_credentials.WRITER,
+    Writer(opensm.KIND, opensm.applies, opensm.render),
+    Writer(opensm_fabric.KIND, opensm_fabric.applies, opensm_fabric.render),
+    Writer(subnet_topology.KIND, subnet_topology.applies, subnet_topology.render),
+    Writer(ufm.KIND, ufm.applies, ufm.render),
+    slurm.WRITER,
+    Writer(receptor.KIND, receptor.applies, receptor.render),
+    Writer(kueue.KIND, kueue.applies, kueue.render),
+)

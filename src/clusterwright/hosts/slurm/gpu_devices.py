@@ -1,0 +1,95 @@
+"""The GPUs of nodes as Slurm counts them and finds them: slurm.conf's Gres, and gres.conf's device files and cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from clusterwright.hosts.slurm.hostlist import hostlist
+from clusterwright.plan.model import Plan
+from clusterwright.spec.hardware.models import Gpus, HardwareModel
+from clusterwright.spec.image import Image
+
+# Device files of GPUs by the kernel module that makes them (gres.conf(5), "File"): before the number, and the first.
+_NVIDIA = ("/dev/nvidia", 0)
+_FILES = {"nvidia": _NVIDIA, "amdgpu": ("/dev/dri/renderD", 128)}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLine:
+    """A line of gres.conf: GPUs that the same cores are beside, on equal nodes."""
+
+    names: str
+    kind: str
+    """What NVML calls them, as slurmd has it; "" where unknown."""
+    files: str
+    cores: str
+    """Slurm's own numbers of the cores, "" where the catalogue does not say which processor a GPU is at."""
+
+
+def gpu_kind(gpus: Gpus) -> str:
+    """The type of GPUs: NVML's name in small letters with ``_`` for blanks, "" where nobody knows it.
+
+    slurmd takes it so where it asks NVML itself (gpu_common_underscorify_tolower): requests for GPUs of a type stay the
+    same whoever finds them.
+    """
+    return gpus.nvml_name.lower().replace(" ", "_") if gpus.nvml_name is not None else ""
+
+
+def gres(gpus: Gpus) -> str:
+    """GPUs as slurm.conf counts them, of no type where nobody knows it."""
+    kind = gpu_kind(gpus)
+    return f"gpu:{kind}:{gpus.count}" if kind else f"gpu:{gpus.count}"
+
+
+def device_lines(plan: Plan, members: Mapping[tuple[str, str], list[str]]) -> Iterator[DeviceLine]:
+    """gres.conf's lines for nodes by model and image."""
+    for (model_name, image_name), names in members.items():
+        model = plan.spec.catalogue[model_name]
+        if model.gpus is None:
+            continue
+        before, first = _device_files(plan.spec.image(image_name))
+        for cores, indexes in gpus_by_cores(model).items():
+            yield DeviceLine(
+                names=hostlist(names),
+                kind=gpu_kind(model.gpus),
+                files=hostlist(f"{before}{first + index}" for index in indexes),
+                cores=cores,
+            )
+
+
+def _device_files(image: Image | None) -> tuple[str, int]:
+    """What the device files of an image's GPU driver are called; NVIDIA's where it brings none that is known here."""
+    drivers = image.drivers if image is not None else ()
+    for driver in drivers:
+        for module in driver.modules:
+            if module in _FILES:
+                return _FILES[module]
+    return _NVIDIA
+
+
+def gpus_by_cores(model: HardwareModel) -> Mapping[str, tuple[int, ...]]:
+    """The GPUs of a model by the cores beside them, in Slurm's numbers; all under "" where one's place is unknown.
+
+    Slurm binds to whole sockets ("all the cores in a socket must be specified together", gres.conf(5), "Cores") and
+    numbers cores socket by socket, as Linux numbers the first thread of each on the catalogue's machines.
+    """
+    count = model.gpus.count if model.gpus is not None else 0
+    everywhere = {"": tuple(range(count))}
+    if model.host is None or model.pcie is None or model.host.sockets == 1:
+        return everywhere
+    nics = [nic for group in model.nic_groups for nic in group.nics]
+    numa_by_gpu = {nic.gpu: nic.numa for nic in nics if nic.gpu is not None and nic.numa is not None}
+    per_socket = model.host.cores_per_socket
+    found: dict[str, list[int]] = {}
+    for index in range(count):
+        numa = numa_by_gpu.get(index)
+        if numa is None or numa >= len(model.pcie.numa_cpus):
+            return everywhere
+        first_thread = int(model.pcie.numa_cpus[numa].split(",")[0].split("-")[0])
+        socket = first_thread // per_socket
+        if socket >= model.host.sockets:
+            return everywhere
+        cores = f"{socket * per_socket}-{(socket + 1) * per_socket - 1}"
+        found.setdefault(cores, []).append(index)
+    return {cores: tuple(indexes) for cores, indexes in found.items()}

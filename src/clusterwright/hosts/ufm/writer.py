@@ -1,0 +1,107 @@
+"""NVIDIA's subnet manager, as UFM runs it: its own options, adaptive routing, and the aggregation manager of SHARP.
+
+A target of its own: option names of NVIDIA's subnet manager are unknown to the open one, and none of them stands in the
+files that ``opensm`` renders. UFM writes opensm.conf itself; what is rendered are the values to set in it, by file. It
+writes partitions.conf too, at every change of its model: the default partition as gv.cfg says, and what
+partitions.conf.user_ext adds. The partitions.conf beside it is what must come of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.hosts.opensm.writer.configuration import (
+    FOLDER_OF_UFM,
+    HIGHEST_PRIORITY,
+    fabric_files,
+    manager_guids,
+    manager_hosts,
+    root_guids,
+    storage_guids,
+)
+from clusterwright.hosts.opensm.writer.qos import QosView, qos_view
+from clusterwright.intent.partitions import partition_views
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.subnet_sizes import SubnetSizes, subnet_sizes
+from clusterwright.intent.traffic_classes import data_levels
+from clusterwright.plan.chips import chips_of
+from clusterwright.plan.model import Device, Plan, format_guid
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.infiniband import UFM, SubnetManager
+from clusterwright.text.templates import template
+
+KIND = "ufm"
+FOLDER = "opt/ufm/files/conf"
+SHARP_FOLDER = f"{FOLDER}/sharp"
+# Bits of the service levels whose packets switches may spray; all sixteen.
+ALL_LEVELS = "0xFFFF"
+
+
+@dataclass(frozen=True, slots=True)
+class UfmView:
+    """What UFM's files of one host say; ``roots`` and ``radix`` (ports of the largest chip) size SHARP's trees."""
+
+    fabric: str
+    guid: str
+    priority: int
+    manager: SubnetManager
+    subnet_prefix: str
+    folder: str
+    adaptive_levels: str
+    has_storage: bool
+    sharp_level: int
+    roots: int
+    radix: int
+    qos: QosView | None
+    sizes: SubnetSizes
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """The hosts that run UFM for a fabric."""
+    return device.kind == "node" and any(device.name in manager_hosts(plan, fabric.name) for fabric in _fabrics(plan))
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """UFM's files on one host, for the first fabric that chose it."""
+    for fabric in _fabrics(plan):
+        hosts = manager_hosts(plan, fabric.name)
+        if device.name not in hosts or fabric.subnet_manager is None:
+            continue
+        view = UfmView(
+            fabric=fabric.name,
+            guid=format_guid(manager_guids(plan, fabric.name).get(device.name, 0)),
+            priority=HIGHEST_PRIORITY - min(hosts.index(device.name), HIGHEST_PRIORITY),
+            manager=fabric.subnet_manager,
+            subnet_prefix=format_guid(fabric.subnet_manager.subnet_prefix),
+            folder=f"/{FOLDER_OF_UFM}",
+            adaptive_levels=ALL_LEVELS,
+            has_storage=bool(storage_guids(plan, fabric.name)),
+            sharp_level=next(iter(data_levels(plan.spec, fabric)), 0),
+            roots=len(root_guids(plan, fabric.name)),
+            radix=_radix(plan, fabric.name),
+            qos=qos_view(fabric),
+            sizes=subnet_sizes(plan, fabric.name),
+        )
+        names = {f"{FOLDER_OF_UFM}/opensm.conf": "opensm.conf.j2", f"{FOLDER}/gv.cfg": "gv.cfg.j2"}
+        if fabric.subnet_manager.sharp:
+            names[f"{SHARP_FOLDER}/sharp_am.cfg"] = "sharp_am.cfg.j2"
+        for path, name in names.items():
+            yield Artifact(device.name, path, template(f"ufm/{name}").render(view=view).encode(), KIND)
+        partitions = template("opensm/partitions.j2").render(partitions=partition_views(plan, fabric.name))
+        yield Artifact(device.name, f"{FOLDER}/partitions.conf.user_ext", partitions.lstrip("\n").encode(), KIND)
+        for path, content in fabric_files(plan, fabric.name, FOLDER_OF_UFM):
+            yield Artifact(device.name, path, content, KIND)
+        return
+
+
+def _fabrics(plan: Plan) -> list[Fabric]:
+    return [f for f in plan.spec.fabrics if f.subnet_manager is not None and f.subnet_manager.kind == UFM]
+
+
+@per_plan
+def _radix(plan: Plan, fabric_name: str) -> int:
+    switches = [d for d in plan.devices if d.kind == "switch" and d.fabric == fabric_name and d.guid is not None]
+    samples = {device.model: device for device in switches}
+    return max((chip.ports for device in samples.values() for chip in chips_of(plan, device)), default=0)

@@ -1,0 +1,88 @@
+"""Which image every node of a plan runs, by content, and how many bytes it fetches at boot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.hosts.boot.newc import newc
+from clusterwright.hosts.boot.script import boot_script
+from clusterwright.hosts.boot.server import server_urls
+from clusterwright.hosts.image.identity import ImageIdentity, identity_of
+from clusterwright.hosts.image.packages import all_packages
+from clusterwright.hosts.image.shared import overlay_files
+from clusterwright.intent.node_nics import is_managed
+from clusterwright.output.renderers import NODE_FILES
+from clusterwright.plan.boot import boot_nics, booted, servers_by_rack
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.distribution import distribution_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What nodes of one image fetch, in bytes: ``image`` is the built one and its kernel, 0 while nobody measured it.
+
+    ``overlay`` and ``script`` are those of the largest of the nodes that were looked at: the first and the last of each
+    pod.
+    """
+
+    identity: ImageIdentity
+    nodes: int
+    packages: int
+    image_bytes: int
+    overlay_bytes: int
+    script_bytes: int
+
+    @property
+    def each_bytes(self) -> int:
+        """What one node fetches to boot into memory."""
+        return self.image_bytes + self.overlay_bytes + self.script_bytes
+
+
+def node_images(plan: Plan) -> Mapping[str, ImageIdentity]:
+    """The identity of every node's image, by node, in plan order; nodes without an image are left out.
+
+    A node whose ``boot_digest`` differs between two plans has to boot anew; one of which only ``digest`` does takes
+    the change while it runs.
+    """
+    found: dict[str, ImageIdentity] = {}
+    for device in plan.devices:
+        identity = identity_of(plan, device.image or "", NODE_FILES) if is_managed(device) else None
+        if identity is not None:
+            found[device.name] = identity
+    return found
+
+
+def fetched(plan: Plan) -> tuple[Fetched, ...]:
+    """What nodes fetch, by image, in the spec's order; empty where nothing boots from boot servers."""
+    by_image: dict[str, list[Device]] = {}
+    for node in booted(plan):
+        by_image.setdefault(node.image or "", []).append(node)
+    return tuple(found for name, nodes in by_image.items() if (found := _fetched(plan, name, nodes)) is not None)
+
+
+def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
+    image, identity = plan.spec.image(name), identity_of(plan, name, NODE_FILES)
+    distribution = distribution_of(image.distribution) if image is not None else None
+    if image is None or identity is None or distribution is None:
+        return None
+    pods: dict[str, list[Device]] = {}
+    for node in nodes:
+        pods.setdefault(node.pod, []).append(node)
+    samples = [node for same in pods.values() for node in (same[0], same[-1])]
+    racks, urls = servers_by_rack(plan), server_urls(plan)
+    servers = {rack: tuple(urls[name] for name in names if name in urls) for rack, names in racks.items()}
+    scripts = [boot_script(node.name, image, distribution, identity, servers[node.rack]) for node in samples]
+    return Fetched(
+        identity,
+        len(nodes),
+        len(all_packages(plan, image, distribution)),
+        image.size_bytes or 0,
+        max(len(newc(overlay_files(plan, node, NODE_FILES))) for node in samples),
+        max(len(script.encode()) for script in scripts),
+    )
+
+
+def planned_macs(plan: Plan) -> int:
+    """How many adapters on the boot fabric still have a planned address, which no delivered adapter bears."""
+    return sum(nic.is_planned for nics in boot_nics(plan).values() for nic in nics)

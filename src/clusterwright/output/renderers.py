@@ -1,0 +1,66 @@
+"""Which files a device has: what writers of switches, of hosts and of boot servers give it."""
+
+from __future__ import annotations
+
+from operator import attrgetter, itemgetter
+
+from clusterwright.artifact import Artifact
+from clusterwright.device_files.writer import Writer
+from clusterwright.hosts import registry as hosts
+from clusterwright.hosts.boot import server as boot_server
+from clusterwright.hosts.image.shared import NodeFiles
+from clusterwright.intent.device_kind import Kind, NodeKind
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.plan.model import Device, Plan
+from clusterwright.switches import registry as switches
+
+_path = attrgetter("path")
+
+DEVICE_RENDERERS = (*switches.WRITERS, *hosts.WRITERS)
+
+
+def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    found = [item for entry in entries if entry.applies(plan, device) for item in entry.own(plan, device)]
+    return tuple(sorted(found, key=_path))
+
+
+def _own_of_device(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    return _own(switches.WRITERS if device.kind == "switch" else hosts.WRITERS, plan, device)
+
+
+def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
+    """What every device of a kind has, by path, as files of ``owner``."""
+    return tuple(Artifact(owner, path, content, writer, mode) for path, content, mode, writer in _of_kind(plan, kind))
+
+
+@per_plan
+def _of_kind(plan: Plan, kind: Kind) -> tuple[tuple[str, bytes, int, str], ...]:
+    entries = DEVICE_RENDERERS if isinstance(kind, NodeKind) else (switches.SYSTEMS[kind.system].writer,)
+    found = [(*file, entry.kind) for entry in entries for file in entry.of_kind(plan, kind)]
+    return tuple(sorted(found, key=itemgetter(0)))
+
+
+NODE_FILES = NodeFiles(_own_of_device, shared_files)
+
+
+def device_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """Every file of a device by path, but for what a boot server keeps for others."""
+    return NODE_FILES.all_of(plan, device)
+
+
+def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """Every file of a device by path."""
+    return tuple(sorted((*NODE_FILES.shared_with(plan, device), *own_files(plan, device)), key=_path))
+
+
+def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """What a device has alone, by path: without what it has as every device of its kind has it."""
+    own = NODE_FILES.own(plan, device)
+    if device.kind == "switch":
+        return own
+    boot_server.keep_overlay(plan, device, own, NODE_FILES)
+    return tuple(sorted((*own, *_own(SERVER_RENDERERS, plan, device)), key=_path))
+
+
+SERVER_RENDERERS = (Writer(boot_server.KIND, boot_server.applies, boot_server.over(NODE_FILES)),)
+RENDERERS = (*DEVICE_RENDERERS, *SERVER_RENDERERS)

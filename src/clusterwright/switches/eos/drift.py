@@ -1,0 +1,131 @@
+"""Comparing EOS text by section, and files of keys by what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from clusterwright.device_files.drift import Difference, Found, is_as_planned
+from clusterwright.switches.eos.reader.normal_form import is_default, normal_form
+from clusterwright.switches.eos.reader.sections import LineTree, lines_of
+
+_ACL = re.compile(r"(ip|ipv6|mac) access-list\b")
+_NUMBERED = re.compile(r"\d+ ")
+_ONE_VALUE = re.compile(r"(description|mtu|speed|error-correction encoding|service-profile|router-id|hostname) ")
+"""Settings of which a section has one: a later line takes the place of an earlier one, as those of a spec's
+``extra_config`` do."""
+ACL_STEP = 10  # EOS numbers entries that have no number by tens
+
+
+def compare_eos(planned: str, runs: str) -> Iterator[Found]:
+    """EOS text section by section; the order counts in access lists alone, where EOS gives each entry a number."""
+    yield from _sections(_as_taken(eos_tree(normal_form(planned))), eos_tree(normal_form(runs)), ())
+
+
+def eos_tree(text: str) -> LineTree:
+    """A configuration's lines by section, every entry of an access list with its number."""
+    return {header: _numbered(entries) if _ACL.match(header) else entries for header, entries in lines_of(text).items()}
+
+
+def _as_taken(planned: LineTree) -> LineTree:
+    """What a switch has after it read the lines in their order: of settings with one value, the last."""
+    last = {found[1]: line for line in planned if (found := _ONE_VALUE.match(line))}
+    return {
+        line: _as_taken(below)
+        for line, below in planned.items()
+        if (found := _ONE_VALUE.match(line)) is None or last[found[1]] == line
+    }
+
+
+def _numbered(entries: LineTree) -> LineTree:
+    """Every entry of an access list with its number."""
+    found: LineTree = {}
+    number = 0
+    for line, below in entries.items():
+        if _NUMBERED.match(line):
+            number = int(line.split()[0])
+        elif line.split()[0] in ("permit", "deny", "remark"):
+            number += ACL_STEP
+            found[f"{number} {line}"] = below
+            continue
+        found[line] = below
+    return found
+
+
+def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iterator[Found]:
+    place = " / ".join(above)
+    missing = [line for line in planned if line not in runs]
+    unexpected = [line for line in runs if line not in planned]
+    for line in list(missing):
+        same = next((other for other in unexpected if is_as_planned(line, other)), None)
+        if same is None and not planned[line]:
+            same = next((other for other in unexpected if not runs[other] and _says_of_the_same(line, other)), None)
+            if same is not None:
+                yield Difference.CHANGED, place, line, same, above, None
+        if same is not None:
+            missing.remove(line)
+            unexpected.remove(same)
+    # A line that states what the switch does by itself says nothing beside one that is left out: EOS prints none.
+    for line in missing:
+        if planned[line] or not is_default(place, line):
+            yield Difference.MISSING, place, line, "", above, None
+    for line in unexpected:
+        if not runs[line] and is_default(place, line):
+            continue
+        # A section that runs without being planned keeps its lines after the sections above, so it can be adopted.
+        block = _block(line, runs[line]) if runs[line] else ()
+        yield Difference.UNEXPECTED, place, "", line, (*above, *block), None
+    for line in planned:
+        if line in runs:
+            yield from _sections(planned[line], runs[line], (*above, line))
+
+
+def _block(line: str, below: LineTree) -> tuple[str, ...]:
+    """A section with all its lines, indented as EOS does."""
+    return (line, *(f"   {inner}" for child in below for inner in _block(child, below[child])))
+
+
+def _says_of_the_same(one: str, other: str) -> bool:
+    """Whether two lines differ in their last word alone: the same thing with another value."""
+    first, second = one.split(), other.split()
+    return len(first) == len(second) > 1 and first[:-1] == second[:-1]
+
+
+def compare_sysctl(planned: str, runs: str) -> Iterator[Found]:
+    """The planned keys of sysctl.d against ``sysctl -a`` or a file; what else runs is the kernel's own business."""
+    yield from _keys(_values(planned, "="), _values(runs, "="), only_planned=True)
+
+
+def compare_variables(planned: str, runs: str) -> Iterator[Found]:
+    """``NAME=value`` lines, as nccl.conf has them."""
+    yield from _keys(_values(planned, "="), _values(runs, "="), only_planned=False)
+
+
+def compare_options(planned: str, runs: str) -> Iterator[Found]:
+    """``name value`` lines, as opensm.conf has them."""
+    yield from _keys(_values(planned, None), _values(runs, None), only_planned=False)
+
+
+def _values(text: str, between: str | None) -> dict[str, str]:
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        body = line.strip()
+        if not body or body[0] in "#;":
+            continue
+        key, *rest = body.split(between, 1)
+        if between and not rest:
+            raise ValueError(f'line {number}: "{body}" has no "{between}"')
+        found[key.strip().removeprefix("-")] = " ".join("".join(rest).split())
+    return found
+
+
+def _keys(planned: Mapping[str, str], runs: Mapping[str, str], *, only_planned: bool) -> Iterator[Found]:
+    for key, value in planned.items():
+        if key not in runs:
+            yield Difference.MISSING, key, value, "", (), None
+        elif not is_as_planned(value, runs[key]):
+            yield Difference.CHANGED, key, value, runs[key], (), None
+    if not only_planned:
+        for key, value in runs.items():
+            if key not in planned:
+                yield Difference.UNEXPECTED, key, "", value, (), None

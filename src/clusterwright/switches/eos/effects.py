@@ -1,0 +1,50 @@
+"""What changes of EOS' configuration do, by the lines that differ (inventory/effects/eos.yaml)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.device_files.effect import BETWEEN, Consequence, Effect, effect_table
+from clusterwright.switches.eos.reader.sections import sections_of
+from clusterwright.switches.eos.reader.system import READER
+
+Sections = Mapping[str, tuple[str, ...]]
+
+
+def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
+    """By the lines that differ; a neighbour that comes or goes as a whole is one place."""
+    if path != READER.file or was is None or will is None:
+        return (Consequence(Effect.RESTART, "the whole configuration"),)
+    return effect_table("eos").consequences(path, _places(_sections(was), _sections(will)))
+
+
+def _places(before: Sections, after: Sections) -> Iterator[str]:
+    for header in sorted(before.keys() | after.keys()):
+        old, new = before.get(header), after.get(header)
+        if old == new:
+            continue
+        if old is None or new is None:
+            yield header
+            continue
+        if sorted(old) == sorted(new):
+            yield header  # the same lines in another order
+        for line in sorted(set(old) ^ set(new)):
+            yield BETWEEN.join((header, _whole_neighbour(line, old, new) or line.strip()))
+
+
+def _whole_neighbour(line: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    """``neighbor ADDRESS`` for a line of a neighbour of which only one of the two has anything, else ""."""
+    words = line.split()
+    if len(words) < 3 or words[0] != "neighbor":
+        return ""
+    start = f"neighbor {words[1]} "
+    stands = [any(each.strip().startswith(start) for each in lines) for lines in (old, new)]
+    return start.strip() if stands[0] != stands[1] else ""
+
+
+def _sections(text: bytes) -> Sections:
+    """The top-level lines of a configuration, each with what is indented below it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for section in sections_of(text.decode("utf-8", "replace")):
+        found[section.header] = (*found.get(section.header, ()), *section.body.splitlines())
+    return found

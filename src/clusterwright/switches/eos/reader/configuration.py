@@ -1,0 +1,370 @@
+"""Reading an EOS startup-config: statements and their bodies, as far as the proofs need them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from clusterwright.facts.router import (
+    DEFAULT_BFD_MS,
+    DEFAULT_HOLD_TIME_S,
+    HashFunction,
+    Mark,
+    Policy,
+    Prefix,
+    PrefixRule,
+    PrefixRules,
+    Router,
+    Session,
+    Term,
+    packed,
+    prefix_of,
+)
+from clusterwright.finding import VerifyError
+from clusterwright.switches.eos.reader.authentication import authentication_of, shared_secrets
+from clusterwright.switches.eos.reader.interfaces import Body, read_ports, read_qos_map, read_watchdog
+from clusterwright.switches.eos.reader.macsec import keys_of
+from clusterwright.switches.eos.reader.relays import relay_sources
+from clusterwright.switches.eos.reader.sections import PATH, sections_by_word, sections_with
+
+# it begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+_NEIGHBOUR = re.compile(
+    r"\n   neighbor (\S+) (peer group|remote-as|route-map|shutdown|bfd|maximum-routes|password|timers)(?: (.+))?(?=\n)"
+)
+_FOREIGN = re.compile(r"^ *(?:redistribute|route-target|aggregate-address|neighbor \S+ default-originate).*$", re.M)
+_FOREIGN_WORDS = ("redistribute", "route-target", "aggregate-address", "default-originate")
+_FAMILY = re.compile(r"^   address-family ipv[46]\n((?:      .*\n)*)", re.M)
+_NETWORK = re.compile(r"^      network (\S+)", re.M)
+_ENTRY = re.compile(r"^   (?:seq (\d+) )?(permit|deny) (\S+)(.*)$", re.M)
+
+
+_OF_ONE = frozenset({"peer group", "remote-as"})  # what a neighbour says of itself alone
+_BFD_TIMERS = re.compile(r"interval \d+ min-rx (?P<receive>\d+) multiplier (?P<multiplier>\d+)")
+_OWN = re.compile(r"^   ip(?:v6)? address ([0-9a-f.:]+/\d+)$", re.M)
+_ADVERTISES = re.compile(r"^   ipv6 nd managed-config-flag$", re.M)
+_RELAYS = re.compile(r"^   (?:ip helper-address|ipv6 dhcp relay destination) ", re.M)
+
+
+class _NeighbourSaid(NamedTuple):
+    """What holds for a neighbour, as Session has it; ``group_mark`` is empty where it is in no group."""
+
+    into: str
+    out_of: str
+    has_bfd: bool
+    most_routes: int
+    authentication: str
+    auth_mark: Mark
+    hold_time_s: int
+    hold_mark: Mark
+    group_mark: Mark
+    bfd_ms: int
+
+
+# Sets counters aside for packets that queues mark, on chips with virtual output queues.
+_ECN_COUNTERS = "hardware counter feature ecn out"
+
+
+def read_eos(device: str, text: str) -> Router | None:
+    """The router that a startup-config makes; None for one that runs no BGP and routes nothing.
+
+    Raises VerifyError for statements that are wanted here and cannot be read.
+    """
+    try:
+        return _router(device, text)
+    except (ValueError, IndexError) as error:
+        raise VerifyError(f"{device}:/{PATH}: {error}. Render the spec again.") from None
+
+
+def _router(device: str, text: str) -> Router | None:
+    by_word = {word: [(each.header, each.body) for each in own] for word, own in sections_by_word(text).items()}
+    bgp = next((each for each in by_word.get("router", ()) if each[0].startswith("router bgp ")), None)
+    qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
+    profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}
+    watchdog = read_watchdog(tuple(header for header, _ in by_word.get("priority-flow-control", ())))
+    interfaces = by_word.get("interface", [])
+    vlans = {"1", *(header.split()[1] for header, _ in by_word.get("vlan", ()))}
+    keys = keys_of(by_word.get("mac", ()))
+    ports, own_addresses = read_ports(
+        sections_with(text, "interface"),
+        profiles,
+        watchdog,
+        keys,
+        vlans,
+        reserves_counters=any(header == _ECN_COUNTERS for header, _ in by_word.get("hardware", ())),
+    )
+    addressing = [*by_word.get("ip", ()), *by_word.get("ipv6", ())]
+    if bgp is None and not own_addresses:
+        return None
+    header, body = bgp or ("router bgp 0", "")
+    families = "".join(_FAMILY.findall(body, max(0, body.find("   address-family "))))
+    secrets = shared_secrets(by_word.get("management", ()))
+    return Router(
+        device=device,
+        ports_file=PATH,
+        bgp_file=PATH,
+        keeps_communities="send-community" in body,
+        router_id=_word(r"^   router-id (\S+)$", body),
+        router_id_mark=("   router-id ",),
+        asn=int(header.split()[2]),
+        asn_mark=(f"{header}\n",),
+        max_paths=int(_word(r"^   maximum-paths (\d+)", body) or 1),
+        max_paths_mark=("router bgp ", "\n   maximum-paths "),
+        ports=ports,
+        own_addresses=own_addresses,
+        sessions=tuple(_sessions(body, families, secrets)) if _routes(addressing, body) else (),
+        networks=tuple((prefix_of(each), (f"      network {each}\n",)) for each in _NETWORK.findall(families)),
+        policies=_policies(by_word.get("route-map", []), addressing),
+        qos=read_qos_map(tuple(qos), tuple(profiles.values())) if qos else None,
+        defaults=tuple(_defaults(addressing)),
+        discards=frozenset(
+            prefix_of(words[2])
+            for words in (header.split() for header, _ in addressing)
+            if words[1] == "route" and words[3:4] == ["Null0"]
+        ),
+        leaks=(*_leaks(body, addressing, by_word.get("router", [])), *_bare_management(by_word)),
+        spreads_by=_spreads_by(by_word),
+        spread_mark=("load-balance policies",),
+        hash_function=_hash_function(addressing),
+        seed_mark=("\nip load-sharing ",),
+        # few interfaces have such a line: a word of it is soon found
+        advertised=frozenset(
+            _subnets((each for each in interfaces if "-config-flag" in each[1]), _ADVERTISES, "ipv6 nd ra disabled")
+        ),
+        relayed=frozenset(
+            _subnets((each for each in interfaces if "helper-" in each[1] or "relay" in each[1]), _RELAYS)
+        ),
+        relay_sources=dict(relay_sources(interfaces)),
+    )
+
+
+def _subnets(interfaces: Iterable[Body], asks: re.Pattern[str], without: str = "") -> Iterator[Prefix]:
+    """The subnets of interfaces in service of which a line says something, and no other takes it back."""
+    for _, body in interfaces:
+        if "   shutdown\n" not in body and asks.search(body) and not (without and f"   {without}" in body):
+            yield from (prefix_of(text) for text in _OWN.findall(body))
+
+
+def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tuple[Mark, str]]:
+    """Ways for routes of other protocols, tables and fabrics into this one."""
+    for line in _FOREIGN.findall(bgp) if any(word in bgp for word in _FOREIGN_WORDS) else ():
+        yield ("router bgp ", f"\n{line}"), f"{line.strip()} brings routes into BGP that no policy of the fabric names"
+    for line in re.findall(r"^   vrf \S+$", bgp, re.M) if "   vrf " in bgp else ():
+        yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
+    for header, _ in [each for each in routers if each[0].startswith("router bgp ")][1:]:
+        yield (f"{header}\n",), f"{header} is a second BGP process, of which EOS takes one"
+    for header, body in routers:
+        for line in re.findall(r"^ +leak routes .*$", body, re.M) if "leak routes " in body else ():
+            yield (f"{header}\n", line), f"{line.strip()} carries routes from one VRF to another"
+    for header, _ in addressing:
+        words = header.split()
+        if words[1] == "route" and words[2] not in {"vrf", "0.0.0.0/0", "::/0"} and words[3:4] != ["Null0"]:
+            yield (f"{header}\n",), f"{header} leads traffic past the routes of BGP"
+
+
+def _spreads_by(by_word: dict[str, list[Body]]) -> str | None:
+    """What the hash takes in beyond addresses and ports: fields of the profile that is in use."""
+    used = [re.search(r" profile (\S+)$", header) for header, _ in by_word.get("port-channel", ())]
+    policies = next((body for _, body in by_word.get("load-balance", ())), "")
+    for name in (found[1] for found in used if found):
+        profile = re.search(rf"^   load-balance sand profile {re.escape(name)}\n((?:      .*\n)*)", policies, re.M)
+        if profile:
+            fields = re.search(r"^      fields udp dst-port (\d+)\n         payload bytes (\S+)$", profile[1], re.M)
+            if fields:
+                first, _, last = fields[2].partition("-")
+                return f"bytes {first} to {last or first} of UDP's payload to port {fields[1]}"
+    return None if policies == "" and not used else "addresses and ports alone"
+
+
+def _hash_function(addressing: list[Body]) -> HashFunction | None:
+    """The seed that is written; where none is, it is 0 on every chip (EOS user manual, ip load-sharing)."""
+    said = [words for words in (header.split() for header, _ in addressing) if words[:2] == ["ip", "load-sharing"]]
+    seeds = [words[3] for words in said if len(words) == 4]
+    if any(not seed.isdigit() for seed in seeds):
+        return None
+    return HashFunction("EOS's own", int(seeds[-1]) if seeds else 0)
+
+
+def _word(pattern: str, body: str) -> str:
+    found = re.search(pattern, body, re.M)
+    return found[1] if found else ""
+
+
+def _routes(addressing: list[Body], bgp: str) -> bool:
+    """True when the switch forwards packets of the family that BGP speaks of: EOS does not by itself."""
+    wanted = "ipv6 unicast-routing" if "   address-family ipv6\n" in bgp else "ip routing"
+    return any(header == wanted for header, _ in addressing)
+
+
+def _bare_management(by_word: dict[str, list[Body]]) -> Iterator[tuple[Mark, str]]:
+    """Management ports among the fabric's own: without a VRF, or with one that is defined nowhere."""
+    defined = {header.split()[-1] for header, _ in by_word.get("vrf", ())}
+    for header, body in by_word.get("interface", ()):
+        if header.startswith("interface Management") and "   shutdown\n" not in body:
+            vrf = _word(r"^   vrf (\S+)$", body)
+            if vrf not in defined:
+                what = f"VRF {vrf} is defined nowhere" if vrf else "it has no VRF of its own"
+                yield (f"{header}\n",), f"{header.split()[1]} joins the fabric's routes to management's: {what}"
+
+
+def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator[Session]:
+    groups: dict[str, dict[str, str]] = {}
+    declared: set[str] = set()
+    for who, what, value in _NEIGHBOUR.findall(f"\n{body}\n"):
+        own = groups.setdefault(who, {})
+        if what == "route-map":
+            name, _, direction = value.partition(" ")
+            own[direction] = name
+        elif what == "bfd":
+            own["bfd interval" if value else what] = value or "on"
+        elif what == "peer group" and not value:
+            declared.add(who)
+        else:
+            own[what] = value
+    active = set(re.findall(r"^      neighbor (\S+) activate$", families, re.M))
+    restart_s, restart_mark = _restart(body)
+    shared_by: dict[str, _NeighbourSaid] = {}  # of the groups whose neighbours say nothing themselves
+    for who, own in groups.items():
+        if ":" not in who and "." not in who:
+            continue
+        group = own.get("peer group", "")
+        shared = groups.get(group, {})
+        is_shut = "shutdown" in own or "shutdown" in shared
+        if is_shut or not active & {who, group} or (group and group not in declared):
+            continue
+        peer, remote_as = packed(who), int(own.get("remote-as") or shared.get("remote-as") or 0)
+        if not own.keys() <= _OF_ONE:
+            said = _said(who, own, group, shared, profiles)
+        elif group in shared_by:
+            said = shared_by[group]
+        else:
+            said = shared_by[group] = _said(who, own, group, shared, profiles)
+        into, out_of, has_bfd, most_routes, authentication, auth_mark, hold_time_s, hold_mark, group_mark, bfd_ms = said
+        place = (f"   neighbor {who} ",)
+        mark = (f"   neighbor {who} remote-as ",) if "remote-as" in own else place
+        yield Session(
+            peer,
+            None,
+            remote_as,
+            into,
+            out_of,
+            mark,
+            group_mark or place,
+            mark,
+            place,
+            has_bfd,
+            most_routes,
+            authentication,
+            auth_mark,
+            hold_time_s,
+            hold_mark,
+            restart_s,
+            restart_mark,
+            bfd_ms,
+        )
+
+
+def _bfd_ms(words: str) -> int:
+    """How long BFD waits, by the words of its line; the default where there is none."""
+    timers = _BFD_TIMERS.fullmatch(words)
+    return DEFAULT_BFD_MS if timers is None else int(timers["receive"]) * int(timers["multiplier"])
+
+
+def _said(
+    who: str, own: Mapping[str, str], group: str, shared: Mapping[str, str], profiles: Mapping[str, str]
+) -> _NeighbourSaid:
+    """What holds for a neighbour by its own lines and those of its group."""
+    return _NeighbourSaid(
+        own.get("in") or shared.get("in", ""),
+        own.get("out") or shared.get("out", ""),
+        "bfd" in own or "bfd" in shared,
+        _most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
+        authentication_of(own.get("password") or shared.get("password", ""), profiles),
+        _place(who if "password" in own else group, "password "),
+        int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
+        _place(who if "timers" in own else group, "timers "),
+        _place(group) if group else (),
+        _bfd_ms(own.get("bfd interval") or shared.get("bfd interval", "")),
+    )
+
+
+def _place(who: str, word: str = "") -> Mark:
+    """Where something is said of a neighbour or a group."""
+    return (f"   neighbor {who} {word}",)
+
+
+def _restart(bgp: str) -> tuple[int | None, Mark]:
+    """Seconds that neighbours wait for a restart, None for EOS's own, 0 for none, and the line to blame for it."""
+    time = re.search(r"^   graceful-restart restart-time (\d+)$", bgp, re.M)
+    lines = [line for line in ("\n   graceful-restart restart-time ", "\n   graceful-restart\n") if line in f"\n{bgp}"]
+    mark = ("router bgp ", *lines[:1])
+    return (int(time[1]) if time else None) if "\n   graceful-restart\n" in lines else 0, mark
+
+
+def _most_routes(words: str) -> int:
+    """The number behind maximum-routes; 0, for any number, where exceeding it is only said."""
+    return 0 if "warning-only" in words else int(words.split(maxsplit=1)[0])
+
+
+def _policies(maps: list[Body], addressing: list[Body]) -> Mapping[str, Policy]:
+    lists: dict[str, PrefixRules] = {}
+    communities: dict[str, frozenset[str]] = {}
+    for header, body in addressing:
+        words = header.split()
+        if words[1] == "prefix-list":
+            # several statements make one list: those with an entry of their own add it
+            entries = f"   {' '.join(words[3:])}\n" if len(words) > 3 else body
+            lists[words[2]] = (*lists.get(words[2], ()), *_rules(entries))
+        elif words[1] == "community-list":
+            communities[words[2]] = communities.get(words[2], frozenset()) | frozenset(words[4:])
+    found: dict[str, list[tuple[int, Term]]] = {}
+    for header, body in maps:
+        words = header.split()
+        name = re.search(r"^   match ip(?:v6)? address prefix-list (\S+)$", body, re.M)
+        wanted = re.search(r"^   match community (\S+)$", body, re.M)
+        change, values = _change(body)
+        term = Term(
+            words[2] == "permit",
+            name[1] if name else "",
+            lists.get(name[1], ()) if name else None,
+            communities.get(wanted[1], frozenset()) if wanted else None,
+            change,
+            values,
+            (f"{header}\n",),
+        )
+        found.setdefault(words[1], []).append((int(words[3]), term))
+    return {name: tuple(term for _, term in sorted(terms, key=lambda t: t[0])) for name, terms in found.items()}
+
+
+def _change(body: str) -> tuple[str, frozenset[str]]:
+    found = re.search(r"^   set community (.+)$", body, re.M)
+    if found is None:
+        return "", frozenset()
+    words = found[1].split()
+    if words == ["none"]:
+        return "set", frozenset()
+    kind = {"additive": "add", "delete": "remove"}.get(words[-1], "set")
+    return kind, frozenset(words if kind == "set" else words[:-1])
+
+
+@lru_cache(maxsize=4096)
+def _rules(body: str) -> PrefixRules:
+    rules = []
+    for number, action, text, rest in _ENTRY.findall(body):
+        within = prefix_of(text)
+        bounds = {word: int(value) for word, value in re.findall(r"(eq|le|ge) (\d+)", rest)}
+        top = 8 * len(within[0])
+        low = bounds.get("eq", bounds.get("ge", within[1]))
+        high = bounds.get("eq", bounds.get("le", top if "ge" in bounds else within[1]))
+        if not within[1] <= low <= high <= top:
+            raise ValueError(f'"{text}{rest}" names lengths that no prefix in it has; EOS refuses the line')
+        rules.append((int(number or 0), PrefixRule(action == "permit", within, low, high)))
+    return tuple(rule for _, rule in sorted(rules, key=lambda each: each[0]))
+
+
+def _defaults(addressing: list[Body]) -> Iterator[Mark]:
+    for header, _ in addressing:
+        words = header.split()
+        if words[1] == "route" and words[2] in {"0.0.0.0/0", "::/0"}:
+            yield (f"{header}\n",)

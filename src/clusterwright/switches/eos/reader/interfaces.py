@@ -1,0 +1,294 @@
+"""Reading the interfaces of an EOS startup-config, the QoS profiles that they use, and the switch's map of classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from clusterwright.facts.router import (
+    DSCPS,
+    STRICT,
+    Aggregate,
+    Mark,
+    Port,
+    PortQos,
+    Prefix,
+    QosMap,
+    Watchdog,
+    network_of,
+    packed,
+    thresholds,
+)
+from clusterwright.switches.eos.reader.sections import EosSection, form_of
+
+Body = tuple[str, str]
+_SPEED = re.compile(r"   speed (?:forced )?(\d+)(g|full)?(?:-(\d+))?")
+_ADDRESS = re.compile(r"^   ip(?:v6)? address (\S+)/(\d+)$", re.M)
+_NO_DROP = re.compile(r"^   priority-flow-control priority (\d) no-drop$", re.M)
+_QUEUE = re.compile(r"^   ((?:uc-)?tx-queue) (\d+)\n((?:      .*\n)*)", re.M)
+_BANDWIDTH = re.compile(r"^      bandwidth percent (\d+)$", re.M)
+_LIST = re.compile(r"   (?:ip|ipv6|mac) access-group ")
+_DEFAULT_MTU = 1500  # of EOS, in bytes
+_MTU = re.compile(r"^   mtu (\d+)$", re.M)
+_MARKS = re.compile(
+    r"^      random-detect ecn minimum-threshold (\d+) (\w+) maximum-threshold (\d+) \2"
+    r"(?: max-mark-probability (\d+))?",
+    re.M,
+)
+_BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}
+_WATCHDOG = {
+    key: f"priority-flow-control pause watchdog default {words} "
+    for key, words in (("detection", "timeout"), ("recovery", "recovery-time"), ("manner", "polling-interval"))
+}
+_ACTION = "priority-flow-control pause watchdog action "
+SwitchWatchdog = tuple[Watchdog, tuple[tuple[str, Mark], ...]]
+CHANNEL = "Port-Channel"
+_VLAN = "interface Vlan"
+JOINS = re.compile(r"^   channel-group (\d+) mode (\S+)$", re.M)
+_OF_A_PART = ("   description ", "   shutdown", "   speed ", "   error-correction ", "   mac security ")
+_VARYING = ("   description ", "   ip address ", "   ipv6 address ")
+
+
+class _Settings(NamedTuple):
+    """What an interface has in common with many others: all but its description and its address."""
+
+    speed_gbps: float
+    speed_line: str
+    mtu_bytes: int
+    fec: str
+    profile_line: str
+    own_qos: PortQos
+    is_foreign: bool
+    is_routed: bool
+    lanes: int
+    vlan: str
+    filtered: tuple[str, ...]
+    macsec: str
+
+
+def read_ports(
+    interfaces: Iterable[EosSection],
+    profiles: Mapping[str, str],
+    watchdog: SwitchWatchdog | None,
+    macsec: Mapping[str, str],
+    vlans: Container[str],
+    *,
+    reserves_counters: bool,
+) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
+    """Ports in service of the default VRF, and the addresses of all its interfaces by subnet.
+
+    ``profiles`` are those of QoS by name, ``watchdog`` is what ``read_watchdog`` gives, ``macsec`` has cipher and keys
+    by profile, and ``vlans`` are those that the switch has: the interface of another one is down. ``reserves_counters``
+    says that counters of ECN marks are set aside, without which chips with ``tx-queue`` count none. Raises ValueError
+    for addresses and marking in other units than bytes.
+    """
+    ports, own_addresses = [], []
+    interfaces = [i for i in interfaces if not i.header.startswith(_VLAN) or i.header.removeprefix(_VLAN) in vlans]
+    bodies = [(each.header, each.body) for each in interfaces]
+    own_vlans = [each for each in bodies if each[0].startswith(_VLAN)]
+    subnet_of, mtu_of = dict(_vlan_subnets(own_vlans)), dict(_vlan_mtus(own_vlans))
+    channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
+    settings_of: dict[str, _Settings] = {}
+    qos_of = {
+        f"   service-profile {name}": _port_qos(body, watchdog, name, reserves_counters)
+        for name, body in profiles.items()
+    }
+    for each in interfaces:
+        _, _, header, body, form, own = each
+        joined = JOINS.search(body) if "channel-group" in form else None
+        if joined is not None:
+            body = _in_channel(body, channels.get(f"{CHANNEL}{joined[1]}", ""))
+            form, own = form_of(body)
+        if "   shutdown\n" in form:
+            continue
+        name, address, length, address_line, description = header[10:], None, 0, "", ""
+        for line in own if _is_common(form) else [line[3:] for line in body.split("\n") if line.startswith(_VARYING)]:
+            if line[0] == "d":
+                description = line[12:]
+            else:
+                text, _, bits = line.rsplit(" ", 1)[1].partition("/")
+                address, length, address_line = packed(text), int(bits), line
+        settings = settings_of.get(form) or settings_of.setdefault(form, _settings(form, watchdog, reserves_counters))
+        if settings.is_foreign:
+            continue
+        subnet = None if address is None else network_of(address, length)
+        if address is not None and subnet is not None:
+            own_addresses.append((subnet, address))
+        if not name.startswith(("Ethernet", "Et")):
+            continue
+        start, speed_mark, qos_mark, cable_mark = _places(
+            header, settings.speed_line, settings.profile_line, "   description " if description else ""
+        )
+        mtu_bytes = settings.mtu_bytes
+        if not settings.is_routed:
+            # EOS heeds an MTU on routed interfaces alone: the hop's is that of the VLAN's interface.
+            address, length, mtu_bytes = None, 0, mtu_of.get(settings.vlan, 0)
+            subnet = subnet_of.get(settings.vlan)
+        ports.append(
+            Port(
+                name,
+                address,
+                length,
+                settings.speed_gbps,
+                description.removeprefix("to "),
+                qos_of.get(settings.profile_line, settings.own_qos),
+                mtu_bytes,
+                settings.fec,
+                settings.lanes,
+                (*start, address_line) if address_line else start,
+                start,
+                speed_mark,
+                qos_mark,
+                cable_mark,
+                subnet_of.get(settings.vlan) if subnet is None else subnet,
+                settings.filtered,
+                macsec.get(settings.macsec, ""),
+                None if joined is None else _aggregate(start, joined, each.body),
+            )
+        )
+    return tuple(ports), tuple(own_addresses)
+
+
+@lru_cache(maxsize=1 << 14)
+def _places(header: str, *lines: str) -> tuple[Mark, ...]:
+    """Where an interface begins, and these of its lines: there where one is not. Many switches have the same."""
+    start = f"{header}\n"
+    return (start,), *((start, line) if line else (start,) for line in lines)
+
+
+def _in_channel(body: str, channel: str) -> str:
+    """What holds for a port that is a part of a channel: of its own the link itself, all else is the channel's."""
+    own = [line for line in body.splitlines() if line.startswith(_OF_A_PART)]
+    shared = [line for line in channel.splitlines() if not line.startswith("   description ")]
+    return "".join(f"{line}\n" for line in (*own, *shared))
+
+
+def _aggregate(start: Mark, joined: re.Match[str], body: str) -> Aggregate:
+    rate = "fast" if "   lacp timer fast\n" in body else "slow"
+    return Aggregate(f"{CHANNEL}{joined[1]}", joined[2], rate, (*start, joined[0][3:]))
+
+
+@lru_cache(maxsize=4096)
+def _is_common(form: str) -> bool:
+    """Whether a form has no description and no address itself."""
+    return not any(line.startswith(_VARYING) for line in form.split("\n"))
+
+
+@lru_cache(maxsize=4096)
+def _settings(form: str, watchdog: SwitchWatchdog | None, reserves_counters: bool) -> _Settings:
+    lines = [line for line in form[1:].split("\n") if not line.startswith(_VARYING)]
+    by_word = {line.split()[0]: line for line in lines if line.strip()}
+    speed = _SPEED.match(by_word.get("speed", ""))
+    gbps = 0.0 if speed is None else float(speed[1]) if speed[2] == "g" else float(speed[1]) / 1000
+    mtu = by_word.get("mtu", "").split()
+    fec = by_word.get("error-correction", "").split()
+    return _Settings(
+        gbps,
+        speed[0] if speed else "",
+        int(mtu[1]) if mtu else _DEFAULT_MTU,
+        fec[-1] if fec and fec[0] == "error-correction" else "",
+        by_word.get("service-profile", ""),
+        _port_qos("\n".join(lines) + "\n", watchdog, "", reserves_counters),
+        "vrf" in by_word,
+        "   no switchport" in lines,
+        int(speed[3] or 0) if speed else 0,
+        next((line.split()[-1] for line in lines if line.startswith("   switchport access vlan ")), ""),
+        tuple(sorted({line.split()[-1] for line in lines if _LIST.match(line)})),
+        next((line.split()[-1] for line in lines if line.startswith("   mac security profile ")), ""),
+    )
+
+
+def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
+    """The subnet of each VLAN with an address in service, by the interfaces of VLANs."""
+    for header, body in bodies:
+        if "   shutdown\n" not in body:
+            found = _ADDRESS.search(body)
+            if found is not None:
+                yield header[14:], network_of(packed(found[1]), int(found[2]))
+
+
+def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
+    """The MTU in bytes of each VLAN's interface."""
+    for header, body in bodies:
+        found = _MTU.search(body)
+        yield header[14:], int(found[1]) if found else _DEFAULT_MTU
+
+
+@lru_cache(maxsize=4096)
+def _port_qos(body: str, watchdog: SwitchWatchdog | None, profile: str, reserves_counters: bool) -> PortQos:
+    """What a profile, or an interface where ``profile`` is empty, says about classes."""
+    lines = set(body.split("\n"))
+    queues, marking, counted, places = [], [], [], []
+    for word, number, queue in _QUEUE.findall(body):
+        if profile:
+            ecn = ("\n      random-detect ecn ",) if "      random-detect ecn " in queue else ()
+            places.append((f"queue {number}", (f"qos profile {profile}\n", f"{word} {number}\n", *ecn)))
+        if "      random-detect ecn count\n" in queue and (reserves_counters or word == "uc-tx-queue"):
+            counted.append(int(number))
+        for low, unit, high, chance in _MARKS.findall(queue):
+            if unit not in _BYTES:
+                raise ValueError(f"marking in {unit} cannot be compared with other switches")
+            marks = thresholds(int(low) * _BYTES[unit], int(high) * _BYTES[unit], int(chance) if chance else None)
+            marking.append((int(number), marks))
+        bandwidth = _BANDWIDTH.search(queue)
+        if bandwidth:
+            queues.append((int(number), float(bandwidth[1])))
+        elif "      priority strict\n" in queue:
+            queues.append((int(number), STRICT))
+    return PortQos(
+        classifies="   qos trust dscp" in lines,
+        lossless=frozenset(_paused(body)),
+        watchdog=watchdog[0] if watchdog and "   priority-flow-control pause watchdog" in lines else None,
+        shares=tuple(sorted(queues)),
+        marking=tuple(sorted(marking)),
+        counted=tuple(sorted(counted)),
+        places=(*places, *(watchdog[1] if watchdog else ())),
+    )
+
+
+def read_watchdog(statements: tuple[str, ...]) -> SwitchWatchdog | None:
+    """The switch's PFC watchdog with the places of its times; None without a time after which a queue is stuck.
+
+    Raises ValueError for times that are no numbers of seconds.
+    """
+    said = {key: next((line for line in statements if line.startswith(words)), "") for key, words in _WATCHDOG.items()}
+    detection_ms = _ms(said["detection"])
+    if detection_ms is None:
+        return None
+    polls = said["manner"].rpartition(" ")[2]
+    action = next((line.rpartition(" ")[2] for line in statements if line.startswith(_ACTION)), "")
+    manner = f"looks every {polls or 'unstated number of'} s and takes the action {action or 'of the system'}"
+    places = tuple((key, (line or said["detection"],)) for key, line in said.items())
+    return Watchdog(detection_ms, _ms(said["recovery"]), manner), places
+
+
+def _ms(statement: str) -> int | None:
+    return round(1000 * float(statement.rpartition(" ")[2])) or None if statement else None
+
+
+def _paused(body: str) -> Iterable[int]:
+    return map(int, _NO_DROP.findall(body)) if "   priority-flow-control on\n" in body else ()
+
+
+@lru_cache(maxsize=256)
+def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> QosMap:
+    """The switch's map from DSCP to class and queue, and the priorities that any of its profiles pauses."""
+    class_of: list[int | None] = [None] * DSCPS
+    queue_of: dict[int, int] = {}
+    marks: dict[str, Mark] = {}
+    for header, _ in statements:
+        if found := re.fullmatch(r"qos map dscp ([\d ]+) to traffic-class (\d+)", header):
+            for dscp in map(int, found[1].split()):
+                if dscp < DSCPS:
+                    class_of[dscp] = int(found[2])
+                    marks[f"dscp {dscp}"] = (header,)
+        elif found := re.fullmatch(r"qos map traffic-class ([\d ]+) to (?:uc-)?tx-queue (\d+)", header):
+            for number in map(int, found[1].split()):
+                queue_of[number] = int(found[2])
+                marks[f"class {number}"] = (header,)
+    lossless = frozenset(priority for body in profiles for priority in _paused(body))
+    for priority in lossless:
+        marks[f"priority {priority}"] = (f"   priority-flow-control priority {priority} no-drop",)
+    return QosMap(tuple(class_of), queue_of, lossless, marks, {}, lossless)

@@ -1,0 +1,204 @@
+"""Reading the access lists of an EOS startup-config, and the ports they are on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from clusterwright.facts.reader import IN
+from clusterwright.packets.boxes import ICMP4, ICMP6, TCP, UDP, V4, V6, box
+from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset, one_chain
+from clusterwright.packets.ranges import Ranges, ranges, values
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.switches.eos.reader.interfaces import CHANNEL, JOINS
+from clusterwright.switches.eos.reader.sections import EosSection, sections_with
+
+_LIST = re.compile(r"(ip|ipv6) access-list (standard (?=\S))?(\S+)")
+_GROUP = re.compile(r"^   (ip|ipv6) access-group (\S+) (in|out)$", re.M)
+_FAMILIES = {"ip": (V4, 4), "ipv6": (V6, 6)}
+_PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
+_NOT_LATER = values(0, 1)
+_ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
+
+
+@dataclass(frozen=True, slots=True)
+class EosLists:
+    """The lists of a switch: rules by word (``ip`` or ``ipv6``) and name, with the lines counted from 1.
+
+    ``sources`` are the lists of sources alone, which services ask; their rules look at nothing but the source.
+    ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins. ``live``
+    are the sections of the interfaces that are not shut down, ``channels`` what ports are a part of: it is asked for
+    its lists, and they are not.
+    """
+
+    lists: Mapping[tuple[str, str], tuple[Rule, ...]]
+    groups: Mapping[str, Mapping[tuple[str, str], str]]
+    lines: Mapping[str, int]
+    bodies: Mapping[tuple[str, str], str]
+    sources: Mapping[tuple[str, str], tuple[Rule, ...]]
+    live: Mapping[str, EosSection]
+    channels: Mapping[str, str]
+
+    def _groups(self, port: str) -> Mapping[tuple[str, str], str]:
+        return self.groups.get(self.channels.get(port, port), {})
+
+    def management_ports(self) -> tuple[str, ...]:
+        """The interfaces to the management network."""
+        return tuple(name for name in self.lines if name.startswith("Management"))
+
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The ports that lists are on, each with a direction."""
+        joined = set(self.channels.values())
+        for port in dict.fromkeys((*self.groups, *self.channels)):
+            if port not in joined:
+                directions = {direction for _, direction in self._groups(port)}
+                yield from ((port, direction) for direction in sorted(directions))
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Lists that an interface names and that are not there: EOS then lets everything pass."""
+        for port, groups in self.groups.items():
+            if port in self.channels:
+                yield self.lines[port], f"{port} has a list of its own, and {self.channels[port]} is asked for lists"
+            for (word, direction), name in groups.items():
+                if (word, name) not in self.lists:
+                    message = f"{port} names the {word} access list {name} ({direction}), which is not there"
+                    yield self.lines[port], message
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in: their lists, by name and entry by entry."""
+        bound = [(word, self._groups(port).get((word, IN))) for port in ports for word in _FAMILIES]
+        used = {(word, name) for word, name in bound if name is not None}
+        return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(used))
+
+    def at(self, port: str, direction: str = IN) -> Ruleset:
+        """What a port does with packets in one direction: without a list everything of that IP version passes."""
+        rules: list[Rule] = []
+        line = self.lines.get(port, 0)
+        for word, (family, _) in _FAMILIES.items():
+            name = self._groups(port).get((word, direction))
+            own = self.lists.get((word, name)) if name is not None else None
+            rules += own if own is not None else [Rule(line, (box(family=family),), ACCEPT)]
+        return one_chain(direction, tuple(rules), line)
+
+
+@lru_cache(maxsize=128)
+def read_eos_lists(text: str) -> EosLists:
+    """The lists of a startup-config. Raises Unreadable at an entry whose meaning is not known here."""
+    lists: dict[tuple[str, str], tuple[Rule, ...]] = {}
+    bodies: dict[tuple[str, str], str] = {}
+    sources: dict[tuple[str, str], tuple[Rule, ...]] = {}
+    groups: dict[str, dict[tuple[str, str], str]] = {}
+    lines: dict[str, int] = {}
+    live: dict[str, EosSection] = {}
+    channels: dict[str, str] = {}
+    for section in sections_with(text, "interface"):
+        if name := section.names("interface"):
+            lines[name] = section.line
+            if "\n   shutdown" not in section.form:
+                live[name] = section
+            if "channel-group" in section.form and (joined := JOINS.search(section.body)):
+                channels[name] = f"{CHANNEL}{joined[1]}"
+            if "access-group" in section.form:  # a section that stands twice is one
+                own = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
+                groups[name] = {**groups.get(name, {}), **own}
+    for section in sections_with(text, *_FAMILIES):
+        if section.names("ip access-list") or section.names("ipv6 access-list"):
+            found = _LIST.fullmatch(section.header)
+            if found is None or (found[1], found[3]) in lists.keys() | sources.keys():
+                raise Unreadable(section.line, "an access list is there twice, or has no name")
+            key, is_standard = (found[1], found[3]), bool(found[2])
+            rules = _rules(found[1], section.body, is_standard=is_standard)
+            if not rules:
+                raise Unreadable(
+                    section.line,
+                    f"access list {found[3]} has no entry: whether it then passes nothing or "
+                    "everything is not documented. End it with a `deny`",
+                )
+            (sources if is_standard else lists)[key] = tuple(
+                Rule(section.line + 1 + rule.line, rule.matches, rule.verdict) for rule in rules
+            )
+            if not is_standard:
+                bodies[key] = section.body
+    return EosLists(lists, groups, lines, bodies, sources, live, channels)
+
+
+@lru_cache(maxsize=8192)
+def _rules(word: str, body: str, *, is_standard: bool = False) -> tuple[Rule, ...]:
+    """The entries of a list in the order of their numbers; lines count from 0."""
+    numbered: list[tuple[int, Rule]] = []
+    for at, line in enumerate(body.splitlines()):
+        words = line.split()
+        if words in (["counters", "per-entry"], ["statistics", "per-entry"]):
+            continue
+        if len(words) < 2 or not words[0].isdecimal():
+            raise Unreadable(at, f'"{line.strip()}" is no entry of an access list')
+        if words[1] == "remark":
+            continue
+        if any(number == int(words[0]) for number, _ in numbered):
+            raise Unreadable(at, f"{words[0]} is the number of an entry above")
+        if is_standard:  # "permit SOURCE" is short for all protocols, from there to anywhere
+            words = [*words[:2], word, *words[2:], "any"]
+        numbered.append((int(words[0]), _Entry(word, words[1:], at).rule()))
+    return tuple(rule for _, rule in sorted(numbered, key=lambda each: each[0]))
+
+
+class _Entry:
+    def __init__(self, word: str, words: list[str], at: int) -> None:
+        self.family, self.version = _FAMILIES[word]
+        self.word = word
+        self.left = list(words)
+        self.at = at
+
+    def rule(self) -> Rule:
+        try:
+            return self._rule()
+        except (ValueError, IndexError):
+            raise Unreadable(self.at, f'"{" ".join(self.left)}" is an entry that is not known here') from None
+
+    def _rule(self) -> Rule:
+        words = list(self.left)
+        verdict = {"permit": ACCEPT, "deny": DROP}.get(words.pop(0))
+        if verdict is None:
+            raise ValueError
+        protocol = words.pop(0)
+        fields = {"family": self.family}
+        if protocol != self.word:
+            fields["proto"] = values(_PROTOCOLS[protocol] if protocol in _PROTOCOLS else int(protocol))
+        fields["src"] = self._addresses(words)
+        if protocol in {"tcp", "udp"} and (source := self._ports(words)):
+            fields |= {"sport": source, "fragment": _NOT_LATER}
+        fields["dst"] = self._addresses(words)
+        if protocol in {"tcp", "udp"} and (target := self._ports(words)):
+            fields |= {"dport": target, "fragment": _NOT_LATER}
+        if protocol == "tcp" and words[:1] == ["established"]:
+            words.pop(0)
+            fields |= {"flags": _ACK_OR_RST, "fragment": _NOT_LATER}
+        if protocol in {"icmp", "icmpv6"} and words and words[0].isdecimal():
+            fields |= {"icmp": values(int(words.pop(0))), "fragment": _NOT_LATER}
+        if words[:1] == ["fragments"]:
+            words.pop(0)
+            fields["fragment"] = values(2)
+        if words not in ([], ["log"]):
+            raise ValueError
+        return Rule(self.at, (box(**fields),), verdict)
+
+    def _addresses(self, words: list[str]) -> Ranges:
+        text = words.pop(0)
+        if text == "any":
+            return addresses("0.0.0.0/0" if self.version == 4 else "::/0", self.version)
+        return addresses(words.pop(0) if text == "host" else text, self.version)
+
+    def _ports(self, words: list[str]) -> Ranges | None:
+        if words[:1] == ["eq"]:
+            words.pop(0)
+            found = []
+            while words and words[0].isdecimal():
+                found.append(int(words.pop(0)))
+            return values(*found)
+        if words[:1] == ["range"]:
+            _, low, high = (words.pop(0) for _ in range(3))
+            return ranges([(int(low), int(high))])
+        return None

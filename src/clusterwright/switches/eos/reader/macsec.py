@@ -1,0 +1,78 @@
+"""MACsec as a switch's EOS text has it: which ports are encrypted, and what in it fails open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from clusterwright.switches.eos.reader.sections import sections_of
+
+_PROFILE, _ON_PORT = re.compile(r"   profile (\S+)"), re.compile(r"   mac security profile (\S+)")
+_PROFILES = re.compile(r"^   profile (\S+)\n((?:      .*\n)*)", re.M)
+_AGREED = re.compile(r"^      ((?:cipher|key) .*)$", re.M)
+STRONG = ("aes256-gcm", "aes256-gcm-xpn", "aes128-gcm", "aes128-gcm-xpn")
+
+
+@dataclass(frozen=True, slots=True)
+class Macsec:
+    """``ports`` with a profile that exists; ``faults`` are line numbers with what is wrong there."""
+
+    ports: frozenset[str]
+    faults: tuple[tuple[int, str], ...]
+
+
+def macsec_of(text: str) -> Macsec:
+    """MACsec of one startup configuration."""
+    if "mac security" not in text:  # neither a profile nor a port that names one
+        return Macsec(frozenset(), ())
+    profiles: dict[str, list[tuple[int, str]]] = {}
+    used: dict[str, tuple[int, str]] = {}
+    for section in sections_of(text):
+        port = section.names("interface")
+        if not port and section.header != "mac security":
+            continue
+        name = ""
+        for number, line in enumerate(section.body.split("\n"), section.line + 1):
+            words = line.strip()
+            if port and (found := _ON_PORT.fullmatch(line)):
+                used[port] = (number, found[1])
+            elif not port and (head := _PROFILE.fullmatch(line)):
+                name = head[1]
+                profiles[name] = [(number, words)]
+            elif name and line.startswith("      "):
+                profiles[name].append((number, words))
+    faults = [fault for lines in profiles.values() for fault in _faults(lines)]
+    faults += [
+        (number, f'{port} names the profile "{profile}", which does not exist, and stays in clear')
+        for port, (number, profile) in used.items()
+        if profile not in profiles
+    ]
+    return Macsec(frozenset(port for port, (_, profile) in used.items() if profile in profiles), tuple(sorted(faults)))
+
+
+def keys_of(statements: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """By profile its cipher and the names of its keys, which both ends must have alike."""
+    return {
+        name: ", ".join(sorted(" ".join(words.split()[:2]) for words in _AGREED.findall(body)))
+        for header, lines in statements
+        if header == "mac security"
+        for name, body in _PROFILES.findall(lines)
+    }
+
+
+def _faults(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    first = lines[0][0]
+    found = [
+        (number, "frames that are not encrypted pass: the link fails open")
+        for number, words in lines
+        if words == "traffic unprotected allow" or words.startswith("traffic unprotected allow ")
+    ]
+    if not any(words == "traffic unprotected drop" for _, words in lines):
+        found = found or [(first, "the profile does not say that clear frames are dropped")]
+    if not any(words.startswith("key ") and not words.endswith(" fallback") for _, words in lines):
+        found.append((first, "the profile has no primary key, so that no session key is ever agreed"))
+    cipher = next((words.split()[1] for _, words in lines if words.startswith("cipher ")), None)
+    if cipher not in STRONG:
+        found.append((first, "the profile names no cipher that encrypts"))
+    return found

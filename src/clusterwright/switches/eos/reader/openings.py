@@ -1,0 +1,266 @@
+"""What an EOS configuration says beside its lists that takes packets around them, or opens the switch itself.
+
+Lists on ports prove something only while packets take these ports and meet these lists. Everything here is looked for
+by name; what no name fits is unread, and then nothing is proven.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import chain
+
+from clusterwright.facts.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, Server
+from clusterwright.switches.eos.reader.interfaces import CHANNEL
+from clusterwright.switches.eos.reader.lists import EosLists, read_eos_lists
+from clusterwright.switches.eos.reader.sections import has_strays, section, sections_of, sections_with
+
+_ELSEWHERE = "takes packets past the lists of their ports"
+_FOLLOWED = "takes back what stands above it, and the lists and maps there no longer hold"
+_OWN_ROUTES = "learns or brings routes that no flow asks for"
+_SERVICE = "opens the switch itself to more than the flows to its management port"
+# Sections and single lines at the margin.
+_SECTIONS = (
+    (r"(?:no|default) (?:ip|ipv6) (?:access-list|prefix-list) .*", _FOLLOWED),
+    (r"(?:no|default) (?:route-map|router|interface|vrf) .*|default interface .*", _FOLLOWED),
+    (r"interface \S*\d[-,]\S*", "changes several interfaces at once, which is not read here"),
+    (r"ip(?:v6)? prefix-list \S+ (?:seq|permit|deny) .*", "adds to a prefix list on one line, which is not read here"),
+    (r"router (?!bgp\b|bfd\b|general\b).*|ip default-gateway .*", _OWN_ROUTES),
+    (r"monitor session .*|monitor capture .*|sflow destination .*", "sends copies of packets elsewhere"),
+    (r"traffic-policies|policy-map type pbr .*|ip nat .*|patch panel|mpls (?:ip|static) ?.*", _ELSEWHERE),
+    (r"(?:ip dhcp|dhcp) relay.*|ip forward-protocol .*", _ELSEWHERE),
+    (r"management (?!(?:api (?:gnmi|http-commands)|ssh|security|console|accounts|defaults)\n).*", _SERVICE),
+    (r"snmp-server (?:community .*|vrf default.*)", _SERVICE),
+    (r"event-handler .*|schedule .*", "runs a program, and no proof reads what it does"),
+)
+# Lines within a section, whatever it is.
+_LINES = (
+    (r"(?:no|default) (?:(?:ip|ipv6) access-group|match|route-map) .*", _FOLLOWED),
+    (r"(?:no|default) neighbor \S+ (?!shutdown|description).*", _FOLLOWED),
+    (r"switchport (?:mode (?!access\n)|trunk|dot1q-tunnel|vlan translation).*", "lets hosts choose their VLAN"),
+    (r"service-policy type pbr .*|traffic-policy .*|ip nat .*|(?:ip|ipv6) nat .*|xconnect .*", _ELSEWHERE),
+    (r"ip directed-broadcast|ip (?:local-)?proxy-arp", _ELSEWHERE),
+    (
+        r"ip address dhcp|dhcp client .*|ipv6 address auto-config|ipv6 nd ra rx .*",
+        "takes routes from whoever offers them",
+    ),
+    (r"bgp listen range .*", "takes a session with whoever asks"),
+    (r"authentication empty-passwords (?!deny).*|protocol (?:http|telnet)", _SERVICE),
+)
+
+
+def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    ways = "|".join(f"(?P<w{at}>{pattern})" for at, (pattern, _) in enumerate(sides))
+    return re.compile(rf"\n{begins}(?=[a-z])(?:{ways})(?=\n)")
+
+
+# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+_AT_MARGIN = _pattern("", _SECTIONS)
+_INSIDE = _pattern(" ++", _LINES)
+_SERVICES = {
+    "tacacs-server host": LOGINS,
+    "radius-server host": LOGINS,
+    "ntp server": TIME,
+    "ip name-server": NAMES,
+    "logging": LOGS,
+}
+_SERVER = re.compile(
+    r"(?:(?P<asks>tacacs-server host|radius-server host|ntp server|ip name-server)(?: vrf \S+)?"
+    r"|(?P<tells>logging)(?: vrf \S+)? host) (?P<server>\S+)"
+)
+_VRF = re.compile(r" vrf (\S+)")
+_SOURCE = re.compile(
+    r"(?P<what>ip tacacs|ip radius|ip domain lookup|logging|ntp)(?: vrf default)?"
+    r" (?:source|local)-interface (?P<port>\S+)"
+)
+_SOURCES = {"ip tacacs": LOGINS, "ip radius": LOGINS, "ip domain lookup": NAMES, "logging": LOGS, "ntp": TIME}
+_ASKS_GROUP = re.compile(r"\naaa authentication login default group (\S+) local(?=\n)")
+_MEMBER = re.compile(r"^   server (\S+)", re.M)
+_PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
+_ANNOUNCED = re.compile(r"\n   +(network|aggregate-address) (\S+)")
+_ADDRESS = re.compile(r"^   ip(?:v6)? address (?:virtual )?(\S+)", re.M)
+_SNMP_LIST = re.compile("snmp-server ipv[46] access-list ")
+_SNMP_IN_DEFAULT = frozenset({"snmp-server vrf default", "no snmp-server vrf default"})
+_RELAY = re.compile(r"\n +(?:ip helper-address|ipv6 dhcp relay destination) (\S+)")
+_TRANSPORT = re.compile(r"^   transport grpc (\S+)\n((?:      .*\n)*)", re.M)
+
+
+def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
+    """Everything in a startup-config that opens a way beside the lists, with its place in the text.
+
+    Without what is ``declared`` ports, addresses and sessions are not compared with the plan.
+    """
+    lists, lined, looked_in = read_eos_lists(text), f"\n{text}\n", tuple(_with_own_words(text))
+    at_margin = _AT_MARGIN.finditer(lined) if any(_opens(each.header) for each in sections_of(text)) else ()
+    for found in chain(at_margin, _found(_INSIDE, lined, looked_in)):
+        reason = (_SECTIONS if found.re is _AT_MARGIN else _LINES)[int((found.lastgroup or "w0")[1:])][1]
+        yield found.start(), f'"{found[0].strip()}" {reason}'
+    yield from _accounts(text)
+    has_vrf = section(text, "vrf instance MGMT") is not None
+    yield from _telemetry(text, has_vrf)
+    if has_vrf:
+        yield from _services(text)
+        yield from _vrfs(lists)
+    if declared is not None:
+        yield from _unplanned(device, lists, declared)
+        yield from _sessions(lined, looked_in, device, declared)
+
+
+@lru_cache(maxsize=1 << 16)
+def _opens(header: str) -> bool:
+    return _AT_MARGIN.match(f"\n{header}\n") is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_harmless(form: str) -> bool:
+    """Whether nothing that is looked for within sections stands in an interface of that form: it is no line of its own
+    that any of them has."""
+    return not any(pattern.search(f"{form}\n") for pattern in (_INSIDE, _PEER, _ANNOUNCED))
+
+
+def _with_own_words(text: str) -> Iterator[tuple[int, int]]:
+    """Where lines within sections stand that are to be looked at one by one, in a text with an end of a line before it:
+    of interfaces that differ in their own lines alone, the others are known."""
+    if has_strays(text):
+        yield 0, len(text) + 2
+        return
+    start = end = 0
+    for _, at, header, body, form, _ in sections_of(text):
+        if form and body and _is_harmless(form):
+            if end:
+                yield start, end
+            end = 0
+        elif body:
+            start = start if end else at + 1 + len(header)
+            end = at + 3 + len(header) + len(body)  # with the end of the last line, where the text has none
+    if end:
+        yield start, end
+
+
+def _found(pattern: re.Pattern[str], lined: str, places: Iterable[tuple[int, int]]) -> Iterator[re.Match[str]]:
+    for start, end in places:
+        yield from pattern.finditer(lined, start, end)
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers that the switch trusts, for logins, names and time, or tells what happens, and those of hosts' leases."""
+    vrf = "MGMT" if section(text, "vrf instance MGMT") is not None else "default"
+    asked = _login_servers(text)
+    sourced = frozenset(_sourced(text))
+    for each in sections_with(text, "tacacs-server", "radius-server", "ntp", "ip", "logging"):
+        found = _SERVER.match(each.header)
+        if found is None:
+            continue
+        what = _SERVICES[found["asks"] or found["tells"]]
+        own = _VRF.search(each.header)
+        server_vrf = own[1] if own is not None else "default"
+        is_asked = server_vrf == vrf and (what != LOGINS or found["server"] in asked)
+        # Of VRF MGMT the management port is all there is.
+        by_route = server_vrf == "default" and (what, ":" in found["server"]) not in sourced
+        yield Server(each.start, what, found["server"], is_asked, by_route)
+    for found in _RELAY.finditer(text) if "helper-address" in text or "dhcp relay" in text else ():
+        yield Server(found.start() + 1, LEASES, found[1])
+
+
+def _sourced(text: str) -> Iterator[tuple[str, bool]]:
+    """The kinds of servers, and whether of IPv6, that are asked from an interface with an address of that version."""
+    for statement in sections_with(text, "ip", "ntp", "logging"):
+        found = _SOURCE.fullmatch(statement.header)
+        body = None if found is None else section(text, f"interface {found['port']}")
+        if found is not None and body is not None:
+            yield from ((_SOURCES[found["what"]], ":" in address) for address in _ADDRESS.findall(body.body))
+
+
+def _login_servers(text: str) -> frozenset[str]:
+    """The servers of the group that is asked who may log in."""
+    group = _ASKS_GROUP.search(f"\n{text}")
+    if group is None:
+        return frozenset()
+    return frozenset(
+        server
+        for each in sections_with(text, "aaa")
+        if (each.names("aaa group server") or " ").split(" ")[1:] == [group[1]]
+        for server in _MEMBER.findall(each.body)
+    )
+
+
+def _accounts(text: str) -> Iterator[Fault]:
+    """Accounts that ask for nothing: neither a password nor a key, which SSH takes instead."""
+    said = [(each.start, each.header.split()[1:]) for each in sections_with(text, "username") if each.names("username")]
+    keyed = {words[0] for _, words in said if words[1:2] in (["ssh-key"], ["sshkey"])}
+    for at, (name, *words) in said:
+        if "nopassword" in words and name not in keyed:
+            yield at, f"the account {name} opens without a password and without a key"
+
+
+def _vrfs(lists: EosLists) -> Iterator[Fault]:
+    """Ports in another VRF than theirs."""
+    for name, own in lists.live.items():
+        is_management = name.startswith("Management")
+        if ("\n   vrf MGMT\n" in own.form) is not is_management:
+            yield (
+                own.start,
+                f"{name} is in the {'default VRF' if is_management else 'VRF MGMT'}, which joins the two networks",
+            )
+
+
+def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Fault]:
+    """Ports in service where the plan has no cable, and addresses of nobody."""
+    planned = declared.linked.get(device, frozenset())
+    for name, own in lists.live.items():
+        if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
+            yield own.start, f"{name} is in service, and the plan has no cable there"
+        plain = [line.rpartition(" ")[2] for line in own.own if line[0] == "i"]
+        for address in _ADDRESS.findall(own.body) if " address " in own.form else plain:
+            if address != "dhcp" and (what := declared.misplaced(device, name, address)):
+                yield own.start, what
+
+
+def _sessions(lined: str, looked_in: tuple[tuple[int, int], ...], device: str, declared: Planned) -> Iterator[Fault]:
+    """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
+    asked: set[str] = set()
+    for found in _found(_PEER, lined, looked_in):
+        if found[1] not in asked and (what := declared.unmet(device, found[1])):
+            yield found.start(), what
+        asked.add(found[1])
+    for found in _found(_ANNOUNCED, lined, looked_in):
+        if not declared.knows(found[2]):
+            yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
+
+
+def _services(text: str) -> Iterator[Fault]:
+    """Services that answer outside the management VRF, where no list is asked."""
+    snmp = sections_with(text, "snmp-server")
+    answers = [each for each in snmp if each.names("snmp-server") and not _SNMP_LIST.match(each.header)]
+    # in the default VRF it is on by itself
+    if answers and not any(each.header in _SNMP_IN_DEFAULT for each in (*snmp, *sections_with(text, "no"))):
+        yield answers[0].start, "SNMP answers in the default VRF too, where its lists are not asked"
+    for name, header, closed in (
+        ("SSH", "management ssh", "\n   shutdown\n"),
+        ("eAPI", "management api http-commands", "\n   vrf default\n      shutdown\n"),
+    ):
+        found = section(text, header)
+        if found is None and name == "SSH":
+            yield 0, "SSH answers in the default VRF, as it does by itself: there is no `management ssh` to end that"
+        if found is not None and closed not in f"\n{found.body}":
+            yield found.start, f"{name} answers in the default VRF too, where its lists are not asked"
+
+
+def _telemetry(text: str, has_vrf: bool) -> Iterator[Fault]:
+    """Transports of gNMI in the wrong VRF, and those that ask collectors for too little."""
+    gnmi = section(text, "management api gnmi")
+    if gnmi is None:
+        return
+    start = gnmi.start + len(gnmi.header) + 1
+    for transport in _TRANSPORT.finditer(gnmi.body):
+        at, what = start + transport.start(), f"gNMI's transport {transport[1]}"
+        if has_vrf and "      vrf MGMT\n" not in transport[2]:
+            yield at, f"{what} answers in the default VRF, where its lists are not asked"
+        profile = re.search(r"^      ssl profile (\S+)$", transport[2], re.M)
+        if profile is None:
+            yield at, f"{what} answers without TLS"
+        elif not re.search(rf"^   ssl profile {re.escape(profile[1])}\n(?: {{6}}.*\n)*? {{6}}trust cert", text, re.M):
+            yield at, f"{what} asks nobody for a certificate"
+        if "      authorization requests\n" not in transport[2]:
+            yield at, f"{what} lets whoever it takes change the switch"

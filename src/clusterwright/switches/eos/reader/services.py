@@ -1,0 +1,55 @@
+"""Who may speak to an EOS switch: SSH, eAPI, SNMP and gNMI, each with the list of its sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from clusterwright.facts.reader import SwitchService
+from clusterwright.packets.boxes import DST, WHOLE
+from clusterwright.packets.filters import Rule
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import everywhere
+from clusterwright.switches.eos.reader.lists import EosLists, read_eos_lists
+from clusterwright.switches.eos.reader.sections import section, sections_with
+
+_WORDS = {"ip": 4, "ipv4": 4, "ipv6": 6}
+_LETTERS = {4: "ip", 6: "ipv6"}
+_SSH_LIST = re.compile(r"^   (ip|ipv6) access-group (\S+) vrf MGMT in$", re.M)
+_API_LIST = re.compile(r"^      (ip|ipv6) access-group (\S+)$", re.M)
+_SNMP_LIST = re.compile(r"^snmp-server (ipv4|ipv6) access-list (\S+) vrf MGMT$", re.M)
+_GNMI_PORT = re.compile(r"^      port (\d+)$", re.M)
+
+
+def services(text: str) -> Iterator[SwitchService]:
+    """The services that are switched on. Raises Unreadable for a list that asks for more than sources."""
+    lists = read_eos_lists(text)
+    asked: Iterable[tuple[str, str, int, str, re.Pattern[str]]] = (
+        ("SSH", "tcp", 22, "management ssh", _SSH_LIST),
+        ("eAPI", "tcp", 443, "management api http-commands", _API_LIST),
+        ("SNMP", "udp", 161, "snmp-server vrf MGMT", _SNMP_LIST),
+        ("gNMI", "tcp", 6030, "management api gnmi", _API_LIST),
+    )
+    for name, protocol, usual, header, named in asked:
+        begins = section(text, header)
+        if begins is None:
+            continue
+        number = _GNMI_PORT.search(begins.body) if name == "gNMI" else None
+        port = int(number[1]) if number is not None else usual
+        # the lists of SNMP stand at the margin
+        said = "\n".join(each.header for each in sections_with(text, "snmp-server")) if name == "SNMP" else begins.body
+        bound = {_WORDS[word]: own for word, own in named.findall(said)}
+        line = begins.line
+        for version in (4, 6):
+            if (name, version) != ("gNMI", 6):  # EOS names no list for it; the port's own one judges it
+                yield SwitchService(name, protocol, port, version, line, _asked(lists, version, bound.get(version)))
+
+
+def _asked(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] | None:
+    """The rules of a list; None where there is no list, or none of that name, which lets everybody in."""
+    key = (_LETTERS[version], name or "")
+    rules = lists.sources.get(key, lists.lists.get(key))
+    for rule in rules or ():
+        if any(each[DST] != WHOLE[DST] and each[DST] != everywhere(version) for each in rule.matches):
+            raise Unreadable(rule.line, f"list {name} is asked about sources, and names a destination")
+    return rules

@@ -1,0 +1,111 @@
+"""BGP on an EOS switch: peer groups by tier, neighbours, and what may come in and go out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.switch_sessions import (
+    BFD_INTERVAL_MS,
+    BFD_MULTIPLIER,
+    GRACEFUL_RESTART_S,
+    HOLD_TIME_S,
+    KEEPALIVE_S,
+    PlannedSession,
+    RouteLimit,
+    route_limit,
+)
+from clusterwright.switches.eos.writer.authentication import password_of
+from clusterwright.text.places import PLACE, as_format
+from clusterwright.text.templates import template
+
+if TYPE_CHECKING:
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.switches.eos.writer.borders import EosBorder
+
+
+@dataclass(frozen=True, slots=True)
+class EosPeerGroup:
+    """The neighbours of one tier; ``side`` is UP or DOWN and names the route maps; no ``limit`` without a session.
+
+    ``password`` are the words behind that word, None for sessions without authentication.
+    """
+
+    name: str
+    side: str
+    bfd: bool
+    password: str | None
+    limit: RouteLimit | None
+
+
+@dataclass(frozen=True, slots=True)
+class EosBgp:
+    """The BGP process; ``sides`` are the directions with neighbours, ``networks`` the switch's own prefixes.
+
+    ``neighbours`` are the lines of its sessions.
+    """
+
+    asn: int
+    router_id: str
+    paths: int
+    sides: tuple[str, ...]
+    groups: tuple[EosPeerGroup, ...]
+    neighbours: str
+    networks: tuple[str, ...]
+    is_drained: bool
+    keepalive_s: int = KEEPALIVE_S
+    hold_time_s: int = HOLD_TIME_S
+    restart_s: int = GRACEFUL_RESTART_S
+    bfd_ms: int = BFD_INTERVAL_MS
+    bfd_multiplier: int = BFD_MULTIPLIER
+
+
+def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
+    """The BGP process of a switch, with the sessions of its borders; None where no neighbour speaks BGP."""
+    if view.device.asn is None or view.router_id is None or not (view.bgp_sides or borders):
+        return None
+    roles = {link.peer.device: link.peer_device.role.upper() for link in view.links}
+    sides = {link.peer_device.role.upper(): link.port.side.upper() for link in view.links if link.is_to_switch}
+    return EosBgp(
+        asn=view.device.asn,
+        router_id=view.router_id,
+        paths=view.ecmp_width,
+        sides=tuple(side.upper() for side in view.bgp_sides),
+        groups=(
+            *(
+                _group(role, side, [session for session in view.sessions if roles[session.neighbour] == role])
+                for role, side in sorted(sides.items())
+            ),
+            *(EosPeerGroup(b.group, b.group, bfd=False, password=b.password, limit=b.limit) for b in borders),
+        ),
+        neighbours="".join(
+            (
+                *(_neighbour(s.remote, roles[s.neighbour], s.remote_as, s.description) for s in view.sessions),
+                *(_neighbour(b.neighbour, b.group, b.remote_as, f"border {b.name}") for b in borders),
+            )
+        ),
+        networks=tuple(origin.text for origin in view.origins),
+        is_drained=view.is_drained,
+    )
+
+
+def _neighbour(address: str, group: str, remote_as: int, description: str) -> str:
+    """The lines of a session."""
+    return _neighbour_lines() % (address, group, address, remote_as, address, description)
+
+
+@cache
+def _neighbour_lines() -> str:
+    places = dict.fromkeys(("address", "group", "remote_as", "description"), PLACE)
+    return as_format(template("eos/neighbour.j2").render(neighbour=places))
+
+
+def _group(role: str, side: str, sessions: list[PlannedSession]) -> EosPeerGroup:
+    return EosPeerGroup(
+        name=role,
+        side=side,
+        bfd=bool(sessions) and all(session.bfd for session in sessions),
+        password=password_of(role, sessions[0].authentication) if sessions else None,
+        limit=route_limit(sessions) if sessions else None,
+    )

@@ -1,0 +1,178 @@
+"""What the EOS template shows: every value as text, every decision taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.edge import management_reach
+from clusterwright.intent.switch import SwitchView, view_switch
+from clusterwright.intent.switch_links import management_port
+from clusterwright.plan.model import format_address
+from clusterwright.plan.own_addresses import HOST_VLAN
+from clusterwright.spec.hardware.systems import systems
+from clusterwright.switches.eos.writer.access import EosAccess, eos_access
+from clusterwright.switches.eos.writer.authentication import EosSharedSecret, shared_secrets
+from clusterwright.switches.eos.writer.bgp import EosBgp, eos_bgp
+from clusterwright.switches.eos.writer.borders import EosBorder, eos_borders
+from clusterwright.switches.eos.writer.filters import AccessList, EosFilters, eos_filters
+from clusterwright.switches.eos.writer.macsec import EosMacsec, eos_macsec
+from clusterwright.switches.eos.writer.ports import eos_interfaces
+from clusterwright.switches.eos.writer.qos import EosQos, eos_qos
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.intent.switch_links import Link
+    from clusterwright.plan.model import Device, Plan
+    from clusterwright.spec.site import Services
+
+# The oldest release that knows every line written here (hashing on UDP payload bytes came with it).
+EOS_VERSION = "EOS-4.33.1F"
+MANAGEMENT_VRF = "MGMT"
+# Marks a route that came from below, so that it may go further up; never sent to a neighbour.
+FROM_BELOW = "64512:1"
+ROCE_PORT = 4791
+# The destination queue pair lies 5 bytes into the base transport header, which is where UDP's payload starts.
+ROCE_QUEUE_PAIR_BYTES = "5-7"
+
+
+@dataclass(frozen=True, slots=True)
+class EosManagement:
+    """The out-of-band interface; ``ip`` is the command word ip or ipv6, ``routes`` where it may go."""
+
+    port: str
+    description: str
+    ip: str
+    address: str | None
+    gateway: str | None
+    routes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EosGateway:
+    """The routed interface ``port`` of the shared host subnet, whose ports are in ``vlan``.
+
+    ``boot`` are the lines by which hosts that boot get addresses and, over IPv6, a router.
+    """
+
+    port: str
+    vlan: int
+    address: str
+    mtu: int
+    boot: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EosSwitch:
+    """A whole switch. ``ip`` is the command word of the fabric's IP version, ``vrf`` the words before a server.
+
+    ``interfaces`` are the lines of its ports, ``source_port`` is the one that requests to servers leave from where no
+    management port has a VRF of its own.
+
+    ``hash_seed`` are the chip's family and the seed of its hash over equal paths, "" for the default seed.
+    """
+
+    name: str
+    title: str
+    domain: str
+    services: Services
+    access: EosAccess
+    filters: EosFilters
+    access_lists: tuple[AccessList, ...]
+    ip: str
+    family: str
+    vrf: str
+    management: EosManagement | None
+    gateway: EosGateway | None
+    loopback: str | None
+    loopback_port: str
+    source_port: str
+    interfaces: str
+    discards: tuple[str, ...]
+    pools: tuple[str, ...]
+    qos: EosQos | None
+    hash_queue_pairs: bool
+    hash_seed: str
+    bgp: EosBgp | None
+    borders: tuple[EosBorder, ...]
+    shared_secrets: tuple[EosSharedSecret, ...]
+    macsec: tuple[EosMacsec, ...]
+    mark: str = FROM_BELOW
+    hash_port: int = ROCE_PORT
+    hash_bytes: str = ROCE_QUEUE_PAIR_BYTES
+
+
+def eos_switch(plan: Plan, device: Device) -> EosSwitch:
+    """Everything that one switch's startup configuration says."""
+    view = view_switch(plan, device)
+    qos = eos_qos(view)
+    filters = eos_filters(plan, view)
+    borders = eos_borders(plan, view)
+    return EosSwitch(
+        name=device.name,
+        title=f"{device.name} ({view.model.part}, {EOS_VERSION})",
+        domain=plan.spec.site.domain,
+        services=plan.spec.site.management,
+        access=eos_access(plan.spec.site),
+        filters=filters,
+        access_lists=(*filters.lists, *(item for border in borders for item in border.lists)),
+        ip="ip" if view.version == 4 else "ipv6",
+        family=f"ipv{view.version}",
+        vrf="" if view.management is None else f"vrf {MANAGEMENT_VRF} ",
+        management=_management(plan, view.management),
+        gateway=_gateway(view),
+        loopback=view.origins[0].text if view.loopback is not None else None,
+        loopback_port=systems()["eos"].loopback,
+        source_port=_source_port(view),
+        interfaces=eos_interfaces(plan, view, qos.profile if qos is not None else None, filters.hosts, borders),
+        discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
+        pools=tuple(f"{network} eq {length}" for network, length in view.pools),
+        qos=qos,
+        hash_queue_pairs=view.hashing.queue_pairs,
+        hash_seed=_hash_seed(view),
+        bgp=eos_bgp(view, borders),
+        borders=borders,
+        shared_secrets=shared_secrets(
+            (*(s.authentication for s in view.sessions), *(b.authentication for b in borders))
+        ),
+        macsec=eos_macsec(plan, view),
+    )
+
+
+def _source_port(view: SwitchView) -> str:
+    """The interface that requests to servers leave from without a management port."""
+    system = systems()["eos"]
+    return {"gateway": system.gateway, "loopback": system.loopback}.get(view.asks_from, "")
+
+
+def _hash_seed(view: SwitchView) -> str:
+    function = view.hashing.function
+    return f"{function.written} {function.seed}" if function is not None and function.written else ""
+
+
+def _management(plan: Plan, link: Link | None) -> EosManagement | None:
+    if link is None:
+        return None
+    port = management_port(plan, link)
+    routes = tuple(str(network) for network in management_reach(plan, link.port.fabric))
+    ip = "ip" if port.version == 4 else "ipv6"
+    return EosManagement(port.port, port.description, ip, port.address, port.gateway, routes)
+
+
+def _gateway(view: SwitchView) -> EosGateway | None:
+    subnet = view.host_subnet
+    if subnet is None or subnet.gateway is None:
+        return None
+    address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
+    port, own = systems()["eos"].gateway, format_address(subnet.gateway, view.version)
+    return EosGateway(port, HOST_VLAN, address, view.fabric.mtu, tuple(_boot_lines(view, port, own)))
+
+
+def _boot_lines(view: SwitchView, port: str, own: str) -> Iterator[str]:
+    """The relay, which asks from the gateway's address, as flows know it. EOS advertises itself by default."""
+    if view.relay is not None and view.version == 4:
+        yield f"ip helper-address {view.relay} source-interface {port}"
+    elif view.relay is not None:
+        yield f"ipv6 dhcp relay destination {view.relay} source-address {own}"
+        yield "ipv6 nd managed-config-flag"

@@ -1,0 +1,82 @@
+"""What the spec adds to a switch's configuration by hand, merged into what is rendered.
+
+Entries apply in the order of the spec. EOS takes lines: a section that exists gets the new ones at its end, any other
+is added before the end of the file; ``router bgp`` without a number is the switch's own. JSON files take merge patches
+(RFC 7396).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from clusterwright.text.json_lines import Document, plain
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Device, Plan
+    from clusterwright.spec.ethernet import ExtraConfig
+
+Whole = TypeVar("Whole", bound=Document)
+
+END = "end"
+BGP = "router bgp"
+SEPARATOR = "!"
+
+
+def with_lines(plan: Plan, device: Device, text: str) -> str:
+    """EOS text with the lines that the spec adds to this switch."""
+    entries = _entries(plan, device)
+    if not entries:
+        return text
+    lines = text.splitlines()
+    for entry in entries:
+        for header, body in _sections(entry.lines):
+            _add(lines, header, body)
+    return "\n".join(lines) + "\n"
+
+
+def with_patches(plan: Plan, device: Device, file: str, document: Whole) -> Whole | dict[str, Any]:
+    """A JSON file with the patches that the spec lays on this switch's ``file``, named by its path on the device."""
+    patches = [entry.merge for entry in _entries(plan, device) if entry.file == file]
+    return reduce(merge_patch, patches, plain(document)) if patches else document
+
+
+def merge_patch(target: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """RFC 7396: objects merge, null takes away, everything else replaces; neither argument is changed."""
+    merged = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value) if isinstance(value, Mapping) else value
+    return merged
+
+
+def _entries(plan: Plan, device: Device) -> list[ExtraConfig]:
+    return [entry for entry in plan.spec.extra_config if entry.concerns(device.name, device.role, device.fabric)]
+
+
+def _sections(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Lines that stand at the margin, each with the indented ones that follow it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith(" ") and found:
+            found[-1][1].append(line)
+        else:
+            found.append((line, []))
+    return found
+
+
+def _add(lines: list[str], header: str, body: list[str]) -> None:
+    if header == BGP:
+        header = next((line for line in lines if line.startswith(f"{BGP} ")), header)
+    if header not in lines:
+        at = lines.index(END)
+        lines[at:at] = [header, *body, SEPARATOR]
+        return
+    start = at = lines.index(header) + 1
+    while at < len(lines) and lines[at].startswith(" "):
+        at += 1
+    known = set(lines[start:at])
+    lines[at:at] = [line for line in body if line not in known]

@@ -1,0 +1,223 @@
+"""What a bgpcpp.conf says of a switch's neighbours and its policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from clusterwright.facts.router import (
+    Mark,
+    Policy,
+    PrefixRule,
+    PrefixRules,
+    Session,
+    Term,
+    packed,
+    prefix_of,
+)
+from clusterwright.switches.fboss.reader.document import FileInParts, FileShape, Json, is_blank
+
+_COMMUNITY_MATCH, _PREFIX_MATCH = 3, 5
+_COMMUNITY_ACTION, _FLOW_ACTION = 2, 5
+_ACCEPT, _DENY, _ALL, _NEXT_TERM = 1, 2, 1, 3
+_CHANGES = {11: "add", 12: "set", 13: "remove"}
+_EQUAL, _AT_LEAST, _AT_MOST = 1, 2, 3
+_NO_GROUP: tuple[None, tuple[Mark, Mark, Mark]] = None, ((), (), ())
+
+
+class _Neighbour(NamedTuple):
+    """One of ``peers`` with what its group says; its addresses and its AS number may be blanks.
+
+    ``silent`` are the IP versions of addresses with which the group does not speak.
+    """
+
+    peer: Any
+    local: Any
+    remote_as: Any
+    silent: frozenset[int]
+    into: str
+    out_of: str
+    marks: tuple[Mark, Mark, Mark]
+    most_routes: int
+    hold_time_s: int
+    restart_s: int | None
+
+
+def sessions(document: FileInParts) -> tuple[Session, ...]:
+    """The neighbours that speak with the switch. Raises ValueError, KeyError, TypeError or AttributeError."""
+    if document.words:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            return tuple(_speaking(_neighbours(document.shape), document.words.__getitem__))
+    return tuple(_speaking(_rows(document.value), _as_it_is))  # the first mistake in it is what is told of
+
+
+def _version(address: str) -> int:
+    return 6 if ":" in address else 4
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@lru_cache(maxsize=256)
+def _neighbours(shape: FileShape) -> tuple[_Neighbour, ...]:
+    return tuple(_rows(shape.outline))
+
+
+def _rows(bgp: Json) -> Iterator[_Neighbour]:
+    groups = {group["name"]: (group, _places(group)) for group in bgp["peer_groups"]}
+    for peer in bgp["peers"]:
+        group, marks = groups.get(peer.get("peer_group_name", ""), _NO_GROUP)
+        if group is None:
+            continue
+        address, silent = peer["peer_addr"], frozenset(each for each in (4, 6) if group.get(f"disable_ipv{each}_afi"))
+        if not is_blank(address) and _version(address) in silent:
+            continue
+        timers = group.get("bgp_peer_timers", {})
+        yield _Neighbour(
+            address,
+            peer["local_addr"],
+            peer["remote_as_4_byte"],
+            silent,
+            peer.get("ingress_policy_name") or group.get("ingress_policy_name", ""),
+            peer.get("egress_policy_name") or group.get("egress_policy_name", ""),
+            marks,
+            _most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
+            timers.get("hold_time_seconds", bgp.get("hold_time", 0)),
+            timers.get("graceful_restart_seconds", 0),
+        )
+
+
+def _speaking(rows: Iterable[_Neighbour], said: Callable[[Any], Any]) -> Iterator[Session]:
+    """Sessions of rows whose blanks are filled."""
+    for peer, local, remote_as, silent, into, out_of, marks, most_routes, hold_time_s, restart_s in rows:
+        neighbour, own, number = said(peer), said(local), said(remote_as)
+        if _version(neighbour) in silent:
+            continue
+        group_mark, hold_mark, restart_mark = marks
+        local_line = f'"local_addr": "{own}"'  # written right after the AS number
+        yield Session(
+            packed(neighbour),
+            packed(own),
+            number,
+            into,
+            out_of,
+            ('"peers"', f'"peer_addr": "{neighbour}"'),
+            group_mark,
+            ('"peers"', f'"remote_as_4_byte": {number},\n      {local_line}'),
+            ('"peers"', local_line),
+            most_routes=most_routes,
+            hold_time_s=hold_time_s,
+            hold_mark=hold_mark,
+            restart_s=restart_s,
+            restart_mark=restart_mark,
+        )
+
+
+def _places(group: Json) -> tuple[Mark, Mark, Mark]:
+    """Where a group of neighbours stands, its hold time and its restart time."""
+    mark = '"peer_groups"', f'"name": "{group["name"]}"'
+    restart = "graceful_restart_seconds" if "graceful_restart_seconds" in group.get("bgp_peer_timers", {}) else ""
+    return mark, (*mark, '"hold_time_seconds"'), (*mark, f'"{restart or "bgp_peer_timers"}"')
+
+
+def _most_routes(limits: Json) -> int:
+    return 0 if limits.get("warning_only") else int(limits.get("max_routes", 0))
+
+
+def policies(document: FileInParts) -> Mapping[str, Policy]:
+    """Policies by name. Raises ValueError, KeyError, TypeError or AttributeError for what has none."""
+    known = _without_prefixes(document.shape) if document.words else None
+    section = document.value["policies"] if known is None else document.shape.outline["policies"]
+    lists = {
+        each["name"]: tuple(_rule(row, document.said(row["base_prefix"])) for row in each["prefixes"])
+        for each in section["prefix_lists"]
+    }
+    if known is None:
+        return _policies(section, lists)
+    return {
+        name: tuple(
+            term if term.prefixes is None else term._replace(prefixes=lists.get(term.list_name, ())) for term in policy
+        )
+        for name, policy in known.items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _without_prefixes(shape: FileShape) -> Mapping[str, Policy] | None:
+    """The policies of all files of a shape, with no prefix in the lists that they name.
+
+    None where they have a blank, which only prefixes may be, or do not read.
+    """
+    try:
+        section = shape.outline["policies"]
+        names = [each["name"] for each in section["prefix_lists"]]
+        ranges = [row["prefix_len_ranges"] for each in section["prefix_lists"] for row in each["prefixes"]]
+        found = _policies(section, {})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return None if r"\x00" in repr((names, found, ranges)) else found
+
+
+def _policies(section: Json, lists: Mapping[str, PrefixRules]) -> Mapping[str, Policy]:
+    communities = {
+        each["name"]: frozenset(member["community"]["value"] for member in each["members"])
+        for each in section["community_lists"]
+    }
+    if any(statement["result"] != _DENY for statement in section["bgp_policy_statements"]):
+        raise ValueError("a policy that does not refuse what none of its terms permits")
+    return {
+        statement["name"]: tuple(
+            _term(entry, lists, communities, ('"bgp_policy_statements"', f'"name": "{statement["name"]}"'))
+            for entry in statement["policy_entries"]
+        )
+        for statement in section["bgp_policy_statements"]
+    }
+
+
+def _rule(row: Json, prefix: str) -> PrefixRule:
+    within = prefix_of(prefix)
+    low = high = within[1]
+    for bound in row["prefix_len_ranges"]:
+        value, operator = bound["value"], bound["compare_operator"]
+        if operator == _EQUAL:
+            low = high = value
+        elif operator == _AT_LEAST:
+            low, high = value, 8 * len(within[0])
+        elif operator == _AT_MOST:
+            high = value
+    return PrefixRule(True, within, low, high)
+
+
+def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[str, frozenset[str]], mark: Mark) -> Term:
+    if entry["term_miss_action"] != _NEXT_TERM or any(m["match_logic_type"] != _ALL for m in entry["policy_matches"]):
+        raise ValueError("a policy term that does not hand on to the next one where it does not match")
+    name, prefixes, wanted = "", None, None
+    for match in entry["policy_matches"]:
+        for each in match["match_entries"]:
+            if each["type"] == _PREFIX_MATCH:
+                name = each["prefix_list"]["prefix_list_name"]
+                prefixes = lists.get(name, ())
+            elif each["type"] == _COMMUNITY_MATCH:
+                wanted = communities.get(each["community_list"]["community_list_name"], frozenset())
+    permit, change, values = False, "", frozenset[str]()
+    for action in entry["policy_action_entries"]:
+        if action["type"] == _FLOW_ACTION:
+            permit = action["action_type"]["flow_action"] == _ACCEPT
+        elif action["type"] == _COMMUNITY_ACTION:
+            change = _CHANGES.get(action["action_type"]["route_action"], "")
+            values = communities.get(action["community_list"]["community_list_name"], frozenset())
+    return Term(permit, name, prefixes, wanted, change, values, (*mark, '"policy_entries"'))
+
+
+def next_hops(document: FileInParts) -> Iterator[tuple[Mark, str]]:
+    """Sessions that would send neighbours past this switch."""
+    for peer in document.shape.outline["peers"]:
+        own = document.said(peer["local_addr"])
+        address, key = packed(own), f"next_hop{_version(own)}"
+        hop = document.said(peer[key])
+        if hop != own and packed(hop) != address:
+            mark, neighbour = ('"peers"', f'"local_addr": "{own}"', f'"{key}"'), document.said(peer["peer_addr"])
+            yield mark, f"routes told to {neighbour} lead to {hop}, which is not this switch's end"

@@ -1,0 +1,141 @@
+"""Reading the classes of service in FBOSS's agent.conf: maps, PFC, headroom, watchdog, queues and their marking."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from clusterwright.facts.router import (
+    DSCPS,
+    STRICT,
+    HeadroomPool,
+    Mark,
+    PortQos,
+    QosMap,
+    Watchdog,
+    thresholds,
+)
+
+# numbers of switch_config.thrift's enumerations
+_UNICAST, _STRICT_PRIORITY, _MARK = 0, 1, 1
+Json = Mapping[str, Any]
+
+
+def port_qos(switch: Json) -> Callable[[Json], PortQos]:
+    """What a row of ``ports`` says about classes, by the groups and queues that it names."""
+    policy = _used_policy(switch)
+    groups = switch.get("portPgConfigs", {})
+    queues = switch.get("portQueueConfigs", {})
+    group_of = {int(priority): group for priority, group in policy.get("pfcPriorityToPgId", {}).items()}
+    queue_of = policy.get("trafficClassToQueueId", {})
+    agreeing = {
+        (int(number), group)
+        for number, group in policy.get("trafficClassToPgId", {}).items()
+        if policy.get("pfcPriorityToQueueId", {}).get(number) == queue_of.get(number)
+    }
+    pools = switch.get("bufferPoolConfigs", {})
+    known: dict[tuple[object, ...], PortQos] = {}
+
+    def read(row: Json) -> PortQos:
+        pfc = row.get("pfc") or {}
+        own = (row.get("portQueueConfigName"), pfc.get("portPgConfigName"), pfc.get("tx"), pfc.get("rx"))
+        watchdog = pfc.get("watchdog") or {}
+        key = (*own, *watchdog.items())
+        if key not in known:
+            headroom = {
+                each["id"]: min(
+                    each.get("headroomLimitBytes") or 0,
+                    pools.get(each.get("bufferPoolName"), {}).get("headroomBytes", 0),
+                )
+                for each in groups.get(str(own[1]), ())
+            }
+            paused = {
+                priority: headroom[group]
+                for priority, group in group_of.items()
+                if own[2] and own[3] and headroom.get(group) and (priority, group) in agreeing
+            }
+            marking = [
+                (each["id"], thresholds(line["minimumLength"], line["maximumLength"], line.get("probability")))
+                for each in queues.get(str(own[0]), ())
+                for line in (a["detection"]["linear"] for a in each.get("aqms", ()) if a["behavior"] == _MARK)
+            ]
+            shares = [
+                (each["id"], STRICT if each.get("scheduling") == _STRICT_PRIORITY else float(each.get("weight", 0)))
+                for each in queues.get(str(own[0]), ())
+                if each.get("streamType") == _UNICAST
+            ]
+            known[key] = PortQos(
+                bool(policy),
+                frozenset(paused),
+                _watchdog(watchdog),
+                tuple(sorted(shares)),
+                min(paused.values(), default=None),
+                marking=tuple(sorted(marking)),
+                places=tuple(
+                    (f"queue {each['id']}", ('"portQueueConfigs"', f'"{own[0]}"'))
+                    for each in queues.get(str(own[0]), ())
+                ),
+            )
+        return known[key]
+
+    return read
+
+
+def headroom_pools(switch: Json) -> tuple[HeadroomPool, ...]:
+    """The pools with what the priority groups of all ports are promised of each."""
+    promised: dict[str, int] = {}
+    names = Counter((row.get("pfc") or {}).get("portPgConfigName") for row in switch["ports"])
+    for name, ports in names.items():
+        for group in switch.get("portPgConfigs", {}).get(str(name), ()):
+            pool = group.get("bufferPoolName", "")
+            promised[pool] = promised.get(pool, 0) + ports * (group.get("headroomLimitBytes") or 0)
+    pools = switch.get("bufferPoolConfigs", {})
+    sizes = {name: (row.get("headroomBytes") or 0, row["sharedBytes"]) for name, row in pools.items()}
+    return tuple(
+        HeadroomPool(name, *size, promised.get(name, 0), ('"bufferPoolConfigs"', f'"{name}"'))
+        for name, size in sizes.items()
+    )
+
+
+def _watchdog(row: Json) -> Watchdog | None:
+    manner = f"takes the action {row.get('recoveryAction')}"
+    return Watchdog(row.get("detectionTimeMsecs"), row.get("recoveryTimeMsecs"), manner) if row else None
+
+
+def _used_policy(switch: Json) -> Json:
+    name = (switch.get("dataPlaneTrafficPolicy") or {}).get("defaultQosPolicy")
+    found = next((each for each in switch.get("qosPolicies", ()) if each["name"] == name), None)
+    return found["qosMap"] if found is not None else {}
+
+
+def qos_map(switch: Json) -> QosMap | None:
+    """The map of DSCPs of the policy that ports use; None without one."""
+    policy = _used_policy(switch)
+    return _qos_map(json.dumps(policy)) if policy else None
+
+
+@lru_cache(maxsize=256)
+def _qos_map(text: str) -> QosMap:
+    policy = json.loads(text)
+    class_of: list[int | None] = [None] * DSCPS
+    marks: dict[str, Mark] = {}
+    for row in policy["dscpMaps"]:
+        number = row["internalTrafficClass"]
+        for dscp in row["fromDscpToTrafficClass"]:
+            class_of[dscp] = number
+            marks[f"dscp {dscp}"] = ('"qosPolicies"', f'"internalTrafficClass": {number},')
+    queue_of = {int(number): queue for number, queue in policy["trafficClassToQueueId"].items()}
+    for number in queue_of:
+        marks[f"class {number}"] = ('"qosPolicies"', '"trafficClassToQueueId"')
+    lossless = frozenset(map(int, policy.get("pfcPriorityToQueueId", {})))
+    for priority in lossless:
+        marks[f"priority {priority}"] = ('"qosPolicies"', '"pfcPriorityToQueueId"')
+    group_of = {int(number): group for number, group in policy.get("trafficClassToPgId", {}).items()}
+    for number in group_of:
+        marks[f"group {number}"] = ('"qosPolicies"', '"trafficClassToPgId"')
+    groups = policy.get("pfcPriorityToPgId", {})
+    paused = frozenset(groups.get(str(priority), priority) for priority in lossless)
+    return QosMap(tuple(class_of), queue_of, lossless, marks, group_of, paused)

@@ -1,0 +1,149 @@
+"""What FBOSS's agent.conf and bgpcpp.conf say beside their tables that takes packets around them.
+
+Names are those of facebook/fboss (switch_config.thrift, bgp_config.thrift).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from clusterwright.facts.reader import LEASES, LOGS, NAMES, TIME, Fault, Planned, Server
+from clusterwright.switches.fboss.reader.agent import ENABLED
+from clusterwright.switches.fboss.reader.configuration import AGENT, LAYOUTS
+from clusterwright.switches.fboss.reader.document import FileInParts, FileShape, Json, document_of
+
+_ELSEWHERE = "takes packets past the tables of their ports"
+_COPIES = "sends copies of packets elsewhere"
+_OPEN = {
+    "mirrors": _COPIES,
+    "mirrorOnDropReports": _COPIES,
+    "sFlowCollectors": _COPIES,
+    "ipInIpTunnels": _ELSEWHERE,
+    "staticMplsRoutesWithNhops": _ELSEWHERE,
+    "staticIp2MplsRoutes": _ELSEWHERE,
+    "globalEgressTrafficPolicy": _ELSEWHERE,
+}
+# Further inside, with a word that one search finds.
+_INSIDE = (
+    ('irror"', re.compile(r'"(?:ingress|egress)Mirror"'), _COPIES),
+    ("redirectToNextHop", re.compile(r'"redirectToNextHop"'), _ELSEWHERE),
+)
+_RELAYS = tuple(f"dhcpRelay{what}V{version}" for what in ("Address", "Overrides") for version in (4, 6))
+_CHRONY = re.compile(r"^(?:server|pool|peer) (\S+)", re.M)
+_RSYSLOG = re.compile(r'^\*\.\* action\(type="omfwd" target="([^"]*)"', re.M)
+_DNS = re.compile(r"^dns=(.*)$", re.M)
+_PEER = re.compile(r'"peer_addr":\s*"([^"]*)"')
+
+
+class _Interface(NamedTuple):
+    """Whose addresses, which may be blanks, are asked about."""
+
+    number: object
+    name: str
+    router: object
+    vlan: object
+    addresses: tuple[str, ...]
+
+
+class _Said(NamedTuple):
+    """What all files of a shape say that may open a way: fields of the switch, whether words of ``_INSIDE`` stand
+    there, ports in service, interfaces and the servers of relays."""
+
+    fields: tuple[str, ...]
+    is_inside: bool
+    ports: tuple[str, ...]
+    interfaces: tuple[_Interface, ...]
+    servers: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def _said(shape: FileShape) -> _Said:
+    """Raises ValueError, KeyError or TypeError for what is no such file."""
+    switch = shape.outline["sw"]
+    rows = (*switch["interfaces"], *switch["vlans"])
+    return _Said(
+        tuple(key for key in switch if key in _OPEN),
+        any(word in text for word, _, _ in _INSIDE for text in (shape.around, *shape.forms)),
+        tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
+        tuple(map(_interface, switch["interfaces"])),
+        tuple(dict.fromkeys(server for row in rows for key in _RELAYS for server in _relayed(row.get(key)))),
+    )
+
+
+def _interface(row: Json) -> _Interface:
+    return _Interface(
+        row.get("intfID"), row.get("name", "it"), row.get("routerID"), row["vlanID"], tuple(row["ipAddresses"])
+    )
+
+
+def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
+    """Everything in an agent.conf that opens a way beside its tables, with its place in the text.
+
+    Raises ValueError, KeyError or TypeError for text that is no such file.
+    """
+    document = document_of(text, LAYOUTS[AGENT])
+    said = _said(document.shape)
+    for key in said.fields:
+        yield text.find(f'"{key}"'), f"{key} {_OPEN[key]}"
+    for word, pattern, reason in _INSIDE if said.is_inside else ():
+        for found in pattern.finditer(text) if word in text else ():
+            yield found.start(), f"{found[0]} {reason}"
+    if declared is not None:
+        yield from _unplanned(text, document, said, device, declared)
+
+
+def _unplanned(text: str, document: FileInParts, said: _Said, device: str, declared: Planned) -> Iterator[Fault]:
+    """Ports in service where the plan has no cable, and addresses of nobody."""
+    planned = declared.linked.get(device, frozenset())
+    for name in said.ports:
+        if name not in planned:
+            yield text.find(f'"{name}"'), f"{name} is in service, and the plan has no cable there"
+    for row in said.interfaces:
+        if row.router:
+            at = text.find(f'"intfID": {row.number},')
+            yield at, f"{row.name} is in the virtual router {row.router}, and all planned ones are in 0"
+        for blank in row.addresses:
+            address = document.words[blank]
+            if what := declared.misplaced(device, f"fboss{row.vlan}", address):
+                yield text.find(f'"{address}"'), what
+
+
+def relays(text: str) -> Iterator[Server]:
+    """Servers that hosts' requests go to."""
+    document = document_of(text, LAYOUTS[AGENT])
+    for server in map(document.words.__getitem__, _said(document.shape).servers):
+        yield Server(text.find(f'"{server}"'), LEASES, server)
+
+
+def time_servers(text: str) -> Iterator[Server]:
+    """Servers that chrony asks."""
+    return (Server(found.start(), TIME, found[1]) for found in _CHRONY.finditer(text))
+
+
+def log_servers(text: str) -> Iterator[Server]:
+    """Servers that rsyslog tells everything."""
+    return (Server(found.start(), LOGS, found[1]) for found in _RSYSLOG.finditer(text))
+
+
+def name_servers(text: str) -> Iterator[Server]:
+    """Servers that NetworkManager asks through a port."""
+    for found in _DNS.finditer(text):
+        yield from (Server(found.start(), NAMES, each) for each in found[1].split(";") if each)
+
+
+def _relayed(relay: object) -> Iterator[str]:
+    """The servers that a relay names: one, or one for each of some hosts."""
+    if isinstance(relay, Mapping):
+        yield from map(str, relay.values())
+    elif relay:
+        yield str(relay)
+
+
+def session_openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
+    """BGP sessions of a bgpcpp.conf with addresses that are on no planned link."""
+    for found in _PEER.finditer(text) if declared is not None else ():
+        if declared is not None and (what := declared.unmet(device, found[1])):
+            yield found.start(), what

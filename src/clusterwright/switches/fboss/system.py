@@ -1,0 +1,43 @@
+"""FBOSS as a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from clusterwright.device_files.differing import by_keys
+from clusterwright.device_files.json_drift import compare_json
+from clusterwright.device_files.writer import Writer
+from clusterwright.switches.fboss import effects
+from clusterwright.switches.fboss.reader.configuration import AGENT, BGP
+from clusterwright.switches.fboss.reader.system import READER
+from clusterwright.switches.fboss.writer import configuration
+from clusterwright.switches.fboss.writer.services import shared_files
+from clusterwright.switches.switch_system import Probes, SessionsProbe, SwitchSystem
+
+# bgp_thrift.thrift, TBgpPeerState, as simple JSON writes it.
+_STATES = ("Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established", "Closing", "Idle (Admin)")
+
+
+def session_states(answer: Any) -> Iterator[tuple[str, str]]:
+    """``{host: {"sessions": [{"peer_addr": ..., "peer": {"peer_state": 5}}]}}``; a listen range is no neighbour."""
+    for host in answer.values():
+        for session in host["sessions"]:
+            if "/" not in session["peer_addr"]:
+                yield str(ip_address(session["peer_addr"])), _STATES[session["peer"]["peer_state"]]
+
+
+FBOSS = SwitchSystem(
+    reader=READER,
+    writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=shared_files),
+    drift={"etc/coop/*.conf": compare_json},
+    differing=dict.fromkeys((AGENT, BGP), by_keys(compare_json)),
+    effects=effects.effect,
+    probes=Probes(
+        neighbours=("fboss2 show lldp",),
+        counters=("fboss2 show interface errors", "fboss2 show interface counters"),
+        sessions=SessionsProbe(("fboss2", "--fmt", "json", "show", "bgp", "summary"), session_states),
+    ),
+    steps="fboss.yml",
+)

@@ -1,0 +1,59 @@
+"""FBOSS: the configurations of the switch agent and of the BGP daemon, for Meta's rack switches.
+
+Paths are those that the daemons are started with: the agent's from fboss/agent/AgentConfig.cpp, the BGP daemon's from
+FBOSS's CLI documentation.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.edge import management_reach
+from clusterwright.intent.switch import view_switch
+from clusterwright.intent.switch_links import management_port
+from clusterwright.switches.extra_config import with_patches
+from clusterwright.switches.fboss.writer import host as fboss_host
+from clusterwright.switches.fboss.writer.agent import agent_config
+from clusterwright.switches.fboss.writer.bgp import bgp_config
+from clusterwright.switches.fboss.writer.filters import fboss_filters
+from clusterwright.switches.fboss.writer.services import PUBLISHING, SECRET_MODE, SNMPD, firewall_zone, snmpd_conf
+from clusterwright.text.json_lines import lines_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.own_addresses import HOST_VLAN
+
+KIND = "fboss"
+AGENT_PATH = "etc/coop/agent.conf"
+BGP_PATH = "etc/coop/bgpcpp.conf"
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """True for switches that run FBOSS."""
+    return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "fboss"
+
+
+def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them alone has."""
+    view = view_switch(plan, device)
+    yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
+    site, port = plan.spec.site, None if view.management is None else management_port(plan, view.management)
+    if view.management is not None and port is not None:
+        reach = [str(network) for network in management_reach(plan, view.management.port.fabric)]
+        zone = firewall_zone(plan, view)
+        profile = fboss_host.connection(port, site.management.dns, site.domain, reach, zone)
+        yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
+    if site.snmp is not None:
+        yield Artifact(device.name, SNMPD, snmpd_conf(site.snmp, device.name, port), KIND, SECRET_MODE)
+    flags = {} if site.telemetry is None else PUBLISHING
+    document = agent_config(plan, view, fboss_filters(plan, view, HOST_VLAN), flags)
+    agent = with_patches(plan, device, AGENT_PATH, document)
+    yield Artifact(device.name, AGENT_PATH, partial(lines_text, agent, depth=3), KIND)
+    bgp = bgp_config(view)
+    if bgp is not None:
+        patched = with_patches(plan, device, BGP_PATH, bgp)
+        yield Artifact(device.name, BGP_PATH, partial(lines_text, patched, depth=4), KIND)

@@ -1,0 +1,132 @@
+"""The Linux under FBOSS: time, logs, logins, monitoring, and who reaches any of it over the management port.
+
+FBOSS's image is CentOS Stream 9 with chrony, rsyslog, sshd, NetworkManager and firewalld (facebook/fboss,
+fboss-image/). SNMP takes net-snmp and central logins pam_tacplus or pam_radius, which the image must be given. LLDP is
+the agent's own, on by default.
+
+No secret is written: ``<secret NAME>`` stands in its place, in files that root alone reads, and none of the programs
+takes it for a password: its blank splits the line.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from clusterwright.hosts.linux.writer.switch_accounts import PLAIN, account_files
+from clusterwright.intent.edge import management_permits
+from clusterwright.intent.edge_filters import REPLIES
+from clusterwright.intent.filter_entries import ANY, ECHO_REQUEST, ICMP
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.text.places import PLACE, as_format
+from clusterwright.text.templates import template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.device_files.writer import SharedFile
+    from clusterwright.intent.device_kind import SwitchKind
+    from clusterwright.intent.filter_entries import Permit
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.site import SnmpAccess, Telemetry
+
+CHRONY, RSYSLOG = "etc/chrony.conf", "etc/rsyslog.d/90-clusterwright.conf"
+SNMPD, PAM, RADIUS = "etc/snmp/snmpd.conf", "etc/pam.d/sshd", "etc/pam_radius.conf"
+FIREWALL = "etc/firewalld/firewalld.conf"
+# The zone of the management port; other interfaces are the agent's, whose access lists filter on the chip.
+ZONE = "management"
+ZONE_FILE = f"etc/firewalld/zones/{ZONE}.xml"
+SECRET_MODE = 0o600
+SYSLOG_PORT = 514
+# fsdb_common.thrift: where FSDB hands out state and statistics that the agent publishes.
+FSDB_PORT = 5908
+PUBLISHING = {"publish_state_to_fsdb": "true", "publish_stats_to_fsdb": "true"}
+
+
+Element = tuple[str, tuple[tuple[str, str], ...]]  # the XML element that says what passes, with its attributes
+
+
+class FirewallRule(NamedTuple):
+    """A rule of the zone: everything from ``source`` that ``element`` names, or all of it where there is none."""
+
+    family: str
+    source: str
+    element: Element | None
+
+
+def snmpd_conf(snmp: SnmpAccess, name: str, port: ManagementPort | None) -> bytes:
+    """net-snmp's configuration on the switch ``name``, which answers at its management port alone."""
+    if port is None or port.address is None:
+        return (_snmpd_lines(snmp, None) % name).encode()
+    address = port.address.partition("/")[0]
+    return (_snmpd_lines(snmp, PLACE) % (address if port.version == 4 else f"[{address}]", name)).encode()
+
+
+@lru_cache(maxsize=16)
+def _snmpd_lines(snmp: SnmpAccess, address: str | None) -> str:
+    """With a place for the name of the switch, behind one for its address where it has one."""
+    return as_format(template("fboss/snmpd.conf.j2").render(snmp=snmp, name=PLACE, address=address))
+
+
+@per_plan
+def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
+    """What every switch of a kind has of its Linux."""
+    site, fabric = plan.spec.site, kind.management
+    servers = site.management
+    found = [*account_files(plan, kind)]
+    if servers.ntp:
+        found.append((CHRONY, template("node/chrony.conf.j2").render(servers=servers.ntp).encode(), PLAIN))
+    if servers.syslog:
+        text = template("fboss/rsyslog.conf.j2").render(servers=servers.syslog, port=SYSLOG_PORT)
+        found.append((RSYSLOG, text.encode(), PLAIN))
+    if site.aaa is not None:
+        found.append((PAM, template("fboss/pam-sshd.j2").render(aaa=site.aaa).encode(), SECRET_MODE))
+    if site.aaa is not None and site.aaa.protocol == "radius":
+        text = template("fboss/pam-radius.conf.j2").render(aaa=site.aaa)
+        found.append((RADIUS, text.encode(), SECRET_MODE))
+    permits = None if fabric is None else management_permits(plan, fabric)
+    if permits is not None:
+        rules = tuple(dict.fromkeys(_firewall_rules(permits, site.telemetry)))
+        found.append((ZONE_FILE, template("fboss/firewalld-zone.xml.j2").render(rules=rules).encode(), PLAIN))
+        found.append((FIREWALL, template("fboss/firewalld.conf.j2").render().encode(), PLAIN))
+    return tuple(found)
+
+
+def firewall_zone(plan: Plan, view: SwitchView) -> str | None:
+    """The zone that the management port's profile names; None where no zone of the spec holds management ports."""
+    if view.management is None or management_permits(plan, view.management.port.fabric) is None:
+        return None
+    return ZONE
+
+
+def _firewall_rules(permits: tuple[Permit, ...], telemetry: Telemetry | None) -> Iterator[FirewallRule]:
+    """What may come in; the firewall keeps state, so that replies and ICMP errors need no rule.
+
+    Who may collect over gNMI elsewhere may collect from FSDB here.
+    """
+    for permit in permits:
+        if permit.name.endswith(REPLIES):
+            continue
+        for source in permit.sources:
+            for element in _elements(permit, telemetry):
+                yield FirewallRule(f"ipv{permit.version}", str(source), element)
+
+
+def _elements(permit: Permit, telemetry: Telemetry | None) -> Iterator[Element | None]:
+    """What a flow lets in: ports, a whole protocol, a ping, or everything (None)."""
+    if permit.protocol == ANY:
+        yield None
+    elif permit.protocol == ICMP:
+        if permit.types == (ECHO_REQUEST[permit.version],):
+            yield "icmp-type", (("name", "echo-request"),)
+    elif not permit.target_ports:
+        yield "protocol", (("value", permit.protocol),)
+    else:
+        ranges = list(permit.target_ports)
+        if telemetry is not None and any(low <= telemetry.port <= high for low, high in ranges):
+            ranges.append((FSDB_PORT, FSDB_PORT))
+        for low, high in ranges:
+            words = str(low) if low == high else f"{low}-{high}"
+            yield "port", (("port", words), ("protocol", permit.protocol))

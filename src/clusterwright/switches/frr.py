@@ -1,0 +1,28 @@
+"""FRR, which does the routing of several systems: what it answers of its BGP sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from clusterwright.switches.switch_system import SessionsProbe
+
+
+def session_states(answer: Any) -> Iterator[tuple[str, str]]:
+    """``{vrf: {"ipv6Unicast": {"peers": {address: {"state": ...}}}}}``; without an address, by interface."""
+    for vrf in answer.values():
+        for family in vrf.values():
+            if isinstance(family, dict):
+                for name, peer in family.get("peers", {}).items():
+                    yield _address(name), str(peer["state"])
+
+
+def _address(name: str) -> str:
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name
+
+
+SESSIONS = SessionsProbe(("vtysh", "-c", "show bgp vrf all summary json"), session_states)

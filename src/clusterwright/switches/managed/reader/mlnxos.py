@@ -1,0 +1,146 @@
+"""What an MLNX-OS configuration says beside its filter: lines that nobody knows, what opens the switch, who logs in.
+
+Its commands are executed from the top, so that the last one about a thing holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+from clusterwright.facts.reader import LOGS, NAMES, SNMP, SSH, TIME, Fault, Login, Planned, RouteJudge, Server
+from clusterwright.facts.unread import Unread
+
+PATH = "var/opt/tms/text-configs/clusterwright"
+_SNMP = r"snmp-server user \S+ v3"
+# Read by the filter's reader, or below.
+_READ = (
+    r"(?:no )?(?:ip|ipv6) filter .*|(?:no )?interface mgmt\d+ dhcp|interface mgmt\d+ ip address [0-9.]+ /\d+"
+    r"|interface mgmt\d+ ipv6 (?:enable|address [0-9a-f:]+/\d+)|ip route [0-9.]+ /?[0-9.]+ [0-9.]+"
+    r"|ip default-gateway [0-9.]+|ipv6 route [0-9a-f:]+/\d+ [0-9a-f:]+|ip name-server \S+|ntp server \S+|logging \S+"
+    r"|(?:no )?(?:ib sm|telnet-server enable|web http enable|snmp-server communities enable)|no snmp-server enable"
+    r"|username \S+ (?:capability \S+|disable password|password [07] \S.*|nopassword)"
+    rf'|ssh client user \S+ authorized-key sshv2 ".*"|{_SNMP} (?:enable|auth sha \S.* priv aes-\d+ \S.*)'
+)
+# Without influence on any claim, and why.
+_IDLE = {
+    "words for people, and names": r"hostname \S+|ip domain-list \S+",
+    "states what else is asked for": r"ipv6 enable|ntp enable|no ntp server \S+ disable|logging \S+ trap \w+",
+    "the filter says who reaches it": r"ssh server (?:enable|min-version 2)|(?:no )?web enable|snmp-server enable",
+    "takes from the user what it names": rf"{_SNMP} (?:capability monitor|require-privacy)",
+}
+_KNOWN = re.compile("|".join((_READ, *_IDLE.values())))
+# Which claims a line that nobody knows could touch, by its first words; every claim where none of these begins it.
+_TOUCHES = re.compile(
+    r"(?:no )?(?:interface mgmt|ip|ipv6|aaa|username|ssh|snmp-server|web|telnet-server|ntp|logging|hostname)\b.*"
+)
+_MANAGER = "no ib sm"
+_MUST_STAND = {
+    "no telnet-server enable": "telnet is not switched off, and carries passwords in clear",
+    "no web http enable": "HTTP is not switched off, and carries passwords in clear",
+    "no snmp-server communities enable": "SNMP's communities are not off: whoever knows a word reads the switch",
+}
+_PORT = re.compile(r"^interface (mgmt\d+) (?:ip|ipv6) address (\S+)", re.M)
+_SERVICES = {"ip name-server": NAMES, "ntp server": TIME, "logging": LOGS}
+# With more behind it a line says how a server is asked, and still names one.
+_SERVER = re.compile(r"^(?:no )?(ip name-server|ntp server|logging) (\S+)( (?:disable|trap \w+))?$", re.M)
+_ACCOUNT = re.compile(r"^username (\S+) (?:(disable password|password .*|nopassword)|.*)$", re.M)
+_USER = re.compile(r"^snmp-server user (\S+) v3 (\S+)", re.M)
+_ROUTE = re.compile(
+    r"^(?:ip (?:default-gateway|route (?P<to>\S+) /?(?P<mask>\S+))|ipv6 route (?P<six>\S+)) (?P<via>\S+)", re.M
+)
+_LOGIN = re.compile(
+    r"^(?:username (?P<account>\S+) (?P<opens>.*)"
+    r'|ssh client user (?P<keyed>\S+) authorized-key sshv2 "(?P<key>\S+ \S+).*"'
+    r"|snmp-server user (?P<snmp>\S+) .*)$",
+    re.M,
+)
+
+
+def unread(text: str) -> tuple[Unread, ...]:
+    """Lines of which nothing here knows what they do, and what keeps the switch from managing the subnet itself."""
+    found = [
+        Unread(PATH, number, line, frozenset({"isolation", "management"} if _TOUCHES.fullmatch(line) else ()))
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.strip() and not line.startswith("##") and not _KNOWN.fullmatch(line)
+    ]
+    managers = re.findall(r"^(?:no )?ib sm$", text, re.M)
+    if managers[-1:] != [_MANAGER]:
+        found.append(Unread(PATH, 0, "whether a subnet manager of its own runs: no last line says `no ib sm`"))
+    return tuple(found)
+
+
+def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
+    """What lets the switch be reached in clear, or takes routes from others."""
+    said = [(found.start(), found[0]) for found in re.finditer(r"^(?!##)\S.*$", text, re.M)]
+    last = {line.removeprefix("no "): (at, line) for at, line in said}
+    for wanted, what in _MUST_STAND.items():
+        at, line = last.get(wanted.removeprefix("no "), (0, ""))
+        if line != wanted:
+            yield at, what
+    for user, words in _users(text).items():
+        if "require-privacy" not in words:
+            yield (
+                text.find(f"snmp-server user {user} "),
+                f"the SNMP user {user} may ask in clear: privacy is not required",
+            )
+    opened = {found[1] for found in _ACCOUNT.finditer(text) if found[2]}
+    for found in _ACCOUNT.finditer(text):
+        if found[1] not in opened:
+            yield found.start(), f"whether {found[1]} has a password is not said: the one from before stays"
+    for port, place in {found[1]: found.start() for found in _PORT.finditer(text)}.items():
+        if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
+            yield place, f"{port} takes an address and routes from whoever offers them"
+    for found in _PORT.finditer(text) if planned is not None else ():
+        if planned is not None and (what := planned.misplaced(device, found[1], found[2])):
+            yield found.start(), what
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers of names and time, and those that are told the log."""
+    has_time = re.search(r"^ntp enable$", text, re.M) is not None
+    for found in _SERVER.finditer(text):
+        is_asked = found[3] is None and (has_time or found[1] != "ntp server")
+        yield Server(found.start(), _SERVICES[found[1]], found[2], is_asked)
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """Services that no last line switches on."""
+    for command, service in (("ssh server enable", SSH), ("snmp-server enable", SNMP)):
+        said = re.findall(rf"^(?:no )?{command}$", text, re.M)
+        if said[-1:] != [command]:
+            yield text.find(f"no {command}"), service
+    for user, words in _users(text).items():
+        if not words >= {"enable", "auth"}:
+            yield text.find(f"snmp-server user {user} "), SNMP
+
+
+def _users(text: str) -> dict[str, set[str]]:
+    """The users of SNMP, with the first words of what is said of each."""
+    found: dict[str, set[str]] = {}
+    for user, word in _USER.findall(text):
+        found.setdefault(user, set()).add(word)
+    return found
+
+
+def logins(path: str, text: str) -> Iterator[Login]:
+    """Every account, what opens it, and every user of SNMP."""
+    for found in _LOGIN.finditer(text):
+        opens = found["opens"] or ""
+        yield Login(
+            found.start(),
+            found["account"] or found["keyed"] or found["snmp"],
+            is_snmp=found["snmp"] is not None,
+            key=found["key"] or "",
+            has_password=opens.startswith(("password", "nopassword")),
+            is_admin=opens.startswith("capability ") and opens != "capability monitor",
+        )
+
+
+def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """Default routes and static ones."""
+    for found in _ROUTE.finditer(text):
+        to = found["six"] or (f"{found['to']}/{found['mask']}" if found["to"] else "default")
+        if what := judge(to if found["six"] or to == "default" else str(ip_network(to)), found["via"]):
+            yield found.start(), what

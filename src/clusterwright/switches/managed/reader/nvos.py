@@ -1,0 +1,118 @@
+"""What an NVOS startup.yaml says beside its lists: objects that nobody knows, what opens the switch, where it leads.
+
+Its objects are NVUE's, as its lists are: those are read where NVUE's are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.facts.reader import LOGS, NAMES, SSH, TIME, Fault, Planned, RouteJudge, Server
+from clusterwright.packets.boxes import DST, FAMILY, ICMP, ICMP6, PROTO, V4, V6, WHOLE, box
+from clusterwright.packets.filters import ACCEPT
+from clusterwright.packets.phrases import address
+from clusterwright.packets.ranges import values
+from clusterwright.switches.nvue.reader.interfaces import unknown_interfaces
+from clusterwright.switches.nvue.reader.lists import LIST_OBJECTS, NvueLists
+from clusterwright.switches.nvue.reader.objects import begins, read_objects
+from clusterwright.switches.nvue.reader.unread import KnownObjects
+
+PATH = "etc/nvue.d/startup.yaml"
+_ISOLATION = frozenset({"isolation", "management"})
+# Lists, logins, openings and routes read the first ones; the others touch no claim: words for people, and services
+# that the management port's lists judge.
+_KNOWN = """
+interface * acl * inbound control-plane
+interface * acl * outbound control-plane
+interface * ip address *
+interface * ip dhcp-client state
+interface * ip gateway *
+system aaa user * hashed-password
+system aaa user * password
+system aaa user * role
+system aaa user * ssh authorized-key * key
+system aaa user * ssh authorized-key * type
+system dns server *
+system ntp server *
+system snmp-server state
+system syslog server *
+acl * rule * remark
+interface * description
+system hostname
+system message *
+system ntp state
+system ssh-server state
+system timezone
+"""
+KNOWN = KnownObjects(
+    PATH,
+    (*LIST_OBJECTS, *filter(None, _KNOWN.splitlines())),
+    {
+        "acl": _ISOLATION,
+        "interface eth0": _ISOLATION,
+        "interface lo": _ISOLATION,
+        "system": _ISOLATION,
+        "service": _ISOLATION,
+    },
+    lambda root, _: unknown_interfaces(root),
+    read_objects,
+)
+
+
+def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
+    """What lets the switch be read by a word, or takes routes from others.
+
+    Without a plan no address is compared. Raises Unreadable.
+    """
+    root = read_objects(text)
+    snmp = root.at("system", "snmp-server", "state")
+    if snmp.value != "disabled":
+        yield begins(text, snmp.line), "SNMP is not switched off, and NVOS answers it by a word in clear"
+    for name, own in root.items("interface"):
+        client = own.at("ip", "dhcp-client", "state")
+        if own.at("ip", "address").below and client.value != "disabled":
+            line = client.line or own.line
+            yield begins(text, line), f"{name} takes an address and routes from whoever offers them"
+        for each, at in own.items("ip", "address"):
+            if planned is not None and (what := planned.misplaced(device, name, each)):
+                yield begins(text, at.line), what
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers of names and time, and those that are told the log. Raises Unreadable."""
+    root = read_objects(text)
+    for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
+        is_on = root.at("system", service).text("state", default="enabled") == "enabled"
+        for server, own in root.items("system", service, "server"):
+            yield Server(begins(text, own.line), what, server, is_on)
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """SSH, where it is off. Raises Unreadable."""
+    own = read_objects(text).at("system", "ssh-server", "state")
+    if own.value == "disabled":
+        yield begins(text, own.line), SSH
+
+
+def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """NVOS's gateway is a default route of its port: what the port's outward lists let pass is where it leads."""
+    root, lists = read_objects(text), NvueLists(text)
+    for port, own in root.items("interface"):
+        for hop, gateway in own.items("ip", "gateway"):
+            rules = lists.at(port, "out").tables[0].chains[""].rules
+            for rule in rules:
+                for each in rule.matches if rule.verdict == ACCEPT else ():
+                    version = 4 if each[FAMILY] == V4 else 6
+                    link = each[PROTO] == values(ICMP6) and each[ICMP] != WHOLE[ICMP]
+                    for low, high in each[DST].bounds if not link else ():
+                        to = f"{address(version, low)}/0" if each[DST] is WHOLE[DST] else _prefix(version, low, high)
+                        if what := judge(to, hop):
+                            yield begins(text, rule.line), f"the gateway's way out: {what}"
+            ends = [(family, rule) for family in (V4, V6) for rule in rules if box(family=family) in rule.matches]
+            if len({family for family, rule in ends if rule.verdict != ACCEPT}) < len((V4, V6)):
+                what = f"the gateway makes a default route, and no list of {port} ends it outwards: it leads everywhere"
+                yield begins(text, gateway.line), what
+
+
+def _prefix(version: int, low: int, high: int) -> str:
+    return f"{address(version, low)}/{(32 if version == 4 else 128) - (high - low).bit_length()}"

@@ -1,0 +1,100 @@
+"""Managed InfiniBand switches: names, addresses, time, logs and who may log in, for MLNX-OS and NVOS.
+
+Such a switch forwards without any of this: its subnet manager sets it up in band. What is configured here is its own
+CPU, which listens with well-known accounts until it is told not to, and would start a subnet manager of its own.
+
+No secret is written. Operators log in with SSH keys. An SNMP password appears as ``<secret NAME>``: the blank makes the
+switch's parser refuse the line as long as nobody has put the password there, so that it never fails open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.edge import management_reach
+from clusterwright.intent.switch_links import ManagementPort, links_of, management_port
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.site import Operator, Site, SnmpAccess
+from clusterwright.switches.managed.filters import Acl, mlnxos_filter, nvos_acls
+from clusterwright.text.templates import template
+
+KIND = "managed-switch"
+MLNX_OS = "mlnx-os"
+NVOS = "nvos"
+# Where each system keeps a configuration that is then applied: with `configuration text file clusterwright apply` on
+# MLNX-OS, with `nv config replace` on NVOS.
+PATHS = {MLNX_OS: "var/opt/tms/text-configs/clusterwright", NVOS: "etc/nvue.d/startup.yaml"}
+TEMPLATES = {MLNX_OS: "mlnxos/configuration.j2", NVOS: "nvos/startup.yaml.j2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An operator's account; ``keys`` are (name, type, key) of public SSH keys."""
+
+    name: str
+    role: str
+    keys: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedSwitch:
+    """Everything that one switch's configuration says; ``port`` is None where no management network reaches it.
+
+    ``routes`` are the prefixes behind the port's gateway, in IPv4 as address and mask. ``filters`` are MLNX-OS's
+    commands for what its port lets in, ``acls`` NVOS's lists; both are empty where no zone holds management ports.
+    """
+
+    name: str
+    part: str
+    site: Site
+    port: ManagementPort | None
+    routes: tuple[str, ...]
+    filters: tuple[str, ...]
+    acls: tuple[Acl, ...]
+    accounts: tuple[Account, ...]
+    snmp: SnmpAccess | None
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """True for InfiniBand switches with a system of their own."""
+    return device.kind == "switch" and plan.spec.catalogue[device.model].network_os in PATHS
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The configuration of one switch."""
+    system = plan.spec.catalogue[device.model].network_os or ""
+    text = template(TEMPLATES[system]).render(sw=managed_switch(plan, device))
+    yield Artifact(device.name, PATHS[system], text.encode(), KIND)
+
+
+def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
+    """What a managed switch is told about itself."""
+    link = next((link for link in links_of(plan, device) if link.port.side == "management"), None)
+    return ManagedSwitch(
+        name=device.name,
+        part=plan.spec.catalogue[device.model].part,
+        site=plan.spec.site,
+        port=None if link is None else management_port(plan, link),
+        routes=() if link is None else _routes(plan, link.port.fabric),
+        filters=() if link is None else mlnxos_filter(plan, link.port.fabric),
+        acls=() if link is None else nvos_acls(plan, link.port.fabric),
+        accounts=tuple(_account(operator) for operator in plan.spec.site.operators),
+        snmp=plan.spec.site.snmp,
+    )
+
+
+def _routes(plan: Plan, fabric: str) -> tuple[str, ...]:
+    return tuple(
+        f"{net.network_address} {net.netmask}" if net.version == 4 else str(net)
+        for net in management_reach(plan, fabric)
+    )
+
+
+def _account(operator: Operator) -> Account:
+    keys = []
+    for number, text in enumerate(operator.keys):
+        kind, key = text.split(" ")[:2]
+        keys.append((f"key{number}", kind, key))
+    return Account(operator.name, operator.role, tuple(keys))

@@ -1,0 +1,69 @@
+"""What a switch with NVUE runs, against what it was given: objects, in whichever form its release prints them.
+
+`nv config show -o yaml` merges ports of equal settings to ranges, and shows secrets encrypted and passwords as `*`.
+Objects that the plan does not set are told, unless NVUE names them by itself, and a release that has other words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.device_files.drift import Difference, Found
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.placeholder import PLACEHOLDER
+from clusterwright.switches.nvue.reader.objects import Object, shown
+from clusterwright.switches.nvue.reader.releases import read_nvue_objects, release_bounds, stated_release
+from clusterwright.switches.nvue.words.table import dotted
+
+_HIDDEN = ("$nvsec$", "$6$", "$y$")  # a secret that NVUE encrypted, passwords that it hashed
+_WORDS = {"on": "enabled", "off": "disabled", "enable": "enabled", "disable": "disabled"}
+_Path = tuple[str, ...]
+
+
+def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
+    """Objects and values by their paths. Raises ValueError."""
+    try:
+        wanted, found = read_nvue_objects(planned), read_nvue_objects(runs)
+        since, until = release_bounds(planned)
+    except Unreadable as error:
+        raise ValueError(str(error)) from None
+    release = stated_release(runs)
+    if release is not None and ((since and release < since) or (until and release >= until)):
+        bounds = [f"{word} {dotted(each)}" for word, each in (("since", since), ("before", until)) if each]
+        stated = dotted(release)
+        yield Difference.CHANGED, "header version", ", ".join(bounds), stated, ("header", "version"), stated
+    yield from _compare(wanted, found, ())
+
+
+def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[Found]:
+    if not planned.below and not runs.below:
+        if not _is_same(planned.value, runs.value):
+            yield Difference.CHANGED, shown(path), planned.value, runs.value, path, runs.value
+        return
+    for name, own in planned.below.items():
+        here = (*path, name)
+        if name in runs.below:
+            yield from _compare(own, runs.below[name], here)
+        elif not _is_secret(name) or not any(map(_is_secret, runs.below)):
+            yield Difference.MISSING, shown(here), _as_text(own), "", here, None
+    for name, own in runs.below.items():
+        if name not in planned.below and not (_is_secret(name) and any(map(_is_secret, planned.below))):
+            here = (*path, name)
+            yield Difference.UNEXPECTED, shown(here), "", _as_text(own), here, _as_text(own)
+
+
+def _is_same(planned: str, runs: str) -> bool:
+    hidden = runs == "*" or _is_secret(runs)
+    same = _WORDS.get(planned, planned) == _WORDS.get(runs, runs)
+    return same or (hidden and (_is_secret(planned) or planned == "*"))
+
+
+def _is_secret(text: str) -> bool:
+    return text.startswith(_HIDDEN) or PLACEHOLDER.search(text) is not None
+
+
+def _as_text(own: Object) -> str:
+    """An object in one line, its values by their paths."""
+    if not own.below:
+        return own.value or "{}"
+    return ", ".join(f"{name}: {_as_text(each)}" for name, each in own.below.items())

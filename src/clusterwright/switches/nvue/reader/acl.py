@@ -1,0 +1,90 @@
+"""Reading the lists of NVUE (`acl`), which Cumulus Linux and NVOS have alike, and where they are bound.
+
+Rules are asked in the order of their numbers; a packet that none of them matches passes. Lists of one port and
+direction are asked in the order of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from clusterwright.packets.boxes import ICMP4, ICMP6, TCP, UDP, V4, V6, box
+from clusterwright.packets.filters import ACCEPT, DROP, Rule
+from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.switches.nvue.reader.objects import Object
+
+_FAMILIES = {"ipv4": (V4, 4), "ipv6": (V6, 6)}
+_PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
+_VERDICTS = {"permit": ACCEPT, "deny": DROP}
+_FLAGS = {"fin": 1, "syn": 2, "rst": 4, "psh": 8, "ack": 16, "urg": 32}
+_NOT_LATER = values(0, 1)
+ANY = "ANY"
+
+
+def acl_rules(own: Object) -> tuple[Rule, ...]:
+    """The rules of a list, in order. Raises Unreadable at the line whose meaning is not known."""
+    kind = own.text("type")
+    if kind not in _FAMILIES:
+        raise Unreadable(own.line, f'"{kind}" is no type of a list that is known here')
+    numbered = list(own.items("rule"))
+    if not all(number.isdecimal() for number, _ in numbered):
+        raise Unreadable(own.line, "a rule of this list has no number")
+    return tuple(_rule(kind, rule) for _, rule in sorted(numbered, key=lambda each: int(each[0])))
+
+
+def _rule(kind: str, own: Object) -> Rule:
+    verdicts = [_VERDICTS.get(word) for word in own.at("action").below]
+    if len(verdicts) != 1 or verdicts[0] is None or own.below.keys() - {"remark", "action", "match"}:
+        raise Unreadable(own.line, "this rule does not simply permit or deny")
+    family, version = _FAMILIES[kind]
+    made: dict[str, Ranges] = {"family": family}
+    try:
+        for word, below in own.items("match"):
+            if word != "ip":
+                raise ValueError(word)
+            for name, value in below.items():
+                made |= _field(name, value, version)
+    except (ValueError, KeyError) as error:
+        raise Unreadable(own.line, f"this rule matches on what is not known here ({error})") from None
+    return Rule(own.line, (box(**made),), verdicts[0])
+
+
+def _field(name: str, own: Object, version: int) -> dict[str, Ranges]:
+    if name in {"source-ip", "dest-ip"}:
+        if own.value == ANY:
+            return {}
+        return {"src" if name == "source-ip" else "dst": addresses(own.value, version)}
+    if name == "protocol":
+        return {"proto": values(_PROTOCOLS[own.value])}
+    if name in {"icmp-type", "icmpv6-type"}:
+        return {"icmp": values(int(own.value)), "fragment": _NOT_LATER}
+    if name in {"tcp", "udp"}:
+        return _ports(own)
+    raise ValueError(name)
+
+
+def _ports(own: Object) -> dict[str, Ranges]:
+    made: dict[str, Ranges] = {"fragment": _NOT_LATER}
+    for name, below in own.items():
+        if name in {"source-port", "dest-port"}:
+            if not below.below:
+                raise ValueError(f"{name} without a number")
+            if ANY not in below.below:
+                made["sport" if name == "source-port" else "dport"] = _numbers(below.below)
+        elif name == "flags":
+            mask = sum(_FLAGS[flag] for flag in own.at("mask").below)
+            wanted = sum(_FLAGS[flag] for flag in below.below)
+            made["flags"] = values(*(each for each in range(256) if each & mask == wanted))
+        elif name != "mask":
+            raise ValueError(name)
+    return made
+
+
+def _numbers(names: Iterable[str]) -> Ranges:
+    found = EMPTY
+    for name in names:
+        low, _, high = name.partition("-")
+        found |= ranges([(int(low), int(high or low))])
+    return found

@@ -1,0 +1,344 @@
+"""Reading a switch's configuration of NVUE: ports, addresses, BGP and its policies, as far as the proofs need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.facts.router import (
+    Aggregate,
+    HashFunction,
+    Mark,
+    Port,
+    Prefix,
+    Router,
+    Session,
+    network_of,
+    packed,
+    prefix_of,
+)
+from clusterwright.finding import VerifyError
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.placeholder import PLACEHOLDER
+from clusterwright.switches.nvue.reader.classes import port_qos, qos_map
+from clusterwright.switches.nvue.reader.interfaces import PORT, is_numbered
+from clusterwright.switches.nvue.reader.lists import bonds_of
+from clusterwright.switches.nvue.reader.objects import Object
+from clusterwright.switches.nvue.reader.policies import policies
+from clusterwright.switches.nvue.reader.relays import asks_from_gateway, asks_from_port, route_source
+from clusterwright.switches.nvue.reader.releases import read_nvue_objects
+
+PATH = "etc/clusterwright/nvue.yaml"
+VRF = "default"
+_WAYS = (("in", "inbound"), ("out", "outbound"))
+_V4_BYTES = 4
+_CAGE_LANES = 8  # of OSFP and QSFP-DD, which the switches of this system have here
+# What NVUE gives where a file says nothing (Cumulus Linux 5.10): MTU in bytes, BGP's times in seconds, equal paths.
+_BFD_MULTIPLIER, _BFD_INTERVAL_MS = 3, 300
+_MTU, _HOLD_S, _RESTART_S, _PATHS = 9216, 9, 120, 64
+_FEC = {"rs": "reed-solomon", "baser": "fire-code", "off": "none"}
+_HASHED = ("destination-ip", "destination-port", "ip-protocol", "ipv6-label", "source-ip", "source-port")
+_ALGORITHM = "Spectrum"
+_DEFAULTS = frozenset({"0.0.0.0/0", "::/0"})
+_NOWHERE = frozenset({"blackhole", "reject"})
+
+
+def read_nvue(device: str, text: str) -> Router:
+    """The router that the file makes. Raises VerifyError for text that is no such file."""
+    try:
+        return _router(device, read_nvue_objects(text))
+    except Unreadable as error:
+        raise VerifyError(f"{device}:/{PATH}:{error.line}: {error}. Render the spec again.") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise VerifyError(f"{device}:/{PATH}: this does not read ({error!r}). Render the spec again.") from None
+
+
+def _router(device: str, root: Object) -> Router:
+    process = root.at("vrf", VRF, "router", "bgp")
+    sessions = tuple(_sessions(root, process)) if runs_bgp(root) else ()
+    paths, paths_mark = _max_paths(process, sessions)
+    seed = root.at("system", "forwarding", "hash-seed")
+    asn = process.at("autonomous-system")
+    return Router(
+        device=device,
+        ports_file=PATH,
+        bgp_file=PATH,
+        keeps_communities=any(
+            own.is_on("address-family", family, "community-advertise", "regular", default=True)
+            for _, own in process.items("peer-group")
+            for family in own.at("address-family").below
+            if own.is_on("address-family", family, "enable", default=True)
+        ),
+        router_id=process.text("router-id") or root.text("router", "bgp", "router-id"),
+        router_id_mark=process.at("router-id").mark,
+        asn=int(asn.value or root.text("router", "bgp", "autonomous-system", default="0")),
+        asn_mark=asn.mark,
+        max_paths=paths,
+        max_paths_mark=paths_mark,
+        ports=tuple(_ports(root)),
+        own_addresses=tuple((network_of(address, length), address) for _, address, length, _ in _addresses(root)),
+        sessions=sessions,
+        networks=tuple(_networks(process)),
+        policies=policies(root),
+        qos=qos_map(root),
+        defaults=tuple(own.mark for prefix, own, _ in statics(root, VRF) if prefix in _DEFAULTS),
+        discards=frozenset(prefix_of(prefix) for prefix, _, is_discard in statics(root, VRF) if is_discard),
+        leaks=tuple(_leaks(root, process)),
+        spreads_by=_spreads_by(root),
+        spread_mark=root.at("system", "forwarding", "ecmp-hash").mark,
+        hash_function=HashFunction(_ALGORITHM, int(seed.value)) if seed.value else None,
+        seed_mark=seed.mark,
+        advertised=frozenset(_advertised(root)),
+        relayed=frozenset(_relayed(root)),
+        relay_sources=dict(_relay_sources(root)),
+    )
+
+
+def runs_bgp(root: Object) -> bool:
+    """True when BGP is on, for the switch and for the VRF of the fabric."""
+    vrf = root.at("vrf", VRF, "router", "bgp")
+    return root.is_on("router", "bgp", "enable") and vrf.is_on("enable", default=True)
+
+
+def is_up(own: Object) -> bool:
+    """Whether an interface that a file names is in service."""
+    return "down" not in own.at("link", "state").below
+
+
+def front_ports(root: Object) -> Iterator[tuple[str, Object]]:
+    """Front ports that a file names, but for cages that are split into others."""
+    for name, own in root.items("interface"):
+        split = own.at("link", "breakout").below.keys() - {"1x"}
+        if PORT.fullmatch(name) and not split:
+            yield name, own
+
+
+def statics(root: Object, vrf: str) -> Iterator[tuple[str, Object, bool]]:
+    """Prefix, object and whether it leads nowhere, for each static route of a VRF."""
+    for prefix, own in root.items("vrf", vrf, "router", "static"):
+        kinds = {way.text("type") for _, way in own.items("via")}
+        yield prefix, own, bool(kinds) and kinds <= _NOWHERE
+
+
+def _addresses(root: Object) -> Iterator[tuple[str, bytes, int, Mark]]:
+    """Interface, address, length and place of what lies in the default VRF."""
+    for name, own in root.items("interface"):
+        if own.text("ip", "vrf", default=VRF) == VRF:
+            for text, at in own.items("ip", "address"):
+                address, bar, length = text.partition("/")
+                if bar:
+                    yield name, packed(address), int(length), at.mark
+
+
+def _advertised(root: Object) -> Iterator[Prefix]:
+    for name, address, length, _ in _addresses(root):
+        own = root.at("interface", name, "ip", "neighbor-discovery", "router-advertisement")
+        if len(address) != _V4_BYTES and own.is_on("enable") and own.is_on("managed-config"):
+            yield network_of(address, length)
+
+
+def _relayed(root: Object) -> Iterator[Prefix]:
+    """Subnets of interfaces that hosts ask at, where there is a server to pass requests on to."""
+    v4, v6 = root.at("service", "dhcp-relay", "default"), root.at("service", "dhcp-relay6", "default", "interface")
+    has_server = any(own.text("server-address") for _, own in v6.items("upstream"))
+    asked_v4 = {name for name, servers, _ in relay_groups(v4) if servers}
+    asked_v6 = set(v6.at("downstream").below) if has_server else set()
+    for name, address, length, _ in _addresses(root):
+        if name in (asked_v4 if len(address) == _V4_BYTES else asked_v6):
+            yield network_of(address, length)
+
+
+def relay_groups(relay: Object) -> Iterator[tuple[str, Mapping[str, Object], Object]]:
+    """Each interface that hosts ask at over IPv4, the servers that are asked for it, and its place.
+
+    Until 5.13 all servers are asked for every interface, since 5.14 those of the interface's group
+    (CumulusNetworks/docs, 5.14, DHCP Relays): one without an upstream interface asks nobody.
+    """
+    for name, own in relay.items("interface"):
+        yield name, relay.at("server").below, own
+    for name, own in relay.items("downstream-interface"):
+        group = relay.at("server-group", own.text("server-group-name"))
+        yield name, group.at("server").below if group.at("upstream-interface").below else {}, own
+
+
+def _relay_sources(root: Object) -> Iterator[tuple[Prefix, bytes]]:
+    source = route_source(root)
+    for _, address, length, _ in _addresses(root):
+        from_port = asks_from_gateway(root) if len(address) == _V4_BYTES else asks_from_port(root)
+        if from_port:
+            yield network_of(address, length), address
+        elif len(address) != _V4_BYTES and source is not None:
+            yield network_of(address, length), source
+
+
+def _ports(root: Object) -> Iterator[Port]:
+    addresses = {name: (address, length, mark) for name, address, length, mark in _addresses(root)}
+    gateways = {own.text("vlan"): addresses[name] for name, own in root.items("interface") if name in addresses}
+    watched, unwatched = port_qos(root)
+    bond_of = bonds_of(root)
+    for name, own in front_ports(root):
+        bond = bond_of.get(name)
+        above = own if bond is None else root.at("interface", bond)  # asked for VLAN, lists and address
+        if not is_up(own) or not is_up(above):
+            continue
+        domains = above.at("bridge", "domain").below
+        # what comes in by a port of a bridge is the bridge's: an address of its own answers nobody
+        own_address = None if domains else addresses.get(bond or name)
+        address, length, mark = own_address or (None, 0, own.mark)
+        link = own.at("link")
+        speed = link.text("speed").removesuffix("G")
+        access = next((each.text("access") for each in domains.values()), "")
+        shared = own_address or gateways.get(access)
+        yield Port(
+            name,
+            address,
+            length,
+            float(speed) if speed.isdecimal() else 0.0,
+            own.text("description").removeprefix("to "),
+            watched if own.is_on("qos", "pfc-watchdog", "state") else unwatched,
+            above.at("link").number("mtu", default=_MTU),
+            _FEC.get(link.text("fec"), ""),
+            _lanes(root, name, link),
+            mark,
+            own.mark,
+            link.at("speed").mark or own.mark,
+            own.at("qos").mark or own.mark,
+            own.at("description").mark or own.mark,
+            network_of(shared[0], shared[1]) if shared else None,
+            filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in above.items("acl"))),
+            aggregate=None if bond is None else _aggregate(bond, name, above),
+        )
+
+
+def _aggregate(name: str, port: str, own: Object) -> Aggregate:
+    """Cumulus Linux speaks LACP by itself, and fast, unless it is told otherwise; it always asks."""
+    said = own.at("bond")
+    mode = said.text("mode", default="lacp")
+    rate = said.text("lacp-rate", default="fast")
+    return Aggregate(name, "active" if mode == "lacp" else mode, rate, said.at("member", port).mark or own.mark)
+
+
+def _lanes(root: Object, name: str, link: Object) -> int:
+    """The lanes of a port: its own, or its part of those of the cage that is split into it; 0 where nothing is said."""
+    cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
+    for mode, own in cage.items():
+        if mode.removesuffix("x").isdecimal():
+            return own.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
+    return link.number("lanes")
+
+
+def _max_paths(process: Object, sessions: tuple[Session, ...]) -> tuple[int, Mark]:
+    """How many equal paths eBGP uses: one where neighbours' AS numbers differ and that is not ignored."""
+    relaxed = process.at("path-selection", "multipath", "aspath-ignore")
+    if len({session.remote_as for session in sessions}) > 1 and relaxed.value not in {"on", "enabled"}:
+        return 1, relaxed.mark or process.mark
+    counts = [
+        (own.number("multipaths", "ebgp", default=_PATHS), own.at("multipaths", "ebgp").mark)
+        for _, own in process.items("address-family")
+        if own.is_on("enable", default=True)
+    ]
+    return max(counts, default=(_PATHS, process.mark))
+
+
+def _sessions(root: Object, process: Object) -> Iterator[Session]:
+    restart = root.at("router", "bgp", "graceful-restart")
+    restart_s = restart.number("restart-time", default=_RESTART_S) if restart.text("mode") == "full" else 0
+    for text, own in process.items("neighbor"):
+        if not own.is_on("enable", default=True) or own.is_on("shutdown"):
+            continue
+        if not is_numbered(text):
+            continue  # unread, which leaves every claim of the file open
+        group = process.at("peer-group", own.text("peer-group"))
+        if group.is_on("shutdown"):
+            continue
+        peer = packed(text)
+        family = f"ipv{6 if len(peer) == 16 else 4}-unicast"
+        if not process.is_on("address-family", family, "enable", default=len(peer) == _V4_BYTES):
+            continue
+        both = [own.at("address-family", family), group.at("address-family", family)]
+        if _of(both, "enable", default="on" if len(peer) == _V4_BYTES else "off") not in {"on", "enabled"}:
+            continue
+        limit = _of(both, "prefix-limits", "inbound", "maximum", default="0")
+        is_warned_only = _of(both, "prefix-limits", "inbound", "warning-only", default="off") == "on"
+        remote = own.text("remote-as") or group.text("remote-as")
+        local = own.text("update-source") or group.text("update-source")
+        hold = _of([own, group, process], "timers", "hold", default=str(_HOLD_S))
+        password = own.text("password") or group.text("password")
+        multiplier = _of([own, group], "bfd", "detect-multiplier", default=str(_BFD_MULTIPLIER))
+        bfd_ms = int(multiplier) * int(_of([own, group], "bfd", "min-rx-interval", default=str(_BFD_INTERVAL_MS)))
+        yield Session(
+            peer,
+            packed(local) if local else None,
+            int(remote) if remote.isdecimal() else 0,
+            _of(both, "policy", "inbound", "route-map"),
+            _of(both, "policy", "outbound", "route-map"),
+            own.mark,
+            group.at("address-family", family).mark or own.mark,
+            own.at("remote-as").mark or own.mark,
+            own.at("update-source").mark or own.mark,
+            _of([own, group], "bfd", "enable", default="off") == "on",
+            0 if is_warned_only or not limit.isdecimal() else int(limit),
+            _authentication(password),
+            own.at("password").mark or own.mark,
+            int(hold),
+            group.at("timers").mark or own.mark,
+            restart_s,
+            restart.mark,
+            bfd_ms,
+        )
+
+
+def _of(objects: list[Object], *path: str, default: str = "") -> str:
+    """The value of the first of several objects that states it."""
+    return next((own.text(*path) for own in objects if own.at(*path).line), default)
+
+
+def _authentication(password: str) -> str:
+    if not password:
+        return ""
+    found = PLACEHOLDER.search(password)
+    if found is None:
+        return "TCP-MD5 with a secret"
+    version = f", version {found['version']}" if found["version"] else ""
+    return f"TCP-MD5 with the secret {found['name']}{version}"
+
+
+def _networks(process: Object) -> Iterator[tuple[Prefix, Mark]]:
+    for _, family in process.items("address-family"):
+        for text, own in family.items("network"):
+            yield prefix_of(text), own.mark
+
+
+def _spreads_by(root: Object) -> str | None:
+    own = root.at("system", "forwarding", "ecmp-hash")
+    usual = dict.fromkeys(_HASHED, True)
+    names = {*usual, *own.below}
+    return ", ".join(sorted(name for name in names if own.is_on(name, default=usual.get(name, False))))
+
+
+def _leaks(root: Object, process: Object) -> Iterator[tuple[Mark, str]]:
+    """Ways for routes of other protocols, tables and fabrics into this one."""
+    for name, own in root.items("interface"):
+        if name.startswith("eth") and own.text("ip", "vrf", default=VRF) == VRF:
+            yield own.mark, f"{name} joins the fabric's routes to management's: it has no VRF of its own"
+    for prefix, own, is_discard in statics(root, VRF):
+        if not is_discard and prefix not in _DEFAULTS:
+            yield own.mark, f"a static route to {prefix} leads traffic past the routes of BGP"
+    for family, own in process.items("address-family"):
+        for protocol, each in own.items("redistribute"):
+            if each.is_on("enable", default=True):
+                what = f"{protocol} brings routes into BGP that no policy of the fabric names"
+                yield each.mark, f"{family}: {what}"
+        for prefix, each in own.items("aggregate-route"):
+            yield each.mark, f"{prefix} announces prefixes that no switch stands for"
+        if own.at("route-import").below:
+            yield own.at("route-import").mark, "route-import carries routes from one VRF to another"
+    yield from _defaults(process)
+
+
+def _defaults(process: Object) -> Iterator[tuple[Mark, str]]:
+    """Neighbours that are told of a default route."""
+    for kind in ("neighbor", "peer-group"):
+        for name, own in process.items(kind):
+            for family, each in own.items("address-family"):
+                if each.is_on("default-route-origination", "enable"):
+                    yield each.mark, f"{name} is told of a default route in {family}"

@@ -1,0 +1,92 @@
+"""What the ports of a switch with NVUE let in: the lists that are bound to them, and to the switch's own services."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from clusterwright.packets.filters import ACCEPT, Rule, Ruleset, one_chain
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.switches.nvue.reader.acl import acl_rules
+from clusterwright.switches.nvue.reader.objects import Object, read_objects
+
+_DIRECTIONS = {"in": "inbound", "out": "outbound"}
+CONTROL_PLANE = "control-plane"
+_MANAGEMENT = "eth"
+
+# What is read of an access list, a `*` for any name.
+LIST_OBJECTS = (
+    "acl * type",
+    "acl * rule * action permit",
+    "acl * rule * action deny",
+    "acl * rule * match ip source-ip",
+    "acl * rule * match ip dest-ip",
+    "acl * rule * match ip protocol",
+    "acl * rule * match ip icmp-type",
+    "acl * rule * match ip icmpv6-type",
+    "acl * rule * match ip tcp dest-port *",
+    "acl * rule * match ip tcp source-port *",
+    "acl * rule * match ip tcp flags *",
+    "acl * rule * match ip tcp mask *",
+    "acl * rule * match ip udp dest-port *",
+    "acl * rule * match ip udp source-port *",
+)
+
+
+def bonds_of(root: Object) -> dict[str, str]:
+    """The bond that each port is a part of."""
+    return {port: name for name, own in root.items("interface") for port in own.at("bond", "member").below}
+
+
+class NvueLists:
+    """The lists of a switch."""
+
+    def __init__(self, text: str) -> None:
+        root = read_objects(text)
+        self._lists = {name: acl_rules(own) for name, own in root.items("acl")}
+        self._bound: dict[str, dict[str, list[str]]] = {}
+        self._lines: dict[str, int] = {}
+        self._bonds = bonds_of(root)
+        self._faults: list[tuple[int, str]] = []
+        for port, own in root.items("interface"):
+            self._lines[port] = own.line
+            for name, places in own.items("acl"):
+                self._bind(port, name, places)
+
+    def _bind(self, port: str, name: str, places: Object) -> None:
+        if name not in self._lists:
+            raise Unreadable(places.line, f"{port} names the list {name}, which is not there")
+        if port in self._bonds:
+            self._faults.append(
+                (places.line, f"{port} has the list {name}, and {self._bonds[port]} is asked for lists")
+            )
+        for direction, own in places.items():
+            is_own = CONTROL_PLANE in own.below
+            if is_own != port.startswith(_MANAGEMENT):
+                what = "judges what the switch itself gets" if is_own else "judges what is forwarded"
+                raise Unreadable(own.line, f"the list {name} of {port} {what}, which is not read of such a port")
+            self._bound.setdefault(port, {}).setdefault(direction, []).append(name)
+
+    def management_ports(self) -> tuple[str, ...]:
+        """The interfaces to the management network."""
+        return tuple(port for port in self._lines if port.startswith(_MANAGEMENT))
+
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The ports that lists are on, each with a direction."""
+        joined = set(self._bonds.values())
+        for port in dict.fromkeys((*self._bound, *self._bonds)):
+            own = {} if port in joined else self._bound.get(self._bonds.get(port, port), {})
+            yield from ((port, word) for word, name in _DIRECTIONS.items() if name in own)
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Lists on a port of a bond, and nothing else beyond what cannot be read."""
+        yield from self._faults
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in."""
+        return repr([(port, self._bound.get(self._bonds.get(port, port)), self.at(port)) for port in ports])
+
+    def at(self, port: str, direction: str = "in") -> Ruleset:
+        """What a port does with packets in one direction."""
+        names = sorted(self._bound.get(self._bonds.get(port, port), {}).get(_DIRECTIONS[direction], ()))
+        rules: tuple[Rule, ...] = tuple(rule for name in names for rule in self._lists[name])
+        return one_chain(direction, rules, self._lines.get(port, 0), ACCEPT)

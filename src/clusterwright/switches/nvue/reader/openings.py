@@ -1,0 +1,191 @@
+"""What a file of NVUE says beside its lists that takes packets around them, opens the switch, or leads elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.facts.reader import (
+    LEASES,
+    LOGINS,
+    LOGS,
+    NAMES,
+    SNMP,
+    SSH,
+    TIME,
+    Fault,
+    Planned,
+    RouteJudge,
+    Server,
+)
+from clusterwright.switches.nvue.reader.configuration import VRF, front_ports, is_up, relay_groups, statics
+from clusterwright.switches.nvue.reader.objects import Object, begins
+from clusterwright.switches.nvue.reader.relays import names_source
+from clusterwright.switches.nvue.reader.releases import read_nvue_objects
+
+_ELSEWHERE = "takes packets past the lists of their ports"
+_COPIES = "sends copies of packets elsewhere"
+_OPEN = {
+    ("evpn",): _ELSEWHERE,
+    ("mlag",): _ELSEWHERE,
+    ("nve",): _ELSEWHERE,
+    ("router", "nexthop"): _ELSEWHERE,
+    ("router", "pbr"): _ELSEWHERE,
+    ("system", "nat"): _ELSEWHERE,
+    ("system", "port-mirror"): _COPIES,
+    ("service", "snmp-server", "readonly-community"): "lets whoever knows a word read the switch",
+    ("service", "snmp-server", "readonly-community-v6"): "lets whoever knows a word read the switch",
+    ("vrf", VRF, "router", "bgp", "dynamic-neighbor"): "takes a session with whoever asks",
+}
+_MANAGEMENT, _ON = "mgmt", frozenset({"on", "enable", "enabled", "yes"})
+_NO_HASH = frozenset({"", "<none>"})
+_ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*")
+_DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
+_Said = tuple[int, str]  # a line, and what is said there
+_Named = tuple[Object, str, str, bool]  # where a server is named, for what, its address, and whether it is asked
+
+
+def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
+    """Everything that opens a way beside the lists, and what the plan does not know. Raises Unreadable."""
+    root = read_nvue_objects(text)
+    found = [*_openings(root), *(() if planned is None else _unplanned(root, device, planned))]
+    yield from ((begins(text, line), what) for line, what in found)
+
+
+def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+    """Static routes that lead somewhere, and default routes that a gateway makes. Raises Unreadable."""
+    root = read_nvue_objects(text)
+    leading = [
+        (prefix, hop, own)
+        for vrf, _ in root.items("vrf")
+        for prefix, own, is_discard in statics(root, vrf)
+        for hop in ([hop for hop, _ in own.items("via")] or [""] if not is_discard else ())
+    ]
+    leading += [
+        (_DEFAULT[6 if ":" in gateway else 4], gateway, own)
+        for _, port in root.items("interface")
+        for gateway, own in port.items("ip", "gateway")
+    ]
+    yield from ((begins(text, own.line), what) for prefix, hop, own in leading if (what := judge(prefix, hop)))
+
+
+def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
+    """Ports, addresses and sessions that the plan does not know."""
+    linked = planned.linked.get(device, frozenset())
+    yield from _unlinked(root, linked)
+    for name, own in root.items("interface"):
+        for address, at in own.items("ip", "address"):
+            if _ADDRESS.match(address) and (what := planned.misplaced(device, name, address)):
+                yield at.line, what
+    for peer, own in root.items("vrf", VRF, "router", "bgp", "neighbor"):
+        if _ADDRESS.fullmatch(peer) and (what := planned.unmet(device, peer)):
+            yield own.line, what
+
+
+def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
+    """Ports in service by themselves, or as parts of bonds, that the plan has no cable at."""
+    for name, own in front_ports(root):
+        if is_up(own) and name not in linked:
+            yield own.line, f"{name} is in service, and the plan has no cable there"
+    for name, own in root.items("interface"):
+        for port, at in own.items("bond", "member"):
+            if port not in linked:
+                yield at.line, f"{port} is a part of {name}, and the plan has no cable there"
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers of names, time, logs and logins, and those that hosts' requests go to. Raises Unreadable."""
+    root = read_nvue_objects(text)
+    for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
+        by_route = what != LEASES and not _is_apart(root) and not names_source(root, server)
+        yield Server(begins(text, own.line), what, server, is_asked, by_route)
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """Services that are off: SNMP comes so. Raises Unreadable."""
+    root = read_nvue_objects(text)
+    for name, field, usual, service in (("ssh-server", "state", "on", SSH), ("snmp-server", "enable", "off", SNMP)):
+        own = root.at("system" if service == SSH else "service", name)
+        if own.text(field, default=usual) not in _ON:
+            yield begins(text, own.at(field).line), service
+
+
+def _services(root: Object) -> Iterator[_Named]:
+    is_apart = _is_apart(root)
+    for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
+        for name, vrf in root.items("service", service):
+            is_asked = (name == _MANAGEMENT) is is_apart and vrf.text("state", default="enabled") in _ON
+            yield from ((own, what, server, is_asked) for server, own in vrf.items("server"))
+
+
+def _login_servers(root: Object) -> Iterator[_Named]:
+    asked = {method.value for _, method in root.items("system", "aaa", "authentication-order")}
+    for word in ("radius", "tacacs"):
+        own = root.at("system", "aaa", word)
+        is_asked = (
+            word in asked
+            and own.text("enable", default="off" if word == "tacacs" else "on") in _ON
+            and (own.text("vrf", default=VRF) == _MANAGEMENT) is _is_apart(root)
+        )
+        for name, server in own.items("server"):
+            host = server.at("host")
+            yield (host, LOGINS, host.value, is_asked) if host.line else (server, LOGINS, name, is_asked)
+
+
+def _relays(root: Object) -> Iterator[_Named]:
+    relay = root.at("service", "dhcp-relay", "default")
+    named = {server: own for _, servers, _ in relay_groups(relay) for server, own in servers.items()}
+    for server, own in {**relay.at("server").below, **named}.items():
+        yield own, LEASES, server, True
+    for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
+        yield port.at("server-address"), LEASES, port.text("server-address"), True
+
+
+def _is_apart(root: Object) -> bool:
+    """Whether a management port is on a network of its own."""
+    return any(name.startswith("eth") and own.at("ip", "address").below for name, own in root.items("interface"))
+
+
+def _openings(root: Object) -> Iterator[_Said]:
+    for path, reason in _OPEN.items():
+        own = root.at(*path)
+        if own.line:
+            yield own.line, f"{' '.join(path)} {reason}"
+    yield from _open_ports(root)
+    yield from _open_services(root)
+    for user, own in root.items("service", "snmp-server", "username"):
+        if own.at("auth-none").line:
+            yield own.line, f"the SNMP user {user} proves nothing"
+    for user, own in root.items("system", "aaa", "user"):
+        if own.text("hashed-password") in _NO_HASH:
+            yield own.line, f"the account {user} has no password that is hashed: anybody may be it"
+
+
+def _open_services(root: Object) -> Iterator[_Said]:
+    """Services that answer beside the management port, whose lists are the only ones that judge them, and root."""
+    ssh, api = root.at("system", "ssh-server"), root.at("system", "api")
+    is_apart, is_on = _is_apart(root), ssh.text("state", default="enabled") in _ON
+    if is_apart and is_on and ssh.at("vrf").below.keys() != {_MANAGEMENT}:
+        yield ssh.at("vrf").line or ssh.line, "SSH answers in another VRF than mgmt, where no list is asked"
+    if ssh.text("permit-root-login") in _ON:
+        yield ssh.at("permit-root-login").line, "root may log in over SSH, and is no operator's account"
+    for address, own in api.items("listening-address"):
+        if address not in {"localhost", "127.0.0.1", "::1"}:
+            yield own.line, f"the API answers at {address}, and not to the switch itself alone"
+    for address, own in root.items("service", "snmp-server", "listening-address"):
+        if is_apart and own.text("vrf") != _MANAGEMENT and address not in {"localhost", "localhost-v6"}:
+            yield own.line, f"SNMP answers at {address} in another VRF than mgmt, where no list is asked"
+
+
+def _open_ports(root: Object) -> Iterator[_Said]:
+    for name, own in root.items("interface"):
+        if name.startswith("eth") and own.text("ip", "vrf", default=VRF) == VRF:
+            yield own.line, f"{name} is in the default VRF, which joins the two networks"
+        for word in ("tunnel", "vlan-subinterface"):
+            if own.at(word).line:
+                yield own.at(word).line, f"{name}: {word} {_ELSEWHERE}"
+        if own.at("ip", "address", "dhcp").line:
+            yield own.at("ip", "address", "dhcp").line, f"{name} takes an address from whoever offers one"
+        for domain, each in own.items("bridge", "domain"):
+            if each.below.keys() - {"access"}:
+                yield each.line, f"{name}: the port lets hosts choose their VLAN in {domain}"

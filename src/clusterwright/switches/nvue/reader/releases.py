@@ -1,0 +1,79 @@
+"""Reading a file of any release of NVUE as if 5.10 had written it, and the words that no release has together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import lru_cache
+
+from clusterwright.switches.nvue.reader.objects import Object, read_objects
+from clusterwright.switches.nvue.words.renaming import find, in_oldest_words, signs
+from clusterwright.switches.nvue.words.table import ORDER, Release, parsed_release
+
+_HEADER = re.compile(r"^ +version: Cumulus Linux (\d+\.\d+)", re.M)
+
+
+class ReadTree:
+    """Objects that were read. What is made anew has the place of what it is made of."""
+
+    def below(self, node: Object) -> dict[str, Object]:
+        """What stands below an object."""
+        return node.below
+
+    def value(self, node: Object) -> str:
+        """The text of a value."""
+        return node.value
+
+    def leaf(self, text: str, like: Object) -> Object:
+        """A value at the place of another."""
+        return Object(like.mark, like.line, text)
+
+    def branch(self, like: Object) -> Object:
+        """An object at the place of another."""
+        return Object(like.mark, like.line)
+
+
+TREE = ReadTree()
+
+
+@lru_cache(maxsize=128)
+def read_nvue_objects(text: str) -> Object:
+    """What a file sets, named as 5.10 names it. Raises Unreadable at the line that does not read."""
+    root = read_objects(text)
+    orders = [node for _, node in find(TREE, root, ORDER) if node.below]
+    if not orders and all(sign.since is None for sign in signs(TREE, root)):
+        return root
+    root = deepcopy(root)  # others have what was read as it stands
+    in_oldest_words(TREE, root)
+    return root
+
+
+def stated_release(text: str) -> Release | None:
+    """The release that a file says it is from, as NVUE does in the files that it prints."""
+    header = _HEADER.search(text)
+    return None if header is None else parsed_release(header[1])
+
+
+def release_bounds(text: str) -> tuple[Release | None, Release | None]:
+    """The release since which a file's words are there, and the one from which on some are gone."""
+    found = list(signs(TREE, read_objects(text)))
+    since = max((sign.since for sign in found if sign.since), default=None)
+    before = min((sign.before for sign in found if sign.before), default=None)
+    return since, before
+
+
+def mixed_words(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Lines that no release reads together with the others: those of the fewer."""
+    since, before = release_bounds(text)
+    stated = stated_release(text)
+    found = list(signs(TREE, read_objects(text)))
+    if stated is not None:
+        for sign in found:
+            if (sign.since and sign.since > stated) or (sign.before and sign.before <= stated):
+                yield sign.node.line, ("words of another release than the header's",)
+    elif since is not None and before is not None and since >= before:
+        newer = {sign.node.line for sign in found if sign.since and sign.since >= before}
+        older = {sign.node.line for sign in found if sign.before and sign.before <= since}
+        for line in sorted(newer if len(newer) < len(older) else older):
+            yield line, ("words of two releases in one file",)

@@ -1,0 +1,73 @@
+"""What stands in a file of NVUE's objects and is on no list of those that are known.
+
+A ``*`` in a list stands for any name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from clusterwright.facts.unread import BETWEEN, Unread
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.switches.nvue.reader.objects import Object
+
+_Trie = dict[str, "_Trie"]
+_END = ""
+_Place = tuple[int, tuple[str, ...]]  # a line, and the path of what stands there
+
+
+class KnownObjects:
+    """The paths of which is known what they do, and by first words which claims others could touch.
+
+    Every claim that reads the file where nothing in ``touches`` begins a path. ``unknown`` gives lines and paths whose
+    words are known and whose names or values are not; ``read`` gives the objects of a text.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        paths: Iterable[str],
+        touches: Mapping[str, frozenset[str]],
+        unknown: Callable[[Object, str], Iterator[_Place]],
+        read: Callable[[str], Object],
+    ) -> None:
+        self._file = file
+        self._read = read
+        self._unknown = unknown
+        self._touches = {tuple(words.split()): claims for words, claims in touches.items()}
+        self._known: _Trie = {}
+        for path in paths:
+            here = self._known
+            for word in path.split():
+                here = here.setdefault(word, {})
+            here[_END] = {}
+
+    def unread(self, text: str) -> tuple[Unread, ...]:
+        """Every object and value that is on no list; nothing where the file does not read, which proofs say."""
+        try:
+            root = self._read(text)
+        except Unreadable:
+            return ()
+        return tuple(
+            Unread(self._file, line, BETWEEN.join(path), self._touched(path))
+            for line, path in (*_unread(root, (self._known,), ()), *self._unknown(root, text))
+        )
+
+    def _touched(self, path: tuple[str, ...]) -> frozenset[str]:
+        for words, claims in self._touches.items():
+            if len(words) <= len(path) and all(word in {"*", name} for word, name in zip(words, path, strict=False)):
+                return claims
+        return frozenset()
+
+
+def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[_Place]:
+    if not own.below:
+        if not any(_END in each for each in known):
+            yield own.line, path
+        return
+    for name, below in own.items():
+        here = tuple(each[word] for each in known for word in (name, "*") if word in each)
+        if not here:
+            yield below.line, (*path, name)
+        else:
+            yield from _unread(below, here, (*path, name))

@@ -1,0 +1,26 @@
+"""NVUE as a platform: Cumulus Linux on Spectrum switches."""
+
+from __future__ import annotations
+
+from clusterwright.device_files.differing import by_keys
+from clusterwright.device_files.writer import Writer
+from clusterwright.switches import frr
+from clusterwright.switches.nvue import effects
+from clusterwright.switches.nvue.drift import compare_nvue
+from clusterwright.switches.nvue.reader.system import READER
+from clusterwright.switches.nvue.writer import configuration
+from clusterwright.switches.switch_system import Probes, SwitchSystem
+
+NVUE = SwitchSystem(
+    reader=READER,
+    writer=Writer(configuration.KIND, configuration.applies, configuration.render),
+    drift={READER.file: compare_nvue},
+    differing={READER.file: by_keys(compare_nvue)},
+    effects=effects.effect,
+    probes=Probes(
+        neighbours=("lldpcli -f json show neighbors",),
+        counters=("nv show interface counters", "nv show qos roce counters"),
+        sessions=frr.SESSIONS,
+    ),
+    steps="nvue.yml",
+)

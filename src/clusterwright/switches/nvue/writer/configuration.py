@@ -1,0 +1,77 @@
+"""NVUE: the configuration of a switch with Cumulus Linux, in the objects that NVUE's model has in its release.
+
+The file is staged whole with `nv config replace` and takes effect with `nv config apply`. What it does not name is as
+NVUE comes, so the account that every switch is delivered with is gone after it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.edge import management_reach
+from clusterwright.intent.switch import view_switch
+from clusterwright.intent.switch_links import management_port
+from clusterwright.switches.extra_config import with_patches
+from clusterwright.switches.nvue.words.table import parsed_release
+from clusterwright.switches.nvue.writer.bgp import default_vrf, router
+from clusterwright.switches.nvue.writer.filters import host_filters, management_filters
+from clusterwright.switches.nvue.writer.interfaces import bridge, interfaces
+from clusterwright.switches.nvue.writer.qos import qos
+from clusterwright.switches.nvue.writer.releases import written_for
+from clusterwright.switches.nvue.writer.services import MANAGEMENT_VRF, SYSTEM, service, system
+from clusterwright.switches.nvue.writer.yaml_lines import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch_links import ManagementPort
+    from clusterwright.plan.model import Device, Plan
+
+KIND = "nvue"
+PATH = "etc/clusterwright/nvue.yaml"
+Objects = dict[str, Any]
+
+
+def applies(plan: Plan, device: Device) -> bool:
+    """True for switches that NVUE configures."""
+    return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == SYSTEM
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """The whole configuration of one switch."""
+    document = with_patches(plan, device, PATH, configuration(plan, view_switch(plan, device)))
+    yield Artifact(device.name, PATH, dump(document), KIND)
+
+
+def configuration(plan: Plan, view: SwitchView) -> Objects:
+    """Everything below ``set`` in the words of the switch's release, in NVUE's order: by name."""
+    port = None if view.management is None else management_port(plan, view.management)
+    hosts, management = host_filters(plan, view), management_filters(plan, view)
+    bound: Objects = {name: {"inbound": {"control-plane": {}}} for name in management}
+    found = {
+        "acl": hosts | management,
+        "bridge": bridge(view),
+        "interface": interfaces(view, port, hosts, bound),
+        "qos": qos(view),
+        "router": router(view),
+        "service": service(plan, view, port),
+        "system": system(plan, view, port),
+        "vrf": _vrfs(plan, view, port),
+    }
+    objects = {name: each for name, each in found.items() if each}
+    return written_for(objects, parsed_release(view.release))
+
+
+def _vrfs(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
+    found: Objects = {}
+    routes = default_vrf(view)
+    if routes:
+        found["default"] = {"router": routes}
+    if port is not None and port.gateway is not None and view.management is not None:
+        family, kind = f"ipv{port.version}-unicast", f"ipv{port.version}-address"
+        reach = management_reach(plan, view.management.port.fabric)
+        static = {str(network): {"address-family": family, "via": {port.gateway: {"type": kind}}} for network in reach}
+        found[MANAGEMENT_VRF] = {"router": {"static": static}}
+    return found

@@ -1,0 +1,13 @@
+"""The readers of all systems: what proofs read switches with. None of them knows a writer."""
+
+from __future__ import annotations
+
+from clusterwright.facts.reader import SystemReader, Unsupported
+from clusterwright.switches.eos.reader.system import READER as EOS
+from clusterwright.switches.fboss.reader.system import READER as FBOSS
+from clusterwright.switches.managed.reader.systems import MLNX_OS, NVOS
+from clusterwright.switches.nvue.reader.system import READER as NVUE
+from clusterwright.switches.sonic.reader.system import READER as SONIC
+
+READERS: tuple[SystemReader, ...] = (EOS, FBOSS, NVUE, SONIC, MLNX_OS, NVOS)
+ROUTERS: tuple[SystemReader, ...] = tuple(reader for reader in READERS if not isinstance(reader.router, Unsupported))

@@ -1,0 +1,65 @@
+"""What devices said of their files, compared with what was rendered for them.
+
+What they said lies in a folder: ``<device>/<path on the device>`` as the files are there, or the output of a command
+under the name that ``OUTPUTS`` gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from clusterwright.device_files.drift import Compare, Difference, Drift
+from clusterwright.finding import ClusterwrightError
+from clusterwright.known_secrets import value_without_secrets, without_secrets
+from clusterwright.switches.eos.reader.sections import PATH
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A command's output: ``files`` are the rendered files that it speaks of, joined in their order."""
+
+    files: str
+    command: str
+
+
+OUTPUTS: Mapping[str, Output] = {
+    "running-config": Output(PATH, "show running-config"),
+    "nft-ruleset": Output("etc/nftables.conf", "nft list ruleset"),
+    "sysctl": Output("etc/sysctl.d/*.conf", "sysctl -a"),
+}
+
+
+def drifts(
+    device: str, rendered: Mapping[str, str], running: Mapping[str, str], judges: Iterable[tuple[str, Compare]]
+) -> tuple[Drift, ...]:
+    """Every difference of one device, file by file.
+
+    ``rendered`` is its tree, ``running`` what it said, by path or name of an output; ``judges`` say by pattern of the
+    rendered path how a file is compared: the first that fits. Raises ClusterwrightError for what cannot be read.
+    """
+    known = tuple(judges)
+    found: list[Drift] = []
+    for name, text in sorted(running.items()):
+        pattern = OUTPUTS[name].files if name in OUTPUTS else name
+        paths = sorted(path for path in rendered if fnmatchcase(path, pattern))
+        if not paths:
+            found.append(Drift(device, name, Difference.UNEXPECTED, "", runs="a file that the plan does not give it"))
+            continue
+        compare = next(judge for at, judge in known if fnmatchcase(paths[0], at))
+        try:
+            differences = tuple(compare("\n".join(rendered[path] for path in paths), text))
+        except ValueError as error:
+            raise ClusterwrightError(f"{device}/{name}: cannot be read as {paths[0]}: {error}") from None
+        found += [_without_secrets(Drift(device, paths[0], *difference)) for difference in differences]
+    return tuple(found)
+
+
+def _without_secrets(drift: Drift) -> Drift:
+    """The difference without the words that stand where secrets do: what runs unplanned may hold one of its own."""
+    place = without_secrets(drift.place)
+    runs = value_without_secrets(drift.place.rpartition("/")[2].strip(), drift.runs)
+    sections = tuple(map(without_secrets, drift.sections))
+    value = drift.value if runs == drift.runs else None
+    return replace(drift, place=place, runs=runs, sections=sections, value=value)

@@ -1,0 +1,84 @@
+"""What changes of config_db.json do, and how each is applied: as a patch of the running configuration where SONiC's
+generic config updater takes it and its daemons act on it, else by reading the whole file anew (``config reload``).
+
+The places are data, inventory/effects/sonic.yaml. From sonic-net/sonic-utilities, generic_config_updater:
+gcu_services_validator.conf.json (services that it restarts), gcu_field_operation_validators.conf.json (what it
+refuses), patch_sorter.py (fields that are only ever created); from sonic-net/sonic-buildimage and sonic-swss, which
+daemon listens to a table. Steps of the role device_tree say the same to the switch
+(tests/switches/test_sonic_effects.py holds both together).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from clusterwright.device_files.effect import BETWEEN, Consequence, Effect, effect_table
+from clusterwright.hosts.linux import effects as linux
+from clusterwright.switches.sonic.reader.configuration import PATH
+
+Tables = Mapping[str, Mapping[str, Any]]
+RELOAD = "config reload"
+"""The step that reads the whole file anew."""
+
+
+class PlaceChange(NamedTuple):
+    """One place that differs: what changing it does, whether the whole file is read anew for it, and why."""
+
+    place: str
+    effect: Effect
+    reloads: bool
+    why: str
+
+
+KNOWN_SKUS = (
+    r"(?i).*(arista-7060x6-64[dp]e|nokia-ixr7220-h[345]).*"
+    r"|acs-(msn4700|msn4600c?|sn5400|sn5600|sn5640)|mellanox-sn(4[67]|5[46]).*"
+)
+"""Hardware whose updater takes more; places that need it are marked in the table."""
+
+
+def changes(before: Tables, after: Tables) -> Iterator[PlaceChange]:
+    """Every place that differs, in the order of tables, rows and fields."""
+    for table in sorted(before.keys() | after.keys()):
+        old, new = before.get(table, {}), after.get(table, {})
+        for row in sorted(old.keys() | new.keys()):
+            was, will = old.get(row), new.get(row)
+            if was is None or will is None:
+                yield _change(BETWEEN.join((table, row)), after, _is_beside_links(table, row, before, after))
+            elif was != will:
+                fields = sorted(key for key in was.keys() | will.keys() if was.get(key) != will.get(key))
+                for field in fields:
+                    yield _change(BETWEEN.join((table, row, field)), after, is_beside_links=False)
+
+
+def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
+    """By the places that differ. Raises ValueError for text that is no JSON."""
+    if path != PATH:
+        return linux.on_switch(path, was, will)
+    if was is None or will is None:
+        return (Consequence(Effect.RESTART, "the whole file is read anew"),)
+    found = (Consequence(change.effect, change.why) for change in changes(json.loads(was), json.loads(will)))
+    return tuple(dict.fromkeys(found))
+
+
+def _change(place: str, after: Tables, is_beside_links: bool) -> PlaceChange:
+    if is_beside_links:
+        return PlaceChange(place, Effect.LIVE, False, "its port is down before or after")
+    sku = after.get("DEVICE_METADATA", {}).get("localhost", {}).get("hwsku", "")
+    table = effect_table("sonic")
+    entry = table.entry_of(PATH, place, known_sku=re.fullmatch(KNOWN_SKUS, sku) is not None)
+    if entry is None:
+        return PlaceChange(place, Effect.RESTART, True, table.otherwise)
+    return PlaceChange(place, entry.effect, entry.steps == RELOAD, entry.does)
+
+
+def _is_beside_links(table: str, row: str, before: Tables, after: Tables) -> bool:
+    """Whether an address comes to, or goes from, a port that is not up on that side of the change."""
+    if table != "INTERFACE":
+        return False
+    port = row.partition("|")[0]
+    states = (tables.get("PORT", {}).get(port, {}).get("admin_status", "down") for tables in (before, after))
+    return "down" in states

@@ -1,0 +1,237 @@
+"""Reading the classes of service in SONiC's config_db.json: maps, PFC, headroom, watchdog and schedulers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clusterwright.facts.router import (
+    DSCPS,
+    STRICT,
+    HeadroomPool,
+    Mark,
+    PortQos,
+    QosMap,
+    Watchdog,
+    thresholds,
+)
+
+Json = Mapping[str, Any]
+_GREEN = ("min_threshold", "max_threshold", "drop_probability")
+# Which marks spare packets that RDMA is coloured (green) the drop: sonic-wred-profile.yang.
+_MARKS_GREEN = frozenset({"ecn_green", "ecn_green_yellow", "ecn_green_red", "ecn_all"})
+_PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_pg_map")
+
+
+def qos_map(tables: Json) -> QosMap | None:
+    """The map of DSCPs that most ports use, with the queues of its classes; None where no port has one."""
+    names = _main_maps(tables)
+    if names is None:
+        return None
+    classes, queues = (
+        tables.get(table, {}).get(name, {})
+        for table, name in zip(("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP"), names, strict=False)
+    )
+    class_of: list[int | None] = [None] * DSCPS
+    marks: dict[str, Mark] = {}
+    for dscp, number in classes.items():
+        class_of[int(dscp)] = int(number)
+        marks[f"dscp {int(dscp)}"] = ('"DSCP_TO_TC_MAP":', f'"{names[0]}":', f'"{dscp}":')
+    for number in queues:
+        marks[f"class {int(number)}"] = ('"TC_TO_QUEUE_MAP":', f'"{names[1]}":', f'"{number}":')
+    lossless: frozenset[int] = frozenset().union(
+        *(_numbers(row.get("pfc_enable", "")) for row in tables.get("PORT_QOS_MAP", {}).values())
+    )
+    for priority in lossless:
+        marks[f"priority {priority}"] = ('"PORT_QOS_MAP":', f'"pfc_enable": "{priority}"')
+    groups = tables.get("TC_TO_PRIORITY_GROUP_MAP", {}).get(names[2], {})
+    for number in groups:
+        marks[f"group {int(number)}"] = ('"TC_TO_PRIORITY_GROUP_MAP":', f'"{names[2]}":', f'"{number}":')
+    group_of_pause = tables.get("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", {}).get(names[3], {})
+    return QosMap(
+        tuple(class_of),
+        {int(number): int(queue) for number, queue in queues.items()},
+        lossless,
+        marks,
+        {int(number): int(group) for number, group in groups.items()},
+        frozenset(int(group_of_pause.get(str(priority), priority)) for priority in lossless),
+    )
+
+
+def _main_maps(tables: Json) -> tuple[str, ...] | None:
+    used = Counter(_maps_of(row) for row in tables.get("PORT_QOS_MAP", {}).values())
+    return used.most_common(1)[0][0] if used else None
+
+
+def _maps_of(row: Json) -> tuple[str, ...]:
+    return tuple(row.get(field, "") for field in _PORT_MAPS)
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(int(word) for word in text.split(",") if word.strip())
+
+
+def port_qos(tables: Json, port: str) -> PortQos:
+    """How one port treats classes. A priority is lossless when PFC is on for it and its priority group has headroom."""
+    row = tables.get("PORT_QOS_MAP", {}).get(port)
+    if row is None:
+        return PortQos()
+    groups = tables.get("TC_TO_PRIORITY_GROUP_MAP", {}).get(row.get("tc_to_pg_map", ""), {})
+    to_queue = tables.get("MAP_PFC_PRIORITY_TO_QUEUE", {}).get(row.get("pfc_to_queue_map", ""), {})
+    queues = tables.get("TC_TO_QUEUE_MAP", {}).get(row.get("tc_to_queue_map", ""), {})
+    group_of = tables.get("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", {}).get(row.get("pfc_to_pg_map", ""), {})
+    headroom = {}
+    for priority in _numbers(row.get("pfc_enable", "")):
+        group = groups.get(str(priority), "")
+        reserved = _headroom_bytes(tables, port, group)
+        is_one_group = group_of.get(str(priority), str(priority)) == group
+        if reserved and is_one_group and to_queue.get(str(priority)) == queues.get(str(priority)):
+            headroom[priority] = reserved
+    is_watched = _numbers(row.get("pfcwd_sw_enable", "")) >= headroom.keys()
+    marking = _marking(tables, port)
+    shares = _shares(tables, port)
+    return PortQos(
+        _maps_of(row) == _main_maps(tables),
+        frozenset(headroom),
+        _watchdog(tables, port) if is_watched else None,
+        shares,
+        min(headroom.values(), default=None),
+        _cable_m(tables, port),
+        tuple((queue, text) for queue, _, text in marking),
+        tuple(queue for queue, _ in shares) if _counts_marks(tables) else (),
+        (
+            *((f"queue {queue}", ('"FLEX_COUNTER_TABLE":',)) for queue, _ in shares),
+            *((f"queue {queue}", ('"WRED_PROFILE":', f'"{name}":')) for queue, name, _ in marking),
+            *((key, ('"PFC_WD":', f'"{port}":')) for key in ("detection", "recovery", "manner")),
+        ),
+        losses=tuple(_losses(tables, port, [queues[str(priority)] for priority in sorted(headroom)])),
+    )
+
+
+def _losses(tables: Json, port: str, queues: Sequence[str]) -> Iterator[tuple[str, Mark]]:
+    """What drops packets of a port's lossless queues: early drops, a limit of the queue, a pool that is too small.
+
+    What ingress has accepted has to leave: the egress pool holds as much as ingress shares out, and the queue's own
+    limit is no less than all that ingress may hold.
+    """
+    if queues and not _cable_m(tables, port):
+        # buffermgrd makes headroom from it, of none for 0m (sonic-net/sonic-swss, cfgmgr/buffermgr.cpp)
+        yield "names no length of its cable, from which the switch makes headroom", ('"CABLE_LENGTH":',)
+    profiles, pools = tables.get("BUFFER_PROFILE", {}), tables.get("BUFFER_POOL", {})
+    accepted = [row for row in pools.values() if row.get("type") == "ingress"]
+    shared_bytes = sum(int(row.get("size", 0)) for row in accepted)
+    most_bytes = shared_bytes + sum(int(row.get("xoff", 0)) for row in accepted)
+    for queue in queues:
+        wred = tables.get("QUEUE", {}).get(f"{port}|{queue}", {}).get("wred_profile", "")
+        row = tables.get("WRED_PROFILE", {}).get(wred, {})
+        if row.get("wred_green_enable") == "true" and row.get("ecn", "ecn_none") not in _MARKS_GREEN:
+            yield f"drops packets of lossless queue {queue} early ({wred} marks none)", _mark("WRED_PROFILE", wred)
+        name = _row_of(tables.get("BUFFER_QUEUE", {}), port, queue).get("profile", "")
+        profile = profiles.get(name, {})
+        pool = pools.get(profile.get("pool", ""), {})
+        place = _mark("BUFFER_QUEUE", f"{port}|{queue}")
+        if pool.get("type") != "egress":
+            yield f"gives lossless queue {queue} no buffer at egress", place
+        elif "static_th" not in profile:
+            yield f"limits lossless queue {queue} to a part of what is free ({name})", place
+        elif int(profile["static_th"]) < most_bytes:
+            yield f"limits lossless queue {queue} to {int(profile['static_th']):,} of {most_bytes:,} bytes", place
+        elif int(pool.get("size", 0)) < shared_bytes:
+            size = int(pool.get("size", 0))
+            yield f"has {size:,} bytes for lossless queue {queue} at egress, ingress shares {shared_bytes:,}", place
+
+
+def _row_of(rows: Json, port: str, queue: str) -> Json:
+    """The row of a port's queue; a row may name several ports and a range of queues."""
+    if f"{port}|{queue}" in rows:
+        own: Json = rows[f"{port}|{queue}"]
+        return own
+    for key, row in rows.items():
+        ports, _, queues = key.partition("|")
+        first, _, last = queues.partition("-")
+        if port in ports.split(",") and int(first) <= int(queue) <= int(last or first):
+            found: Json = row
+            return found
+    return {}
+
+
+def _mark(table: str, row: str) -> Mark:
+    return f'"{table}":', f'"{row}":'
+
+
+def _watchdog(tables: Json, port: str) -> Watchdog | None:
+    rows = tables.get("PFC_WD", {})
+    row = rows.get(port, {})
+    # orchagent polls the watchdog's counters as this group (sonic-net/sonic-swss, flexcounterorch.cpp)
+    polled = tables.get("FLEX_COUNTER_TABLE", {}).get("PFCWD", {}).get("FLEX_COUNTER_STATUS", "enable")
+    if not row.get("detection_time") or polled != "enable":
+        return None
+    polls = rows.get("GLOBAL", {}).get("POLL_INTERVAL", "unstated number of")
+    manner = f"looks every {polls} ms and takes the action {row.get('action', 'of the system')}"
+    recovery_ms = int(row["restoration_time"]) if row.get("restoration_time") else None
+    return Watchdog(int(row["detection_time"]), recovery_ms, manner)
+
+
+def _marking(tables: Json, port: str) -> list[tuple[int, str, str]]:
+    """Queues of a port that mark, with the profile's name and how it marks what RDMA is coloured: green."""
+    found = []
+    for key, row in tables.get("QUEUE", {}).items():
+        name, _, queue = key.partition("|")
+        profile = tables.get("WRED_PROFILE", {}).get(row.get("wred_profile", ""), {}) if name == port else {}
+        if profile.get("ecn", "ecn_none") != "ecn_none":
+            low, high, chance = (int(profile.get(f"green_{each}", 0)) for each in _GREEN)
+            found.append((int(queue), row["wred_profile"], thresholds(low, high, chance)))
+    return sorted(found)
+
+
+def _counts_marks(tables: Json) -> bool:
+    """True when the daemon of the counters polls those of marked packets, which it does for all queues or for none."""
+    return bool(tables.get("FLEX_COUNTER_TABLE", {}).get("WRED_ECN_QUEUE", {}).get("FLEX_COUNTER_STATUS") == "enable")
+
+
+def _headroom_bytes(tables: Json, port: str, group: str) -> int:
+    """What the priority group of a port may take after a pause; nothing where its pool has no such part."""
+    profiles, pools = tables.get("BUFFER_PROFILE", {}), tables.get("BUFFER_POOL", {})
+    profile = profiles.get(tables.get("BUFFER_PG", {}).get(f"{port}|{group}", {}).get("profile", ""), {})
+    pool = pools.get(profile.get("pool", ""), {})
+    return min(int(profile.get("xoff", 0)), int(pool.get("xoff", 0)))
+
+
+def headroom_pools(tables: Json) -> tuple[HeadroomPool, ...]:
+    """The pools with headroom, and what the priority groups of all ports are promised of each."""
+    promised: dict[str, int] = {}
+    profiles = tables.get("BUFFER_PROFILE", {})
+    for key, row in tables.get("BUFFER_PG", {}).items():
+        profile = profiles.get(row.get("profile", ""), {})
+        first, _, last = key.partition("|")[2].partition("-")
+        groups = int(last or first) - int(first) + 1
+        pool = profile.get("pool", "")
+        promised[pool] = promised.get(pool, 0) + groups * int(profile.get("xoff", 0))
+    return tuple(
+        HeadroomPool(
+            name,
+            int(row.get("xoff", 0)),
+            int(row.get("size", 0)),
+            promised.get(name, 0),
+            ('"BUFFER_POOL":', f'"{name}":'),
+        )
+        for name, row in tables.get("BUFFER_POOL", {}).items()
+        if row.get("xoff") or promised.get(name)
+    )
+
+
+def _cable_m(tables: Json, port: str) -> float | None:
+    text = next((row[port] for row in tables.get("CABLE_LENGTH", {}).values() if port in row), None)
+    return float(text.removesuffix("m")) if text is not None else None
+
+
+def _shares(tables: Json, port: str) -> tuple[tuple[int, float], ...]:
+    found = []
+    for key, row in tables.get("QUEUE", {}).items():
+        name, _, queue = key.partition("|")
+        if name == port:
+            scheduler = tables.get("SCHEDULER", {}).get(row.get("scheduler", ""), {})
+            share = STRICT if scheduler.get("type") == "STRICT" else float(scheduler.get("weight", 0))
+            found.append((int(queue), share))
+    return tuple(sorted(found))

@@ -1,0 +1,179 @@
+"""Reading ACL_TABLE and ACL_RULE of a SONiC config_db.json, as what one port does with the packets that come in there.
+
+Rules are asked by falling priority; a table that none of them matches lets a packet pass. Tables of a stage are
+independent: a packet passes when every one lets it. Fields are those of sonic-acl.yang.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from clusterwright.facts.reader import IN, OUT
+from clusterwright.packets.boxes import TCP, V4, V6, Box, box, meet
+from clusterwright.packets.filters import ACCEPT, DROP, Chain, Rule, Ruleset, Table
+from clusterwright.packets.ranges import Ranges, ranges, values
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.packets.values import addresses
+from clusterwright.switches.sonic.reader.document import tables_of
+
+CONTROL_PLANE = "CTRLPLANE"
+_NOT_LATER = values(0, 1)
+_ETHER_TYPES = {"0x0800": V4, "0x86dd": V6}
+_WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})
+_VERDICTS = {"FORWARD": ACCEPT, "ACCEPT": ACCEPT, "DROP": DROP}
+_STAGES = {"ingress": IN, "egress": OUT}
+_DEFAULT_STAGE = "ingress"  # sonic-acl.yang
+# Types that filter and that SONiC has by itself (orchagent, acltable.h); others are made by ACL_TABLE_TYPE.
+_BUILT_IN = frozenset({"L3", "L3V6", "L3V4V6", CONTROL_PLANE})
+_FRONT = re.compile(r"Ethernet\d+|PortChannel\d+")
+Fields = Mapping[str, str]
+
+
+def bound_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The ports that tables are on, each with a direction; those of the control plane are on none."""
+    for table in tables.values():
+        if table.get("type") != CONTROL_PLANE:
+            way = _STAGES[table.get("stage", _DEFAULT_STAGE).lower()]
+            yield from ((port, way) for port in table.get("ports", ()))
+
+
+def channels_of(tables: Mapping[str, Any]) -> dict[str, str]:
+    """The channel that each port is a part of."""
+    keys = (key.partition("|") for key in tables.get("PORTCHANNEL_MEMBER", {}))
+    return {port: channel for channel, _, port in keys}
+
+
+class SonicLists:
+    """The ACL tables of a switch."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        try:
+            document = tables_of(text)
+            self._tables = json.dumps([document.get(name) for name in ("ACL_TABLE_TYPE", "ACL_TABLE", "ACL_RULE")])
+            self.tables = document.get("ACL_TABLE", {})
+            self._channels = channels_of(document)
+            self._types = document.get("ACL_TABLE_TYPE", {})
+            self._rules: dict[str, list[tuple[int, Rule]]] = {}
+            for key, fields in document.get("ACL_RULE", {}).items():
+                table, _, _ = key.partition("|")
+                self._rules.setdefault(table, []).append((int(fields["PRIORITY"]), self._rule(key, fields)))
+            others = {port: name for name, table in self.tables.items() for port, _ in bound_tables({name: table})}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise Unreadable(0, f"the ACL tables do not read ({error!r})") from None
+        for port, name in others.items():
+            if not _FRONT.fullmatch(port):
+                raise Unreadable(self.line(name), f"the table {name} is on {port}, and only front ports are read here")
+
+    def bound(self) -> Iterator[tuple[str, str]]:
+        """The ports that tables are on, each with a direction."""
+        parts: dict[str, list[str]] = {}
+        for port, channel in self._channels.items():
+            parts.setdefault(channel, []).append(port)
+        bound = {(each, way) for port, way in bound_tables(self.tables) for each in parts.get(port, [port])}
+        yield from sorted(bound)
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Tables that SONiC does not make, so that everything passes: of no type, or on a part of a channel."""
+        for name, table in self.tables.items():
+            if (kind := table.get("type")) not in _BUILT_IN and (what := self._lacking(kind, name)):
+                yield self.line(name), f"the table {name} is of type {kind}, which {what}: SONiC makes no filter of it"
+            for port, _ in bound_tables({name: table}):
+                if port in self._channels:
+                    channel = self._channels[port]
+                    yield self.line(name), f"the table {name} is on {port}, and {channel} is asked for tables"
+
+    def _lacking(self, kind: str, table: str) -> str:
+        """Why a type of the file's own makes no table of this name, "" where it does."""
+        own = self._types.get(kind)
+        if own is None:
+            return "is none that filters"
+        ports = self.tables[table].get("ports", ())
+        points = {"PORTCHANNEL" if port.startswith("PortChannel") else "PORT" for port in ports}
+        if not own.get("MATCHES"):
+            return "matches nothing"
+        if "PACKET_ACTION" not in own.get("ACTIONS", ()):
+            return "has no PACKET_ACTION"
+        missing = sorted(points - set(own.get("BIND_POINTS", ())))
+        return f"is bound to no {missing[0]}" if missing else ""
+
+    def management_ports(self) -> tuple[str, ...]:
+        """None: tables of the control plane judge who reaches services, whatever port they come in at."""
+        return ()
+
+    def text(self, ports: Iterable[str]) -> str:
+        """Everything that decides what these ports let in."""
+        return f"{[self._channels.get(port, port) for port in ports]} {self._tables}"
+
+    def line(self, key: str) -> int:
+        """The line, from 1, that a key stands on; 0 where it is nowhere."""
+        at = self._text.find(f'"{key}"')
+        return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
+
+    def rules_of(self, table: str) -> tuple[Rule, ...]:
+        """The rules of a table in the order in which they are asked."""
+        return tuple(rule for _, rule in sorted(self._rules.get(table, ()), key=lambda each: -each[0]))
+
+    def at(self, port: str, direction: str = IN) -> Ruleset:
+        """What a port lets in, or out: all packets that every table of that stage which is bound to it lets pass."""
+        chains = {
+            name: Chain(name, self.line(name), self.rules_of(name), direction, 0, ACCEPT, self.line(name))
+            for name, table in self.tables.items()
+            if (self._channels.get(port, port), direction) in bound_tables({name: table})
+        }
+        return Ruleset((Table("inet", "", 0, chains),), flushes=True)
+
+    def _rule(self, key: str, fields: Fields) -> Rule:
+        line = self.line(key)
+        table = self.tables.get(key.partition("|")[0], {})
+        own = self._types.get(table.get("type"), {}).get("MATCHES")
+        for name in fields:
+            if own is not None and name not in own and name not in _WITHOUT_MEANING:
+                raise Unreadable(line, f"the table of rule {key} matches no {name}")
+        try:
+            match = _match(tuple(sorted((k, v) for k, v in fields.items() if k not in _WITHOUT_MEANING)))
+        except ValueError as error:
+            raise Unreadable(line, f"rule {key}: {error}") from None
+        return Rule(line, () if match is None else (match,), _VERDICTS[fields["PACKET_ACTION"]], name=key)
+
+
+@lru_cache(maxsize=1 << 14)
+def _match(fields: tuple[tuple[str, str], ...]) -> Box | None:
+    """The packets that a rule takes, None for none. Raises ValueError for a field that is not known here."""
+    found: Box | None = box()
+    for name, text in fields:
+        limit = _field(name, text)
+        found = meet(found, limit) if found is not None else None
+    return found
+
+
+def _field(name: str, text: str) -> Box:
+    side = "src" if name.startswith("SRC") else "dst"
+    port = "sport" if "SRC" in name else "dport"
+    if name == "ETHER_TYPE" and text.lower() in _ETHER_TYPES:
+        return box(family=_ETHER_TYPES[text.lower()])
+    if name in {"SRC_IP", "DST_IP"}:
+        return box(family=V4, **{side: addresses(text, 4)})
+    if name in {"SRC_IPV6", "DST_IPV6"}:
+        return box(family=V6, **{side: addresses(text, 6)})
+    if name in {"IP_PROTOCOL", "NEXT_HEADER"}:
+        return box(proto=values(int(text)))
+    if name in {"L4_SRC_PORT", "L4_DST_PORT"}:
+        return box(fragment=_NOT_LATER, **{port: values(int(text))})
+    if name in {"L4_SRC_PORT_RANGE", "L4_DST_PORT_RANGE"} and (found := re.fullmatch(r"(\d+)-(\d+)", text)):
+        return box(fragment=_NOT_LATER, **{port: ranges([(int(found[1]), int(found[2]))])})
+    if name == "TCP_FLAGS":
+        return box(proto=values(TCP), fragment=_NOT_LATER, flags=_flags(text))
+    if name in {"ICMP_TYPE", "ICMPV6_TYPE"}:
+        return box(family=V4 if name == "ICMP_TYPE" else V6, fragment=_NOT_LATER, icmp=values(int(text)))
+    raise ValueError(f"{name} {text} is not known here")
+
+
+def _flags(text: str) -> Ranges:
+    value, _, mask = text.partition("/")
+    wanted, bits = int(value, 0), int(mask or value, 0)
+    return values(*(each for each in range(256) if each & bits == wanted & bits))

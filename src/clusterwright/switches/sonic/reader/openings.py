@@ -1,0 +1,226 @@
+"""What SONiC's config_db.json says beside its tables that takes packets around them.
+
+Names are those of sonic-buildimage's yang models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from clusterwright.facts.reader import GNMI, LEASES, LOGINS, LOGS, NAMES, SNMP, TIME, Fault, Login, Planned, Server
+from clusterwright.facts.unread import Unread
+from clusterwright.spec.hardware.platforms import platforms
+from clusterwright.switches.sonic.reader import known
+from clusterwright.switches.sonic.reader.document import place_of, tables_of
+from clusterwright.switches.sonic.reader.features import SYSTEM, runs
+
+_ELSEWHERE = "takes packets past the tables of their ports"
+_COPIES = "sends copies of packets elsewhere"
+_AROUND = (
+    "VXLAN_TUNNEL VXLAN_TUNNEL_MAP VXLAN_EVPN_NVO VNET TUNNEL NAT_GLOBAL NAT_POOL NAT_BINDINGS STATIC_NAT STATIC_NAPT "
+    "DHCPV4_RELAY DHCP_SERVER_IPV4 PBR PBR_TABLE PBR_RULE MUX_CABLE MCLAG_DOMAIN VLAN_SUB_INTERFACE "
+    "OSPFV2_ROUTER STATIC_MPLS"
+)
+_OPEN = {
+    "MIRROR_SESSION": _COPIES,
+    "SFLOW_COLLECTOR": _COPIES,
+    "SNMP_COMMUNITY": "lets whoever knows a word read the switch",
+    "BGP_PEER_RANGE": "takes a session with whoever asks",
+    "BGP_GLOBALS_LISTEN_PREFIX": "takes a session with whoever asks",
+    **dict.fromkeys(_AROUND.split(), _ELSEWHERE),
+}
+_SERVERS = {
+    "TACPLUS_SERVER": LOGINS,
+    "RADIUS_SERVER": LOGINS,
+    "NTP_SERVER": TIME,
+    "SYSLOG_SERVER": LOGS,
+    "DNS_NAMESERVER": NAMES,
+}
+_METHODS = {"TACPLUS_SERVER": "tacacs+", "RADIUS_SERVER": "radius"}
+_ASKED = (
+    ("GNMI", "gnmi", "client_auth", "true", "gNMI asks nobody for a certificate"),
+    ("GNMI", "gnmi", "user_auth", "cert", "gNMI takes callers by other means than their certificate"),
+    ("SSH_SERVER", "POLICIES", "permit_root_login", "no", "root is no operator's account"),
+    ("SSH_SERVER", "POLICIES", "password_authentication", "false", "the factory's account opens with its password"),
+)
+# Fields of a port that its machine decides, and which program takes a wrong one.
+_PORT_FIELDS = {
+    "alias": "LLDP announces another port",
+    "index": "xcvrd asks another cage for its module",
+    "subport": "xcvrd tells other lanes of the module to carry it",
+}
+Json = Mapping[str, Any]
+
+
+def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
+    """Everything in a config_db.json that opens a way beside its tables, with its place in the text."""
+    document: Mapping[str, Json] = tables_of(text)
+    for name, reason in _OPEN.items():
+        if document.get(name):
+            yield text.find(f'"{name}"'), f"{name} {reason}"
+    for key, fields in document.get("STATIC_ROUTE", {}).items():
+        if fields.get("nexthop-vrf"):
+            yield text.find(f'"{key}"'), f"the route {key} leaves through another VRF: the two are no longer apart"
+    for key, fields in document.get("VLAN_MEMBER", {}).items():
+        if fields.get("tagging_mode") != "untagged":
+            yield text.find(f'"{key}"'), f"{key}: the port lets hosts choose their VLAN"
+    has_vrf = document.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled") == "true"
+    if "MGMT_INTERFACE" in document and not has_vrf:
+        yield text.find('"MGMT_INTERFACE"'), "the management port is in the default VRF, which joins the two networks"
+    yield from _exchanged(text, document)
+    yield from _services(text, document)
+    if declared is not None:
+        yield from _unplanned(text, document, device, declared)
+
+
+def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
+    """Ports with lanes of another: what is plugged in there is then not what the plan and the file say."""
+    localhost = document.get("DEVICE_METADATA", {}).get("localhost", {})
+    sku = localhost.get("hwsku", "")
+    machine = platforms().get((SYSTEM, sku))
+    if machine is not None and machine.machine not in (None, localhost.get("platform", machine.machine)):
+        what = f"a {sku} is a {machine.machine}, and the switch takes itself for a {localhost['platform']}"
+        yield place_of(text, "DEVICE_METADATA", "localhost", "platform"), what
+    published = _published_ports(sku)
+    owner: dict[str, str] = {}
+    for port, fields in document.get("PORT", {}).items():
+        lanes = fields.get("lanes", "")
+        if published is not None:
+            yield from _unpublished(text, port, fields, published.get((port, lanes), ()), sku)
+        for lane in lanes.split(","):
+            if owner.setdefault(lane, port) != port:
+                yield place_of(text, "PORT", port), f"{port} and {owner[lane]} have the same lane {lane}"
+                break
+
+
+def _unpublished(
+    text: str, port: str, fields: Json, published: tuple[Mapping[str, str], ...], sku: str
+) -> Iterator[Fault]:
+    """What of a port is not as its vendor publishes it; ``published`` are the ports of its name and lanes."""
+    if not published:
+        what = (
+            f"{port} has the lanes {fields.get('lanes', '')}, which are not its own on a {sku}: its cable is elsewhere"
+        )
+        yield place_of(text, "PORT", port), what
+        return
+    for field, reader in _PORT_FIELDS.items():
+        own = str(fields.get(field, "0" if field == "subport" else ""))
+        known = sorted({row[field] for row in published})
+        if own not in known:
+            what = f"{port} has the {field} {own or 'none'}, and {' or '.join(known)} on a {sku}: {reader}"
+            yield place_of(text, "PORT", port), what
+
+
+@lru_cache(maxsize=64)
+def _published_ports(sku: str) -> Mapping[tuple[str, str], tuple[Mapping[str, str], ...]] | None:
+    """By a port's name and lanes what a machine's vendor says of it; None for a machine that nobody knows."""
+    machine = platforms().get((SYSTEM, sku))
+    if machine is None:
+        return None
+    ports: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+    for (name, _), port in machine.ports.items():
+        row = {"alias": port.alias, "index": str(port.number), "subport": str(port.subport)}
+        ports.setdefault((name, ",".join(map(str, port.lanes))), []).append(row)
+    return {key: tuple(rows) for key, rows in ports.items()}
+
+
+def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
+    """Services that ask callers for too little, whatever list says who reaches them."""
+    for table, row, field, wanted, what in _ASKED:
+        own = document.get(table, {}).get(row, {})
+        is_on = table == "SSH_SERVER" or document.get(table)  # SSH is on without a word, and asks for too little
+        if is_on and own.get(field) != wanted:
+            place = text.find(f'"{table}"')
+            place = text.find(f'"{field}"', place) if field in own else place
+            yield place, f"{table}: {field} is {own.get(field, 'not said')} and ought to be {wanted}: {what}"
+    login = document.get("AAA", {}).get("authentication", {})
+    if str(login.get("failthrough", "")).lower() == "true":
+        what = "whom the central servers refuse may log in with a local password (AAA failthrough)"
+        yield place_of(text, "AAA", "authentication", "failthrough"), what
+    for name, own in document.get("GNMI_CLIENT_CERT", {}).items():
+        if own.get("role") != ["gnmi_readonly"]:
+            yield place_of(text, "GNMI_CLIENT_CERT", name), f"the collector {name} may change the switch"
+    for name, own in document.get("SNMP_USER", {}).items():
+        if own.get("SNMP_USER_TYPE", "").lower() != "priv":
+            yield (
+                place_of(text, "SNMP_USER", name),
+                f"the SNMP user {name} proves nothing",
+            )
+
+
+def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: Planned) -> Iterator[Fault]:
+    """Ports, addresses and sessions that the plan does not know."""
+    planned = declared.linked.get(device, frozenset())
+    for port, fields in document.get("PORT", {}).items():
+        if fields.get("admin_status") == "up" and port not in planned:
+            yield text.find(f'"{port}"'), f"{port} is in service, and the plan has no cable there"
+    for table in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
+        for key in document.get(table, {}):
+            port, bar, own = key.partition("|")
+            if bar and (what := declared.misplaced(device, port, own)):
+                yield text.find(f'"{key}"'), what
+    for key in document.get("BGP_NEIGHBOR", {}):
+        peer = key.rpartition("|")[2]
+        if (":" in peer or "." in peer) and (what := declared.unmet(device, peer)):
+            yield text.find(f'"{key}"'), what
+
+
+def servers(text: str) -> Iterator[Server]:
+    """Servers of logins, time, logs and names, and those that hosts' requests go to."""
+    document: Mapping[str, Json] = tables_of(text)
+    has_vrf = document.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled") == "true"
+    vrf = "mgmt" if has_vrf else "default"
+    asked = document.get("AAA", {}).get("authentication", {}).get("login", "").split(",")
+    time = document.get("NTP", {}).get("global", {})
+    for table, service in _SERVERS.items():
+        for server, fields in document.get(table, {}).items():
+            own = time if table == "NTP_SERVER" else fields
+            is_asked = own.get("admin_state") != "disabled" and fields.get("admin_state") != "disabled"
+            if table != "DNS_NAMESERVER":  # of which SONiC has no row for a VRF
+                is_asked = is_asked and own.get("vrf", "default") == vrf
+            if table in _METHODS:
+                is_asked = is_asked and _METHODS[table] in asked
+            by_route = not has_vrf and not _has_source(document, table, server)
+            yield Server(place_of(text, table, server), service, server, is_asked, by_route)
+    for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
+        for fields in document.get(table, {}).values():
+            for server in fields.get(field, ()):
+                yield Server(place_of(text, table, server), LEASES, server)
+
+
+def _has_source(document: Mapping[str, Json], table: str, server: str) -> bool:
+    """Whether the file names an address, or an interface with one, of its version that a server is asked from."""
+    shared = {"NTP_SERVER": ("NTP", "global"), "TACPLUS_SERVER": ("TACPLUS", "global")}.get(table, (table, server))
+    row = document.get(shared[0], {}).get(shared[1], {})
+    named = row.get("src_intf", [])
+    ports = frozenset([named] if isinstance(named, str) else named)
+    sources = [row["source"]] if "source" in row else []
+    for kind in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
+        for key in document.get(kind, {}):
+            port, _, address = key.partition("|")
+            if port in ports and address:
+                sources.append(address)
+    return any((":" in source) == (":" in server) for source in sources)
+
+
+def snmp_users(path: str, text: str) -> Iterator[Login]:
+    """Users of SNMP; accounts are those of the Linux."""
+    document: Mapping[str, Json] = tables_of(text)
+    for name, own in document.get("SNMP_USER", {}).items():
+        is_admin = own.get("SNMP_USER_PERMISSION", "").lower() != "ro"
+        yield Login(place_of(text, "SNMP_USER", name), name, is_snmp=True, is_admin=is_admin)
+
+
+def silent(text: str) -> Iterator[Fault]:
+    """Services that do not run, or that only some images run unasked."""
+    document: Mapping[str, Json] = tables_of(text)
+    for name, service in (("snmp", SNMP), ("gnmi", GNMI)):
+        if not runs(document, name):
+            yield text.find(f'"{name}"', text.find('"FEATURE"')), service
+
+
+def unread(text: str) -> tuple[Unread, ...]:
+    """Tables, rows and fields of a config_db.json of which nothing here knows what they do."""
+    return tuple(known.unread(text, frozenset(_OPEN)))

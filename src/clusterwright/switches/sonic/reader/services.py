@@ -1,0 +1,47 @@
+"""Who may speak to a SONiC switch: SSH, SNMP and gNMI, each with its table of the control plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.facts.reader import SwitchService
+from clusterwright.packets.boxes import DPORT, FAMILY, V4, V6, WHOLE
+from clusterwright.packets.filters import Rule
+from clusterwright.packets.ranges import values
+from clusterwright.switches.sonic.reader.document import tables_of
+from clusterwright.switches.sonic.reader.lists import CONTROL_PLANE, SonicLists
+
+_FAMILIES = {4: V4, 6: V6}
+
+
+def services(text: str) -> Iterator[SwitchService]:
+    """The control plane's tables; without any rule in any of them nothing is dropped."""
+    lists = SonicLists(text)
+    document: Mapping[str, object] = tables_of(text)
+    tables: dict[str, str] = {}
+    for name, table in lists.tables.items():
+        if table.get("type") == CONTROL_PLANE:
+            tables |= dict.fromkeys(table.get("services", ()), name)
+    is_on = any(lists.rules_of(name) for name in tables.values())
+    gnmi = document.get("GNMI")
+    asked = [("SSH", "tcp", 22)]
+    if "SNMP_USER" in document:
+        asked.append(("SNMP", "udp", 161))
+    if isinstance(gnmi, Mapping):
+        asked.append(("EXTERNAL_CLIENT", "tcp", int(gnmi["gnmi"]["port"])))
+    for service, protocol, port in asked:
+        name = tables.get(service)
+        rules = lists.rules_of(name) if name is not None and is_on else None
+        line = lists.line(name) if name is not None else 0
+        shown = "gNMI" if service == "EXTERNAL_CLIENT" else service
+        for version in (4, 6):
+            own = None if rules is None else tuple(rule for rule in rules if _is_of(rule, version, service, port))
+            yield SwitchService(shown, protocol, port, version, line, own)
+
+
+def _is_of(rule: Rule, version: int, service: str, port: int) -> bool:
+    """Whether caclmgrd makes anything of a rule: a client of its own has a port by the rules that name it alone."""
+    is_named = service != "EXTERNAL_CLIENT" or all(
+        each[DPORT] != WHOLE[DPORT] and values(port) & each[DPORT] for each in rule.matches
+    )
+    return is_named and any(each[FAMILY] & _FAMILIES[version] for each in rule.matches)

@@ -1,0 +1,28 @@
+"""SONiC as a platform."""
+
+from __future__ import annotations
+
+from clusterwright.device_files.differing import by_keys
+from clusterwright.device_files.writer import Writer
+from clusterwright.hosts.linux.writer.switch_accounts import account_files
+from clusterwright.switches import frr
+from clusterwright.switches.sonic import effects
+from clusterwright.switches.sonic.drift import compare_sonic
+from clusterwright.switches.sonic.reader.system import READER
+from clusterwright.switches.sonic.writer import configuration
+from clusterwright.switches.switch_system import Probes, SwitchSystem
+
+SONIC = SwitchSystem(
+    reader=READER,
+    writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=account_files),
+    drift={READER.file: compare_sonic},
+    differing={READER.file: by_keys(compare_sonic)},
+    effects=effects.effect,
+    probes=Probes(
+        # sonic-utilities' own `show lldp neighbors` is lldpctl's text; lldpd's JSON is what `observe` reads.
+        neighbours=("docker exec lldp lldpcli -f json show neighbors",),
+        counters=("show interfaces counters errors", "show pfc counters"),
+        sessions=frr.SESSIONS,
+    ),
+    steps="sonic.yml",
+)

@@ -1,0 +1,85 @@
+"""What a SONiC switch lets its hosts send: an ACL table for each IP version, bound to the ports to hosts.
+
+The built-in table types lack TCP flags, which replies need, so the tables have types of their own.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.intent.edge import host_permits, is_host_port
+from clusterwright.switches.sonic.writer.ports import channel_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.intent.filter_entries import Permit
+    from clusterwright.intent.switch import SwitchView
+    from clusterwright.plan.model import Plan
+
+FIRST_PRIORITY = 9999
+ETHER_TYPES = {4: "0x0800", 6: "0x86DD"}
+ADDRESSES = {4: ("SRC_IP", "DST_IP"), 6: ("SRC_IPV6", "DST_IPV6")}
+ICMP_TYPES = {4: "ICMP_TYPE", 6: "ICMPV6_TYPE"}
+PROTOCOLS = {(4, "tcp"): 6, (6, "tcp"): 6, (4, "udp"): 17, (6, "udp"): 17, (4, "icmp"): 1, (6, "icmp"): 58}
+PORTS = ("L4_SRC_PORT", "L4_SRC_PORT_RANGE", "L4_DST_PORT", "L4_DST_PORT_RANGE")
+# ACK or RST set, as value and mask.
+ESTABLISHED = ("0x10/0x10", "0x04/0x04")
+
+
+def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
+    """ACL_TABLE_TYPE, ACL_TABLE and ACL_RULE; nothing where no zone covers the fabric."""
+    permits = host_permits(plan, view)
+    if permits is None:
+        return {}
+    single = (link.port.port for link in view.links if is_host_port(link) and link.port.port not in view.bond_at)
+    ports = [*single, *map(channel_of, view.bonds)]
+    points = ["PORT", "PORTCHANNEL"] if view.bonds else ["PORT"]
+    types: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+    for version in (4, 6):
+        name = f"HOSTS_V{version}"
+        matches = ["ETHER_TYPE", *ADDRESSES[version], "IP_PROTOCOL", *PORTS, "TCP_FLAGS", ICMP_TYPES[version]]
+        types[name] = {"MATCHES": matches, "ACTIONS": ["PACKET_ACTION"], "BIND_POINTS": points}
+        tables[name] = {"type": name, "policy_desc": f"IPv{version} from hosts", "stage": "ingress", "ports": ports}
+        given = [(permit.name, match) for permit in permits if permit.version == version for match in _matches(permit)]
+        for number, (flow, match) in enumerate(given):
+            rule = {"PRIORITY": str(FIRST_PRIORITY - number), "PACKET_ACTION": "FORWARD", **match}
+            rules[f"{name}|{number:04d}-{flow.replace(' ', '-')}"] = rule
+        rest = {"PRIORITY": "1", "PACKET_ACTION": "DROP", "ETHER_TYPE": ETHER_TYPES[version]}
+        rules[f"{name}|9999-everything-else"] = rest
+    return {"ACL_TABLE_TYPE": types, "ACL_TABLE": tables, "ACL_RULE": rules}
+
+
+def _matches(permit: Permit) -> Iterator[dict[str, str]]:
+    """The matching fields of rules, one for each combination of prefixes, port ranges and types."""
+    source_key, target_key = ADDRESSES[permit.version]
+    protocol = PROTOCOLS.get((permit.version, permit.protocol))
+    for source, target, low, high, flags, kind in product(
+        permit.sources or (None,),
+        permit.targets or (None,),
+        permit.source_ports or (None,),
+        permit.target_ports or (None,),
+        ESTABLISHED if permit.established else (None,),
+        permit.types or (None,),
+    ):
+        wanted = {
+            "ETHER_TYPE": ETHER_TYPES[permit.version],
+            source_key: None if source is None else str(source),
+            target_key: None if target is None else str(target),
+            "IP_PROTOCOL": None if protocol is None else str(protocol),
+            **_ports("L4_SRC_PORT", low),
+            **_ports("L4_DST_PORT", high),
+            "TCP_FLAGS": flags,
+            ICMP_TYPES[permit.version]: None if kind is None else str(kind),
+        }
+        yield {key: value for key, value in wanted.items() if value is not None}
+
+
+def _ports(field: str, ports: tuple[int, int] | None) -> dict[str, str]:
+    if ports is None:
+        return {}
+    low, high = ports
+    return {field: str(low)} if low == high else {f"{field}_RANGE": f"{low}-{high}"}

@@ -1,0 +1,60 @@
+"""A switch system: everything that is known of it, in one record. Nobody outside its package knows its words.
+
+Each member is there or is ``Unsupported`` with the reason, so that what asks every system learns why one has no
+answer. What a system *can* be told is data (inventory/systems), which rules and intent read without this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright.device_files.differing import Differing
+from clusterwright.device_files.drift import Compare
+from clusterwright.device_files.effect import Effects
+from clusterwright.device_files.writer import Writer
+from clusterwright.facts.reader import SystemReader, Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsProbe:
+    """How a switch is asked for its BGP sessions: the ``command``, by the switch's own API where ``is_eapi``.
+
+    ``states`` reads the JSON that it answers: addresses as Python writes them, states as RFC 4271 does. Raises
+    ValueError, LookupError, TypeError or AttributeError for another answer.
+    """
+
+    command: tuple[str, ...]
+    states: Callable[[Any], Iterator[tuple[str, str]]]
+    is_eapi: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """What a switch is asked while it runs: commands for people on bring-up night, and what the gates read."""
+
+    neighbours: tuple[str, ...] | Unsupported
+    counters: tuple[str, ...] | Unsupported
+    sessions: SessionsProbe | Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSystem:
+    """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), where a file says
+    something else than the rendered one (``differing``, by file), what a change of a file does while it is applied
+    (``effects``), and its ``probes``. ``steps`` names the file of the role device_tree that
+    says how the switch is brought onto its changed files (roles/device_tree/systems)."""
+
+    reader: SystemReader
+    writer: Writer
+    drift: Mapping[str, Compare]
+    differing: Mapping[str, Differing]
+    effects: Effects | Unsupported
+    probes: Probes
+    steps: str | Unsupported
+
+    @property
+    def system(self) -> str:
+        """Its name, as the hardware catalogue's ``network_os`` has it."""
+        return self.reader.system

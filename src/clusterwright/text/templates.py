@@ -1,0 +1,37 @@
+"""The one Jinja environment. Templates hold layout; every value in them was prepared in a typed view."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from clusterwright import data_files
+from clusterwright.text.quoting import FILTERS
+
+
+@cache
+def environment() -> Environment:
+    """The environment over ``templates/``: an undefined name is an error, block tags leave no blank lines.
+
+    Filters are the functions of ``quoting``, one for each format.
+    """
+    found = Environment(
+        loader=FileSystemLoader(data_files.folder("templates")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - configuration files are not HTML
+        auto_reload=False,
+    )
+    found.filters.update(FILTERS)
+    return found
+
+
+@cache
+def template(name: str) -> Template:
+    """The compiled template ``name`` (``eos/switch.j2``). Raises jinja2.TemplateNotFound when there is none."""
+    found = environment().get_template(name)
+    found.globals = dict(found.globals)  # a chain of maps, which every rendering would walk
+    return found

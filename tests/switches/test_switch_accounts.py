@@ -1,0 +1,62 @@
+"""Operators' accounts on switches that are Linux hosts, as the programs that read them see them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.plans import plan_of, plan_with
+
+from clusterwright.hosts.linux.writer.switch_accounts import KEYS
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Plan
+
+NAME = "rtsw-p00r00"
+MONITOR = """
+site:
+  operators:
+    - name: watcher
+      role: monitor
+      keys: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4g watcher@lab"]
+"""
+
+
+def lay_out(plan: Plan, root: Path) -> Path:
+    for artifact in render_device(plan, NAME):
+        file = root / artifact.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(artifact.content)
+        file.chmod(artifact.mode)
+    return root
+
+
+@pytest.mark.parametrize("spec", ["lab-sonic", "lab-roce"])
+def test_sshd_takes_keys_alone_and_asks_pam_for_central_logins(spec: str, tmp_path: Path) -> None:
+    root = lay_out(plan_of(spec), tmp_path)
+    key = tmp_path / "host_key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    file = root / "etc/ssh/sshd_config.d/10-clusterwright.conf"
+    Path("/run/sshd").mkdir(exist_ok=True)
+    command = ["/usr/sbin/sshd", "-T", "-f", str(file), "-h", str(key), "-o", "UsePAM=yes"]
+    seen = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    for line in (
+        "permitrootlogin no",
+        "passwordauthentication no",
+        "kbdinteractiveauthentication yes",
+        f"authorizedkeysfile /{KEYS}/%u",
+    ):
+        assert line in seen
+    listed = subprocess.run(["ssh-keygen", "-l", "-f", str(root / KEYS / "netops")], check=True, capture_output=True)
+    assert b"ED25519" in listed.stdout
+
+
+def test_systemd_makes_the_accounts(tmp_path: Path) -> None:
+    root = lay_out(plan_with(tmp_path, "lab-sonic", MONITOR), tmp_path / "root")
+    subprocess.run(["systemd-sysusers", f"--root={root}"], check=True, capture_output=True)
+    users = {line.split(":")[0]: line.split(":") for line in (root / "etc/passwd").read_text().splitlines()}
+    groups = {line.split(":")[0]: line.split(":")[3] for line in (root / "etc/group").read_text().splitlines()}
+    assert users["netops"][5:] == ["/home/netops", "/bin/bash"]
+    assert groups["netadmin"] == "netops"
+    assert "watcher" in users
+    assert (root / "etc/sudoers.d/clusterwright").stat().st_mode & 0o777 == 0o440
