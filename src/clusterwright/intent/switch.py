@@ -15,6 +15,7 @@ from clusterwright.intent.boot_relays import planned_relay_sources, relay_addres
 from clusterwright.intent.borders import outside_prefixes
 from clusterwright.intent.hashing import planned_hashing
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.routing_policy import RoutePolicy, side_policies
 from clusterwright.intent.switch_links import Link, SwitchBond, bonds_of, links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.plan.model import fabric_of, format_address
@@ -133,6 +134,14 @@ class SwitchView:
         if self.device.asn is None or self.device.loopback is None:
             return ()
         return tuple(sorted({link.port.side for link in self.links if link.is_to_switch}))
+
+    @cached_property
+    def routing_policies(self) -> tuple[RoutePolicy, ...]:
+        """What its neighbours in the fabric may announce and learn, side by side: incoming, then outgoing."""
+        policies: list[RoutePolicy] = []
+        for side in self.bgp_sides:
+            policies.extend(side_policies(side, is_drained=self.is_drained))
+        return tuple(policies)
 
     @property
     def router_id(self) -> str | None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.routing_policy import (
+    FROM_BELOW_COMMUNITY,
+    Mark,
+    PolicyTerm,
+    RouteSet,
+    side_policies,
+)
 from clusterwright.intent.switch import SwitchView
 from clusterwright.intent.switch_sessions import PlannedSession, route_limit
 from clusterwright.lab.namespaces import inside
@@ -19,7 +26,6 @@ from clusterwright.text.templates import template
 
 _DAEMONS = Path("/usr/lib/frr")
 _MOST_PATHS = 256  # how Debian builds FRR
-FROM_BELOW = "64512:1"  # marks a route that came from below, as in the switches' own configurations
 # The kernel drops a dead link from its next-hop groups, and zebra 8.4 takes such a group for whole when the link is
 # back: paths would be missing for good. Without groups it writes every route with its own next hops.
 _ZEBRA_CONFIG = "no zebra nexthop kernel enable\n"
@@ -40,16 +46,24 @@ class TwinNeighbour:
 
 
 @dataclass(frozen=True, slots=True)
+class TwinPolicyEntry:
+    """One entry of a route map with the lines below it. All entries permit: the lab drains by an entry of its own."""
+
+    name: str
+    number: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FrrSide:
     """The neighbours above or below: ``name`` is UP or DOWN, ``most_routes`` ends a session that brings more.
 
-    ``mark`` is the community that their routes get, ``may_pass`` what others' routes must match to be sent to them.
+    ``entries`` are those of its two route maps.
     """
 
     name: str
     most_routes: int
-    mark: str
-    may_pass: str
+    entries: tuple[TwinPolicyEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,7 @@ class FrrSwitch:
     neighbours: tuple[TwinNeighbour, ...]
     networks: tuple[str, ...]
     pools: tuple[str, ...]
-    mark: str = FROM_BELOW
+    mark: str = FROM_BELOW_COMMUNITY
 
 
 def bgpd_config(view: SwitchView) -> str | None:
@@ -165,9 +179,25 @@ def _vtysh(folder: Path, commands: Iterable[str]) -> str:
 def _side(view: SwitchView, side: str) -> FrrSide:
     sessions = [session for session in view.sessions if session.side == side]
     most = route_limit(sessions).maximum if sessions else 1
-    if side == "up":
-        return FrrSide("UP", most, "none", "community FROM-BELOW")
-    return FrrSide("DOWN", most, FROM_BELOW, f"{_word(view)} address prefix-list FABRIC")
+    entries = []
+    for policy in side_policies(side, is_drained=False):
+        for number, term in enumerate(policy.terms, 1):
+            entries.append(TwinPolicyEntry(policy.name, 10 * number, tuple(_policy_lines(term, _word(view)))))
+    return FrrSide(side.upper(), most, tuple(entries))
+
+
+def _policy_lines(term: PolicyTerm, ip: str) -> Iterator[str]:
+    match term.routes:
+        case RouteSet.OWN:
+            yield f"match {ip} address prefix-list OWN"
+        case RouteSet.FABRIC:
+            yield f"match {ip} address prefix-list FABRIC"
+        case RouteSet.FROM_BELOW:
+            yield "match community FROM-BELOW"
+        case RouteSet.ALL | RouteSet.BORDER:
+            raise ValueError("no side of a fabric has such a term while it is not drained")
+    if term.mark is not None:
+        yield f"set community {FROM_BELOW_COMMUNITY if term.mark is Mark.FROM_BELOW else 'none'}"
 
 
 def _password(session: PlannedSession) -> str | None:

@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.hashing import TierHashing
+from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.simulate.choices import E_ECMP, ECMP, RENDERED
 from clusterwright.simulate.network import Bytes, FabricGraph, Ints
 from clusterwright.spec.hardware.systems import Crc
 
 Hashes = npt.NDArray[np.uint16]
-ROCE_PORT = 4791
 _UDF_BYTES = 3
 _NO_CHOICE = Crc(16, 0x1021, "low")  # for switches that never have more than one link to choose from
 

@@ -17,6 +17,7 @@ from clusterwright.intent.switch_sessions import (
     route_limit,
 )
 from clusterwright.switches.eos.writer.authentication import password_of
+from clusterwright.switches.eos.writer.policy import EosRouteMapTerm, route_map_terms
 from clusterwright.text.places import PLACE, as_format
 from clusterwright.text.templates import template
 
@@ -41,19 +42,18 @@ class EosPeerGroup:
 
 @dataclass(frozen=True, slots=True)
 class EosBgp:
-    """The BGP process; ``sides`` are the directions with neighbours, ``networks`` the switch's own prefixes.
-
-    ``neighbours`` are the lines of its sessions.
-    """
+    """The BGP process; ``networks`` are the switch's own prefixes, ``neighbours`` the lines of its sessions."""
 
     asn: int
     router_id: str
     paths: int
-    sides: tuple[str, ...]
+    marks_routes: bool
+    """True where a neighbour above learns only routes that bear the mark."""
+    side_terms: tuple[EosRouteMapTerm, ...]
+    """Entries of the route maps of neighbours in the fabric."""
     groups: tuple[EosPeerGroup, ...]
     neighbours: str
     networks: tuple[str, ...]
-    is_drained: bool
     keepalive_s: int = KEEPALIVE_S
     hold_time_s: int = HOLD_TIME_S
     restart_s: int = GRACEFUL_RESTART_S
@@ -71,7 +71,8 @@ def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
         asn=view.device.asn,
         router_id=view.router_id,
         paths=view.ecmp_width,
-        sides=tuple(side.upper() for side in view.bgp_sides),
+        marks_routes="up" in view.bgp_sides,
+        side_terms=route_map_terms(view.routing_policies, "ip" if view.version == 4 else "ipv6"),
         groups=(
             *(
                 _group(role, side, [session for session in view.sessions if roles[session.neighbour] == role])
@@ -86,7 +87,6 @@ def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
             )
         ),
         networks=tuple(origin.text for origin in view.origins),
-        is_drained=view.is_drained,
     )
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.borders import border_filter, borders_of
+from clusterwright.intent.routing_policy import border_policies
 from clusterwright.intent.switch_sessions import RouteLimit
 from clusterwright.switches.eos.writer.authentication import password_of
 from clusterwright.switches.eos.writer.filters import AccessList, applied, both_versions
+from clusterwright.switches.eos.writer.policy import EosRouteMapTerm, route_map_terms
 
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
@@ -41,16 +43,23 @@ class EosBorder:
     announced: tuple[str, ...]
     limit: RouteLimit
     authentication: SessionAuthentication | None
+    terms: tuple[EosRouteMapTerm, ...]
+    """Entries of its two route maps."""
 
     @property
     def group(self) -> str:
         """The session's peer group, which its route maps are named for."""
-        return f"BORDER-{self.label}"
+        return group_of(self.label)
 
     @property
     def password(self) -> str | None:
         """The words behind the peer group's ``password``; None for a session without authentication."""
         return password_of(self.group, self.authentication)
+
+
+def group_of(label: str) -> str:
+    """The peer group of a border's session by the border's label."""
+    return f"BORDER-{label}"
 
 
 def eos_borders(plan: Plan, view: SwitchView) -> tuple[EosBorder, ...]:
@@ -81,4 +90,7 @@ def _border(plan: Plan, view: SwitchView, border: Border) -> EosBorder:
         announced=tuple(f"{network} eq {length}" for network in passing.announced),
         limit=RouteLimit(learnt + 1, 2 * learnt + 1),
         authentication=border.authentication,
+        terms=route_map_terms(
+            border_policies(group_of(label), is_drained=view.is_drained), "ip" if view.version == 4 else "ipv6"
+        ),
     )

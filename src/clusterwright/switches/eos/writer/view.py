@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import management_reach
+from clusterwright.intent.routing_policy import FROM_BELOW_COMMUNITY
 from clusterwright.intent.switch import SwitchView, view_switch
 from clusterwright.intent.switch_links import management_port
+from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.spec.hardware.systems import systems
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
 # The oldest release that knows every line written here (hashing on UDP payload bytes came with it).
 EOS_VERSION = "EOS-4.33.1F"
 MANAGEMENT_VRF = "MGMT"
-# Marks a route that came from below, so that it may go further up; never sent to a neighbour.
-FROM_BELOW = "64512:1"
-ROCE_PORT = 4791
 # The destination queue pair lies 5 bytes into the base transport header, which is where UDP's payload starts.
 ROCE_QUEUE_PAIR_BYTES = "5-7"
 
@@ -98,7 +97,7 @@ class EosSwitch:
     borders: tuple[EosBorder, ...]
     shared_secrets: tuple[EosSharedSecret, ...]
     macsec: tuple[EosMacsec, ...]
-    mark: str = FROM_BELOW
+    mark: str = FROM_BELOW_COMMUNITY
     hash_port: int = ROCE_PORT
     hash_bytes: str = ROCE_QUEUE_PAIR_BYTES
 

@@ -1,7 +1,6 @@
 """The BGP daemon's configuration (BgpConfig in configerator/structs/neteng/fboss/bgp/bgp_config.thrift) as plain data.
 
-Policies say what EOS's route maps say: learn only whole host prefixes and loopbacks of the fabric, send upwards only
-what is one's own or came from below.
+Communities stay with a route here: the mark from below is added and taken away, where other systems replace all.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clusterwright.intent.routing_policy import FROM_BELOW_COMMUNITY, Mark, PolicyTerm, RoutePolicy, RouteSet
 from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, RouteLimit, route_limit
 from clusterwright.text.json_lines import NUMBER, Filled, Form
 from clusterwright.text.places import PLACE
@@ -23,8 +23,6 @@ COMMUNITY_ADD, COMMUNITY_REMOVE = 11, 13
 AND, OR = 1, 2
 EQUAL_LENGTH = 1
 IP_VERSION = {4: 1, 6: 2}
-# The mark of a route that came from below, as on EOS; here it stays with the route, so a route from above loses it.
-FROM_BELOW = "64512:1"
 
 
 def bgp_config(view: SwitchView) -> Filled | None:
@@ -40,7 +38,7 @@ def bgp_config(view: SwitchView) -> Filled | None:
         tuple(session.side for session in sessions),
         len(own),
         view.pools,
-        view.is_drained,
+        view.routing_policies,
     )
     values = [
         value for each in sessions for value in (each.remote_as, each.local, each.remote, each.local, each.description)
@@ -57,7 +55,7 @@ class _BgpShape(NamedTuple):
     sessions: tuple[str, ...]
     own: int
     pools: tuple[tuple[str, int], ...]
-    is_drained: bool
+    policies: tuple[RoutePolicy, ...]
 
 
 @lru_cache(maxsize=256)
@@ -76,11 +74,7 @@ def _of_shape(shape: _BgpShape) -> Form:
             "peer_groups": [_peer_group(version, side, limit) for side, limit in shape.groups],
             "peers": [_peer(version, side) for side in shape.sessions],
             "policies": {
-                "bgp_policy_statements": [
-                    statement
-                    for side, _ in shape.groups
-                    for statement in _statements(side, is_drained=shape.is_drained)
-                ],
+                "bgp_policy_statements": [_statement(policy) for policy in shape.policies],
                 "prefix_lists": [_fabric_prefixes(version, shape.pools), _own_prefixes(version, shape.own)],
                 "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
             },
@@ -127,46 +121,46 @@ def _peer(version: int, side: str) -> dict[str, Any]:
     }
 
 
-def _statements(side: str, *, is_drained: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    incoming, outgoing = _working_statements(side)
-    if is_drained:
-        outgoing = _statement(outgoing["name"], [_term("drained", _prefix_match("FABRIC"), [_flow(DENY)])])
-    return incoming, outgoing
-
-
-def _working_statements(side: str) -> list[dict[str, Any]]:
-    if side == "down":
-        return [
-            _statement("FROM-DOWN", [_term("fabric", _prefix_match("FABRIC"), [_community(COMMUNITY_ADD), _accept()])]),
-            _statement(
-                "TO-DOWN",
-                [
-                    _term("own", _prefix_match("OWN"), [_accept()]),
-                    _term("fabric", _prefix_match("FABRIC"), [_accept()]),
-                ],
-            ),
-        ]
-    return [
-        _statement("FROM-UP", [_term("fabric", _prefix_match("FABRIC"), [_community(COMMUNITY_REMOVE), _accept()])]),
-        _statement(
-            "TO-UP",
-            [_term("own", _prefix_match("OWN"), [_accept()]), _term("from-below", _community_match(), [_accept()])],
-        ),
-    ]
-
-
-def _statement(name: str, terms: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"name": name, "policy_version": "1", "policy_entries": terms, "result": DENY}
-
-
-def _term(name: str, match: dict[str, Any], actions: list[dict[str, Any]]) -> dict[str, Any]:
+def _statement(policy: RoutePolicy) -> dict[str, Any]:
+    """A policy; a route that no term decides is denied."""
     return {
-        "name": name,
+        "name": policy.name,
+        "policy_version": "1",
+        "policy_entries": [_term(term) for term in policy.terms],
+        "result": DENY,
+    }
+
+
+def _term(term: PolicyTerm) -> dict[str, Any]:
+    return {
+        "name": term.name,
         "description": "",
-        "policy_matches": [{"name": name, "description": "", "match_logic_type": AND, "match_entries": [match]}],
-        "policy_action_entries": actions,
+        "policy_matches": [
+            {"name": term.name, "description": "", "match_logic_type": AND, "match_entries": [_match(term.routes)]}
+        ],
+        "policy_action_entries": _actions(term),
         "term_miss_action": NEXT_TERM,
     }
+
+
+def _match(routes: RouteSet) -> dict[str, Any]:
+    match routes:
+        case RouteSet.OWN:
+            return _prefix_match("OWN")
+        case RouteSet.FABRIC | RouteSet.ALL:  # every other route is denied by the statement's result
+            return _prefix_match("FABRIC")
+        case RouteSet.FROM_BELOW:
+            return _community_match()
+        case RouteSet.BORDER:
+            raise ValueError("borders are refused on FBOSS")
+
+
+def _actions(term: PolicyTerm) -> list[dict[str, Any]]:
+    if not term.is_permitted:
+        return [_flow(DENY)]
+    if term.mark is None:
+        return [_flow(ACCEPT)]
+    return [_community(COMMUNITY_ADD if term.mark is Mark.FROM_BELOW else COMMUNITY_REMOVE), _flow(ACCEPT)]
 
 
 def _prefix_match(name: str) -> dict[str, Any]:
@@ -175,10 +169,6 @@ def _prefix_match(name: str) -> dict[str, Any]:
 
 def _community_match() -> dict[str, Any]:
     return {"type": MATCH_COMMUNITY, "community_list": {"community_list_name": "FROM-BELOW"}}
-
-
-def _accept() -> dict[str, Any]:
-    return _flow(ACCEPT)
 
 
 def _flow(action: int) -> dict[str, Any]:
@@ -194,7 +184,7 @@ def _community(action: int) -> dict[str, Any]:
 
 
 def _mark() -> dict[str, Any]:
-    return {"community": {"type": 1, "name": "FROM-BELOW", "value": FROM_BELOW}}
+    return {"community": {"type": 1, "name": "FROM-BELOW", "value": FROM_BELOW_COMMUNITY}}
 
 
 def _fabric_prefixes(version: int, pools: tuple[tuple[str, int], ...]) -> dict[str, Any]:

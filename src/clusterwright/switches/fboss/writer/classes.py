@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ UDF_L4_UDP = 2
 
 POOL = "lossless"
 PG_CONFIGS = {"down": "downlinks", "up": "uplinks"}
-ROCE_PORT = 4791
 # The destination queue pair: 8 bytes of UDP header and 5 of the base transport header lie before its 3 bytes.
 QUEUE_PAIR_OFFSET_BYTES = 13
 QUEUE_PAIR_BYTES = 3

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.routing_policy import FROM_BELOW_COMMUNITY, Mark, PolicyTerm, RoutePolicy, RouteSet
 from clusterwright.intent.switch_sessions import (
     BFD_INTERVAL_MS,
     BFD_MULTIPLIER,
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
 
 SOURCE = "SOURCE"
-FROM_BELOW, FROM_ABOVE = "64512:1", "64512:2"
+# What replaces the communities that a route brought along; a route without the mark gets one that no policy matches.
+_COMMUNITIES = {Mark.FROM_BELOW: FROM_BELOW_COMMUNITY, Mark.NONE: "64512:2"}
 ON, OFF = "on", "off"
 PERCENT = 100
 Objects = dict[str, Any]
@@ -134,14 +136,13 @@ def _policies(view: SwitchView) -> Objects:
         str(10 * number): {"action": "permit", "match": {origin.text: {}}}
         for number, origin in enumerate(view.origins, 1)
     }
-    maps: Objects = {}
-    for side in view.bgp_sides:
-        maps |= _route_maps(view, side, kind)
+    maps: Objects = {policy.name: _route_map(policy, kind) for policy in view.routing_policies}
     if asks_from_loopback(view):
         rule: Objects = {"action": {"permit": {}}, "match": {"type": kind}, "set": {"source-ip": view.loopback}}
         maps[SOURCE] = {"rule": {"10": rule}}
+    marked: Objects = {"action": "permit", "community": {FROM_BELOW_COMMUNITY: {}}}
     return {
-        "community-list": {"FROM-BELOW": {"rule": {"10": {"action": "permit", "community": {FROM_BELOW: {}}}}}},
+        "community-list": {"FROM-BELOW": {"rule": {"10": marked}}},
         "prefix-list": {"FABRIC": {"rule": fabric, "type": kind}, "OWN": {"rule": own, "type": kind}},
         "route-map": maps,
     }
@@ -153,16 +154,26 @@ def _exactly(network: str, length: int) -> dict[str, int]:
     return {} if length == own_length else {"max-prefix-len": length, "min-prefix-len": length}
 
 
-def _route_maps(view: SwitchView, side: str, kind: str) -> Objects:
-    permit: Objects = {"action": {"permit": {}}}
-    fabric = {"match": {"ip-prefix-list": "FABRIC", "type": kind}}
-    own = {"match": {"ip-prefix-list": "OWN", "type": kind}}
-    # Whatever a route brought along is replaced, so that no neighbour can say where its routes come from.
-    mark = FROM_BELOW if side == "down" else FROM_ABOVE
-    incoming = {"rule": {"10": permit | fabric | {"set": {"community": {mark: {}}}}}}
-    if view.is_drained:
-        outgoing: Objects = {"10": {"action": {"deny": {}}}}
-    else:
-        further = fabric if side == "down" else {"match": {"community-list": "FROM-BELOW"}}
-        outgoing = {"10": permit | own, "20": permit | further}
-    return {f"FROM-{side.upper()}": incoming, f"TO-{side.upper()}": {"rule": outgoing}}
+def _route_map(policy: RoutePolicy, kind: str) -> Objects:
+    rules = {}
+    for number, term in enumerate(policy.terms, 1):
+        rules[str(10 * number)] = _rule(term, kind)
+    return {"rule": rules}
+
+
+def _rule(term: PolicyTerm, kind: str) -> Objects:
+    rule: Objects = {"action": {"permit" if term.is_permitted else "deny": {}}}
+    match term.routes:
+        case RouteSet.OWN:
+            rule["match"] = {"ip-prefix-list": "OWN", "type": kind}
+        case RouteSet.FABRIC:
+            rule["match"] = {"ip-prefix-list": "FABRIC", "type": kind}
+        case RouteSet.FROM_BELOW:
+            rule["match"] = {"community-list": "FROM-BELOW"}
+        case RouteSet.ALL:
+            pass
+        case RouteSet.BORDER:
+            raise ValueError("borders are refused on Cumulus Linux")
+    if term.mark is not None:
+        rule["set"] = {"community": {_COMMUNITIES[term.mark]: {}}}
+    return rule

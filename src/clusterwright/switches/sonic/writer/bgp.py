@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.routing_policy import FROM_BELOW_COMMUNITY, Mark, PolicyTerm, RoutePolicy, RouteSet
 from clusterwright.intent.switch_sessions import (
     GRACEFUL_RESTART_S,
     HOLD_TIME_S,
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
 
 VRF = "default"
-FROM_BELOW = "64512:1"
 PERCENT = 100
 
 
@@ -52,8 +52,8 @@ def bgp_tables(view: SwitchView) -> dict[str, Any]:
         "BGP_NEIGHBOR": {f"{VRF}|{session.remote}": _neighbour(session) for session in view.sessions},
         "BGP_NEIGHBOR_AF": {f"{VRF}|{session.remote}|{family}": {"admin_status": "up"} for session in view.sessions},
         **_sets(view),
-        "ROUTE_MAP_SET": {f"{way}-{side}": {} for side in sides for way in ("FROM", "TO")},
-        "ROUTE_MAP": {key: entry for side in sides for key, entry in _route_maps(view, side).items()},
+        "ROUTE_MAP_SET": {policy.name: {} for policy in view.routing_policies},
+        "ROUTE_MAP": _route_maps(view.routing_policies),
     }
 
 
@@ -102,7 +102,12 @@ def _sets(view: SwitchView) -> dict[str, Any]:
     own = {
         f"OWN|{10 * number}|{origin.text}|exact": {"action": "permit"} for number, origin in enumerate(view.origins, 1)
     }
-    below = {"set_type": "STANDARD", "match_action": "ANY", "action": "permit", "community_member": [FROM_BELOW]}
+    below = {
+        "set_type": "STANDARD",
+        "match_action": "ANY",
+        "action": "permit",
+        "community_member": [FROM_BELOW_COMMUNITY],
+    }
     return {
         "PREFIX_SET": {"FABRIC": mode, "OWN": mode},
         "PREFIX": pools | own,
@@ -125,15 +130,29 @@ def _exactly(network: str, length: int) -> Iterator[tuple[str, str, str]]:
     yield network, f"{own_length}..{length}", "permit"
 
 
-def _route_maps(view: SwitchView, side: str) -> dict[str, dict[str, Any]]:
-    # For both families: the set's mode says which. The models also have match_ipv6_prefix_set, which neither the daemon
-    # that configures FRR (frrcfgd) nor its templates read: such an entry would match every route.
-    permit = {"route_operation": "permit"}
-    fabric, own = permit | {"match_prefix_set": "FABRIC"}, permit | {"match_prefix_set": "OWN"}
-    community = FROM_BELOW if side == "DOWN" else "none"
-    incoming: dict[str, Any] = fabric | {"set_community_inline": [community]}
-    maps: dict[str, dict[str, Any]] = {f"FROM-{side}|10": incoming}
-    if view.is_drained:
-        return maps | {f"TO-{side}|10": {"route_operation": "deny"}}
-    further = fabric if side == "DOWN" else permit | {"match_community": "FROM-BELOW"}
-    return maps | {f"TO-{side}|10": own, f"TO-{side}|20": further}
+def _route_maps(policies: tuple[RoutePolicy, ...]) -> dict[str, dict[str, Any]]:
+    entries = {}
+    for policy in policies:
+        for number, term in enumerate(policy.terms, 1):
+            entries[f"{policy.name}|{10 * number}"] = _entry(term)
+    return entries
+
+
+def _entry(term: PolicyTerm) -> dict[str, Any]:
+    entry: dict[str, Any] = {"route_operation": "permit" if term.is_permitted else "deny"}
+    match term.routes:
+        case RouteSet.OWN:
+            entry["match_prefix_set"] = "OWN"
+        case RouteSet.FABRIC:
+            # For both families: the set's mode says which. The models also have match_ipv6_prefix_set, which neither
+            # the daemon that configures FRR (frrcfgd) nor its templates read: such an entry would match every route.
+            entry["match_prefix_set"] = "FABRIC"
+        case RouteSet.FROM_BELOW:
+            entry["match_community"] = "FROM-BELOW"
+        case RouteSet.ALL:
+            pass
+        case RouteSet.BORDER:
+            raise ValueError("borders are refused on SONiC")
+    if term.mark is not None:
+        entry["set_community_inline"] = [FROM_BELOW_COMMUNITY if term.mark is Mark.FROM_BELOW else "none"]
+    return entry
