@@ -50,7 +50,8 @@ class Revision:
 class Approval:
     """What was approved, and by whom. ``text`` is the preview as it was shown, ``manifest`` what is to be sent.
 
-    ``gates`` are asked between waves, those in ``left_out`` are not.
+    ``gates`` are asked between waves, those in ``left_out`` are not. ``only`` are the devices that it was about alone;
+    empty: all of the stacks.
     """
 
     action: str
@@ -68,6 +69,7 @@ class Approval:
     answers: tuple[RecordedOverride, ...]
     gates: tuple[Asked, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    only: tuple[str, ...] = ()
 
 
 class Trail:

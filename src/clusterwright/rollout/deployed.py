@@ -95,6 +95,17 @@ def record(root: Path, stack: Stack, spec: str, trees: Mapping[str, str]) -> Non
     _write(root / FOLDER / f"{stack.name}.json", found)
 
 
+def record_devices(root: Path, stack: Stack, trees: Mapping[str, str]) -> None:
+    """Notes that some devices of ``stack`` hold other trees than the last complete update gave them.
+
+    Nothing is noted of a stack that had none.
+    """
+    before = recorded(root, (stack,)).get(stack.name)
+    if before is not None:
+        after = replace(before, trees={**before.trees, **trees})
+        _write(root / FOLDER / f"{stack.name}.json", after)
+
+
 def forget(root: Path, stack: Stack) -> None:
     """Drops the note about a stack that was destroyed."""
     (root / FOLDER / f"{stack.name}.json").unlink(missing_ok=True)

@@ -120,6 +120,8 @@ class Execution:
         # A layer above the pods that nothing runs on yet goes before any wave that leans on it.
         new_upper = [stack for stack in self.prepared.stacks if stack.layer == UPPER and self._is_first(stack)]
         rest = [stack for stack in self.prepared.stacks if stack not in new_upper]
+        if self.prepared.only:
+            rest = []
         stopped = self._whole(new_upper) or self._all_waves(rollout) or self._whole(rest)
         return stopped or (UpdateEnd.DONE, "")
 

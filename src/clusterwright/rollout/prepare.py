@@ -6,7 +6,7 @@ Each platform judges what a change of files does to its device while it is appli
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.deploy.targets import Chosen
 from clusterwright.device_files.effect import Effect
+from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
 from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.rollout import ledger
@@ -37,7 +38,8 @@ class Prepared:
     ``manifests`` and ``given`` are by stack. ``effects`` are those on devices that change in waves, ``removed`` devices
     that the spec no longer has. ``rollout`` is how it goes out: a new one, or the one under way that it goes on with.
     ``runs`` are devices that hold files though no state says so. ``away`` are those out of service: nothing is sent to
-    them, and they are owed what changes until they are back.
+    them, and they are owed what changes until they are back. ``only`` are the devices that were asked for alone: all
+    others stay as they are, and no stack is brought to the spec as a whole. Empty: all.
     """
 
     stacks: tuple[Stack, ...]
@@ -48,6 +50,7 @@ class Prepared:
     rollout: UnderWay
     runs: frozenset[str] = frozenset()
     away: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
 
     @property
     def held(self) -> dict[str, str]:
@@ -101,6 +104,7 @@ def prepare_update(
     stacks: tuple[Stack, ...],
     source: Source | None = None,
     begun: UnderWay | None = None,
+    only: frozenset[str] = frozenset(),
 ) -> Prepared:
     """Renders what ``stacks`` are to have and compares it with what their state says that devices were given.
 
@@ -109,12 +113,13 @@ def prepare_update(
     With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. ``begun`` is
     the rollout that did not end: the same one keeps its waves, and what changes beside them gets waves behind them.
     Before the first update of a stack its devices are asked: those that hold files run, and change in waves.
+    With ``only`` some devices, no other one is rendered or changed; then every stack has to be deployed.
     Nothing is changed on any device. Raises ClusterwrightError.
     """
     try:
-        return _prepared(plan, policy, target, engine, stacks, source, begun)
+        return _prepared(plan, policy, target, engine, stacks, source, begun, only)
     except MissingObject:  # the store has taken out all that is damaged
-        return _prepared(plan, policy, target, engine, stacks, source, begun)
+        return _prepared(plan, policy, target, engine, stacks, source, begun, only)
 
 
 def _prepared(
@@ -125,9 +130,12 @@ def _prepared(
     stacks: tuple[Stack, ...],
     source: Source | None,
     begun: UnderWay | None,
+    only: frozenset[str],
 ) -> Prepared:
-    manifests = make_manifests(plan, target, stacks, source)
+    manifests = make_manifests(plan, target, stacks, source, only)
     read = engine.all_given(stacks)
+    if only:
+        _require_deployed(stacks, read)
     runs = running_devices(target, [stack for stack in stacks if stack.name not in read])
     given = {
         stack.name: read[stack.name].under(manifests[stack.name].former)
@@ -137,9 +145,11 @@ def _prepared(
     }
     away = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
     manifests = {name: manifest.leaving_out(away, given[name].trees) for name, manifest in manifests.items()}
+    if only:
+        manifests = {name: manifest.alone(only - away, given[name].trees) for name, manifest in manifests.items()}
     store = Store(target.root / "objects")
     for manifest in manifests.values():
-        if manifest.away:
+        if manifest.away or manifest.left_alone:
             store.put(manifest.content())
     first = tuple(
         stack.name
@@ -150,16 +160,27 @@ def _prepared(
     later = tuple(stack for stack in stacks if stack.name not in first)
     held = {name: digest for stack in later for name, digest in given[stack.name].trees.items()}
     wanted = {name: digest for stack in later for name, digest in manifests[stack.name].trees.items()}
-    failed = frozenset(name for stack in later for name in given[stack.name].failed if name not in away)
+    unasked = away if not only else away | (held.keys() - only)
+    failed = frozenset(name for stack in later for name in given[stack.name].failed if name not in unasked)
     effects = dict(_effects(plan, target, held, wanted, failed))
     every = {name for each in given.values() for name in each.trees}
-    removed = tuple(sorted(every.difference(*(manifest.trees for manifest in manifests.values()))))
+    removed = () if only else tuple(sorted(every.difference(*(manifest.trees for manifest in manifests.values()))))
     digest, names = joint_digest(manifests), tuple(stack.name for stack in stacks)
     rollout = ledger.resumed(begun, digest, names) or UnderWay(ledger.rollout_name(digest), digest, names, ())
     covered = {name for _, wave in rollout.left for name in wave.devices}
     beside = {name: effect for name, effect in effects.items() if name not in covered}
     rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
-    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away)
+    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away, only)
+
+
+def _require_deployed(stacks: Iterable[Stack], read: Mapping[str, Given]) -> None:
+    """Raises ClusterwrightError where a device alone is asked for of a stack that was never deployed."""
+    absent = [stack.layer for stack in stacks if stack.name not in read]
+    if absent:
+        raise ClusterwrightError(
+            f"{', '.join(absent)} was never deployed: `clusterwright up` brings it up as a whole, or `clusterwright "
+            "refresh` takes up what runs. Nothing was touched."
+        )
 
 
 def _runs(given: Given, manifest: Manifest) -> bool:

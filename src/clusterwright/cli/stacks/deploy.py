@@ -14,6 +14,7 @@ from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     chosen_target,
+    device_option,
     interruptible,
     open_site,
     stack_options,
@@ -30,6 +31,7 @@ _EXIT_PENDING = 4
 
 @click.command()
 @stack_options
+@device_option
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -76,7 +78,9 @@ def preview(
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
     before = ledger.load(site.root)
-    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
+    prepared = prepare_update(
+        site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before, site.devices
+    )
     is_judged = form == "json" or not prepared.is_quiet
     judged = judge(site, prepared, judging) if is_judged else None
     devices, skipped = site.target.devices(), judging.skipped
@@ -86,7 +90,7 @@ def preview(
     click.echo(shows, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
-    previewed = _Previewed(site.plan.name, site.stacks, prepared.manifests, engine)
+    previewed = _Previewed(site.plan.name, site.stacks, prepared.manifests, engine, site.devices)
     status, changes = _drive(previewed, options) if by_engine else (0, False)
     if save and status == 0:
         save_approval(save, prepared, text)
@@ -97,12 +101,16 @@ def preview(
 
 @dataclass(frozen=True, slots=True)
 class _Previewed:
-    """The stacks of a cluster that Pulumi is to preview, with their manifests by the stacks' names."""
+    """The stacks of a cluster that Pulumi is to preview, with their manifests by the stacks' names.
+
+    ``devices`` are those that are previewed alone; empty: all.
+    """
 
     cluster: str
     stacks: tuple[Stack, ...]
     manifests: Mapping[str, Manifest]
     engine: Engine
+    devices: frozenset[str] = frozenset()
 
 
 def _unchanged(options: dict[str, Any]) -> _Previewed | None:
@@ -116,6 +124,8 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
     from clusterwright.rollout.unchanged import recalled, unchanged
 
     layers = ((UPPER,) if options["upper"] else ()) + tuple(dict.fromkeys(options["pods"]))
+    if options["devices"]:  # what they hold is compared device by device
+        return None
     if not layers or len(set(layers) - {UPPER}) > 1:  # only the plan knows every layer, and the order of pods
         return None
     path, target = options["spec"], chosen_target(options)
@@ -139,13 +149,15 @@ def _drive(previewed: _Previewed, options: dict[str, Any]) -> tuple[int, bool]:
     """
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.deploy.pulumi.order import drive_stacks
+    from clusterwright.deploy.pulumi.units import units_of_devices
 
     stacks, engine = previewed.stacks, previewed.engine
     click.echo(f"preview: {', '.join(stack.name for stack in stacks)}", err=True)
     with shown(options["events"]) as listen, interruptible(engine) as is_stopped:
 
         def run(stack: Stack) -> Ran:
-            return engine.run("preview", stack, listen, manifest=previewed.manifests[stack.name])
+            units = units_of_devices(stack, previewed.devices)
+            return engine.run("preview", stack, listen, units, previewed.manifests[stack.name])
 
         ran = drive_stacks(stacks, run, options["parallel"], is_stopped=is_stopped)
     if is_stopped():

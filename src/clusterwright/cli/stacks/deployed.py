@@ -19,6 +19,7 @@ from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     ChosenStacks,
+    device_option,
     interruptible,
     open_site,
     stack_options,
@@ -48,11 +49,13 @@ _reason_option = click.option(
 
 @click.command()
 @stack_options
+@device_option
 @_reason_option
 def refresh(*, reason: str, **options: Any) -> int:
     """Ask the devices what they hold; the next preview shows what differs, the next up mends it.
 
-    Devices that run, of stacks without a state, are taken up as they are: nothing is put on them.
+    Devices that run, of stacks without a state, are taken up as they are: nothing is put on them. With --device, those
+    of the rack that it stands in are asked with it.
 
     Exit status: 0 asked, 1 errors in the spec, 2 could not run, 3 failed on a stack, 130 interrupted.
     """
@@ -113,11 +116,11 @@ class _Adopted:
 
 
 def _adopted(site: ChosenStacks, known: frozenset[str]) -> dict[str, _Adopted]:
-    """By stack, for those that no state knows and on which devices run."""
+    """By stack, for those that no state knows and on which devices run; none where devices are asked for alone."""
     from clusterwright.deploy.pulumi.rendering import make_manifests
     from clusterwright.rollout.running import running_devices
 
-    absent = [stack for stack in site.stacks if stack.name not in known]
+    absent = [] if site.devices else [stack for stack in site.stacks if stack.name not in known]
     running = running_devices(site.target, absent)
     units = {
         stack.name: tuple(unit.name for unit in stack.units if not running.isdisjoint(unit.devices)) for stack in absent
@@ -170,6 +173,7 @@ def _drive(
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.order import drive_stacks
+    from clusterwright.deploy.pulumi.units import units_of_devices
     from clusterwright.rollout.audit import Trail
     from clusterwright.rollout.ledger import rollout_name
     from clusterwright.rollout.stack_change import UnitReports, destroyed, refreshed
@@ -177,6 +181,8 @@ def _drive(
     click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
     before = {stack.name: Given({}, {}) for stack in site.stacks} | engine.all_given(site.stacks)
     before |= {name: Given(dict.fromkeys(sorted(each.running), ""), {}) for name, each in adopted.items()}
+    if site.devices:
+        before = _asked_alone(site, before)
     approval = _approval(action, site, reason, before)
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)
@@ -190,7 +196,7 @@ def _drive(
         def run(stack: Stack) -> Ran:
             if taken := adopted.get(stack.name):
                 return engine.run("adopt", stack, heard, taken.units, taken.manifest)
-            return engine.run(action, stack, heard)
+            return engine.run(action, stack, heard, units_of_devices(stack, site.devices))
 
         at_once: int = options["parallel"]
         ran = drive_stacks(site.stacks, run, at_once, upper_last=action == "destroy", is_stopped=is_stopped)
@@ -207,6 +213,21 @@ def _drive(
     if action == "refresh" and status == 0:
         _tell_found(changes)
     return status
+
+
+def _asked_alone(site: ChosenStacks, before: Mapping[str, Given]) -> dict[str, Given]:
+    """What the state says of the units that hold the devices which were asked for alone."""
+    asked = {
+        name
+        for stack in site.stacks
+        for unit in stack.units
+        if not site.devices.isdisjoint(unit.devices)
+        for name in unit.devices
+    }
+    return {
+        stack: replace(given, trees={name: tree for name, tree in given.trees.items() if name in asked})
+        for stack, given in before.items()
+    }
 
 
 def _tell_found(changes: list[StackChange]) -> None:
@@ -250,6 +271,7 @@ def _approval(action: str, site: ChosenStacks, reason: str, before: Mapping[str,
         text="",
         waves=(),
         answers=(),
+        only=tuple(sorted(site.devices)),
     )
 
 

@@ -148,10 +148,16 @@ def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPre
 def note_done(site: ChosenStacks, prepared: Prepared, spec: str) -> None:
     """Notes what the stacks hold now that every device took its tree: the next preview compares with it.
 
-    ``spec`` is what was kept of the spec before anything was touched.
+    ``spec`` is what was kept of the spec before anything was touched. After an update of some devices alone the stacks
+    hold the spec that they held before, but for these.
     """
-    from clusterwright.rollout.deployed import record
+    from clusterwright.rollout.deployed import record, record_devices
 
+    if prepared.only:
+        for stack in site.stacks:
+            trees = prepared.manifests[stack.name].trees
+            record_devices(site.root, stack, {name: trees[name] for name in prepared.only if name in trees})
+        return
     for stack in site.stacks:
         record(site.root, stack, spec, prepared.manifests[stack.name].trees)
 

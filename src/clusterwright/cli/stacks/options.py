@@ -81,15 +81,31 @@ def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option of commands that can be about some devices alone."""
+    option = click.option(
+        "--device",
+        "devices",
+        multiple=True,
+        metavar="NAME",
+        help="Only this device: all others stay as they are; may be repeated.",
+    )
+    return option(command)
+
+
 @dataclass(frozen=True, slots=True)
 class ChosenStacks:
-    """A spec with the stacks that were asked for, where they go, and what the spec was read from."""
+    """A spec with the stacks that were asked for, where they go, and what the spec was read from.
+
+    ``devices`` are those that were asked for alone; empty: all of the stacks.
+    """
 
     spec: ClusterSpec
     plan: Plan
     stacks: tuple[Stack, ...]
     deployment: Deployment
     source: Source
+    devices: frozenset[str] = frozenset()
 
     @property
     def target(self) -> Chosen:
@@ -130,7 +146,7 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
     from clusterwright.cli.planning import sound_spec
     from clusterwright.deploy.pulumi.project import Deployment
     from clusterwright.deploy.pulumi.rendering import Source
-    from clusterwright.deploy.pulumi.units import UPPER, choose, cut
+    from clusterwright.deploy.pulumi.units import UPPER, choose, cut, stacks_of_devices
     from clusterwright.plan.build import build_plan
     from clusterwright.spec.text.source import noting_reads
 
@@ -145,13 +161,16 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
         target = replace(target, secrets=path)
     plan = build_plan(spec)
     stacks = choose(cut(plan), (*options["pods"], *((UPPER,) if options["upper"] else ())))
+    devices = frozenset(options.get("devices", ()))
+    if devices:
+        stacks = stacks_of_devices(stacks, devices)
     if asks_for_secrets:
         from clusterwright.deploy.secrets.presence import (
             require_secrets,  # asks the renderers, which a preview may not need
         )
 
         require_secrets(plan, target, stacks)
-    return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(path, read))
+    return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(path, read), devices)
 
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

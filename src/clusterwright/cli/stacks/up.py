@@ -20,6 +20,7 @@ from clusterwright.cli.stacks.options import (
     EXIT_PAUSED,
     EXIT_STOPPED,
     ChosenStacks,
+    device_option,
     interruptible,
     open_site,
     stack_options,
@@ -57,6 +58,7 @@ class Wishes:
 
 @click.command()
 @stack_options
+@device_option
 @click.option(
     "--reason",
     default="",
@@ -134,7 +136,9 @@ def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None,
     from clusterwright.rollout.waves import plan_waves
 
     before = ledger.load(site.root)
-    prepared = prepare_update(site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before)
+    prepared = prepare_update(
+        site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before, site.devices
+    )
     rollout = prepared.rollout
     kept = keep_spec(Store(site.root / "objects"), site.spec, site.source.read)
     is_resumed = before is not None and before.name == rollout.name
@@ -268,6 +272,7 @@ def _approval(
         answers=(*policy, *left_out, *(judged.answers if judged else ())),
         gates=gates.questions,
         left_out=gates.left_out,
+        only=tuple(sorted(prepared.only)),
     )
 
 

@@ -38,6 +38,8 @@ def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
     if prepared.waves:
         yield from gates.lines
         yield from _at_once([stack for stack in first if stack not in upper], "behind the waves, ")
+    if prepared.only:
+        yield f"alone: {_some(sorted(prepared.only))}; all other devices stay as they are"
     if prepared.away and (prepared.waves or first):
         names = _some(sorted(prepared.away))
         yield f"left out, as out of service: {names}; they get what they are owed once they are back"

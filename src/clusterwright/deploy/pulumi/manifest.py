@@ -32,7 +32,8 @@ class Manifest:
 
     ``downlinks`` are what the upper layer offers pods: in its own manifest to all, in a pod's what that leans on.
     ``former`` are the names that devices had before they were renamed, which a state may know them by. ``away`` are
-    those out of service: their digests are what they were given last, and nothing is sent to them.
+    those out of service: their digests are what they were given last, and nothing is sent to them. ``left_alone`` are
+    those that an update of other devices leaves as they are, in the same way.
     """
 
     cluster: str
@@ -43,6 +44,7 @@ class Manifest:
     downlinks: Downlinks = field(default_factory=dict)
     former: Mapping[str, str] = field(default_factory=dict)
     away: tuple[str, ...] = ()
+    left_alone: tuple[str, ...] = ()
 
     def leaving_out(self, away: Collection[str], given: Mapping[str, str]) -> Manifest:
         """The same without what devices ``away`` are owed: each keeps what it was ``given``, or is in no unit."""
@@ -57,6 +59,12 @@ class Manifest:
         left = tuple(unit for unit in units if unit.devices)
         return replace(self, units=left, away=tuple(sorted(out & given.keys())))
 
+    def alone(self, devices: Collection[str], given: Mapping[str, str]) -> Manifest:
+        """The same for ``devices`` only: every other one keeps what it was ``given``, or is in no unit."""
+        others = self.trees.keys() - frozenset(devices)
+        kept = self.leaving_out(others, given)
+        return replace(kept, away=self.away, left_alone=tuple(sorted(others & given.keys())))
+
     @property
     def trees(self) -> dict[str, str]:
         """Every device's tree."""
@@ -64,7 +72,7 @@ class Manifest:
 
     def content(self) -> bytes:
         """The manifest as the store keeps it."""
-        data = {key: value for key, value in asdict(self).items() if key != "away" or value}
+        data = {key: value for key, value in asdict(self).items() if key not in ("away", "left_alone") or value}
         return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
     @property
@@ -109,6 +117,7 @@ def load_manifest(store: Store, digest: str) -> Manifest:
         data.get("downlinks", {}),
         data.get("former", {}),
         tuple(data.get("away", ())),
+        tuple(data.get("left_alone", ())),
     )  # earlier ones had none
 
 

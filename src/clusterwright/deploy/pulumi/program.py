@@ -64,7 +64,8 @@ class UnitResource(pulumi.CustomResource):
     ``downlinks`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds:
     a switch that kept its previous configuration offers what it did before. ``about`` is for those who read inputs,
     such as policy packs: nothing is compared by it. ``former`` are the earlier names of devices that were renamed: the
-    state may know the unit, or what its devices hold, by these. Nothing is sent to devices that are ``away``.
+    state may know the unit, or what its devices hold, by these. Nothing is sent to devices that are ``away``, nor to
+    those that this update leaves alone (``left_alone``).
     """
 
     downlinks: pulumi.Output[Mapping[str, str]]
@@ -79,12 +80,15 @@ class UnitResource(pulumi.CustomResource):
         about: Mapping[str, Any] | None = None,
         former: Mapping[str, str] | None = None,
         away: Collection[str] = (),
+        left_alone: Collection[str] = (),
     ) -> None:
         properties = {"devices": dict(trees), **({"downlinks": dict(downlinks)} if downlinks else {})}
         if own := {device: former[device] for device in trees if former and device in former}:
             properties["former"] = own
         if silent := {device: "" for device in trees if device in away}:
             properties["away"] = silent
+        if untouched := {device: "" for device in trees if device in left_alone}:
+            properties["left_alone"] = untouched
         if name in own:
             alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=own[name])])
             options = pulumi.ResourceOptions.merge(options, alias)
@@ -272,6 +276,7 @@ def units_of(
             about.get(unit.name) if about else None,
             manifest.former,
             manifest.away,
+            manifest.left_alone,
         )
         for unit in manifest.units
     }

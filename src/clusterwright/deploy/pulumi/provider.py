@@ -109,7 +109,7 @@ class ClusterwrightProvider(Provider):
         """Compares tree digests, and shows the lines that change."""
         old, new = _held(request.old_state, request.new_inputs), map_of(request.new_inputs, "devices")
         failed = _held(request.old_state, request.new_inputs, "failed")
-        away = map_of(request.new_inputs, "away")
+        away = _untouched(request.new_inputs)
         named = [name for name in sorted(old.keys() | new.keys()) if name not in away]
         changed = [name for name in named if old.get(name) != new.get(name) or name in failed]
         if not changed:
@@ -199,14 +199,15 @@ class ClusterwrightProvider(Provider):
         wanted, before = map_of(news, "devices"), _held(olds, news)
         known, former = map_of(olds, "devices"), map_of(news, "former")
         await asyncio.to_thread(target.rename, {was: now for now, was in former.items() if was in known})
-        away = map_of(news, "away")
+        away = _untouched(news)
         batch = {name: store.get_tree(name, digest) for name, digest in wanted.items() if name not in away}
         batch |= {name: () for name in before if name not in wanted}
         outcomes = await batching.apply(batch)
         await self._warn(urn, outcomes)
         failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
+        still = {name: why for name, why in _held(olds, news, "failed").items() if name in map_of(news, "left_alone")}
         if not failed:
-            return {"devices": as_map(wanted), **_beside(news)}
+            return {"devices": as_map(wanted), **_beside(news), **({"failed": as_map(still)} if still else {})}
         # A device that kept its previous configuration keeps its previous digest: the next diff starts from there.
         kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
         kept |= {name: before[name] for name in failed if name not in wanted}
@@ -216,7 +217,7 @@ class ClusterwrightProvider(Provider):
             f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
             "The others did. Mend the cause and run the same command again.",
             unit,
-            {"devices": as_map(kept), "failed": as_map(failed), **_beside(olds)},
+            {"devices": as_map(kept), "failed": as_map(failed | still), **_beside(olds)},
         )
 
     def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
@@ -254,6 +255,11 @@ def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str
     """What a state says of devices, under the names that they have now."""
     now = {was: name for name, was in map_of(news, "former").items()}
     return {now.get(name, name): value for name, value in map_of(olds, what).items()}
+
+
+def _untouched(news: Properties) -> frozenset[str]:
+    """The devices to which nothing is sent: out of service, or left alone by an update of others."""
+    return frozenset((*map_of(news, "away"), *map_of(news, "left_alone")))
 
 
 def _beside(properties: Properties) -> dict[str, PropertyValue]:

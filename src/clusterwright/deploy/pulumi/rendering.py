@@ -32,15 +32,20 @@ class Source:
 
 
 def make_manifests(
-    plan: Plan, target: Chosen, stacks: Collection[Stack], source: Source | None = None
+    plan: Plan,
+    target: Chosen,
+    stacks: Collection[Stack],
+    source: Source | None = None,
+    only: Collection[str] = (),
 ) -> dict[str, Manifest]:
     """Renders every device of ``stacks`` that the target reaches; each stack's manifest by its name.
 
     With the ``source`` of the plan, a stack that was rendered from the same before is not rendered again. The trees
-    and the manifests themselves are in the store afterwards. Raises what a renderer raises.
+    and the manifests themselves are in the store afterwards. With ``only`` some devices, no other one is rendered: the
+    caller replaces the empty digests of the others (``Manifest.alone``). Raises what a renderer raises.
     """
-    if source is None:
-        return _rendered(plan, target, stacks)
+    if source is None or only:
+        return _rendered(plan, target, stacks, only)
     asked = {stack.name: TargetLayer(source.spec, stack.layer, target) for stack in stacks}
     before, after = cache(installation_digest), cache(installation_digest)  # each once for all stacks
     known = {name: recall(question, source.read, before) for name, question in asked.items()}
@@ -51,14 +56,15 @@ def make_manifests(
     return {stack.name: found[stack.name] for stack in stacks}
 
 
-def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Manifest]:
+def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Collection[str] = ()) -> dict[str, Manifest]:
     if not stacks:
         return {}
     # The renderers are imported for stacks that are rendered, and only for them.
     from clusterwright.output.forked import fan_out, prepare
     from clusterwright.output.workers import shares_of
 
-    names = target.carries([name for stack in stacks for unit in stack.units for name in unit.devices])
+    reached = target.carries([name for stack in stacks for unit in stack.units for name in unit.devices])
+    names = tuple(name for name in reached if name in only) if only else reached
     store = Store(target.root / "objects")
     count = len(os.sched_getaffinity(0)) if len(names) > FEW else 1
     work = partial(_render, plan, store, target.secret_versions())
@@ -67,6 +73,8 @@ def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str
     else:
         prepare(plan)
         trees = dict(fan_out(work, shares_of(plan, names, count)))
+    if only:
+        trees = dict.fromkeys(reached, "") | trees
     downlinks = downlinks_of(plan, target, stacks)
     former = Standing(plan.spec, plan.spec.allocated).former
     found = {stack.name: manifest_of(plan.name, stack, trees, downlinks[stack.name], former) for stack in stacks}

@@ -78,6 +78,25 @@ def choose(stacks: Collection[Stack], layers: Collection[str]) -> tuple[Stack, .
     return tuple(stack for stack in stacks if not layers or stack.layer in layers or stack.pod in layers)
 
 
+def stacks_of_devices(stacks: Collection[Stack], devices: Collection[str]) -> tuple[Stack, ...]:
+    """Those of ``stacks`` that hold one of ``devices``, in their order.
+
+    Raises ClusterwrightError for a device that is in none of them.
+    """
+    known = {name for stack in stacks for unit in stack.units for name in unit.devices}
+    for name in devices:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            raise ClusterwrightError(f"there is no device {name!r} in {', '.join(s.name for s in stacks)}.{meant}")
+    return tuple(stack for stack in stacks if units_of_devices(stack, devices))
+
+
+def units_of_devices(stack: Stack, devices: Collection[str]) -> tuple[str, ...]:
+    """The names of the units of ``stack`` that hold one of ``devices``."""
+    return tuple(unit.name for unit in stack.units if any(name in devices for name in unit.devices))
+
+
 def _units(plan: Plan, pod: str) -> Iterator[Unit]:
     racks: dict[str, list[str]] = {}
     single: list[Device] = []
