@@ -32,6 +32,18 @@ def write(files: Mapping[str, Artifact], folder: Path, below: str = "") -> Path:
     return folder
 
 
+def write_shared(files: Mapping[str, Artifact], folder: Path, image: str = "training") -> Path:
+    """The files that nodes of an image have alike, unpacked from the archive that its boot server offers."""
+    (archive,) = (
+        item.content
+        for path, item in files.items()
+        if path.startswith(f"srv/http/images/{image}/") and path.endswith("/tree.cpio")
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cpio", "--extract", "--quiet", "--make-directories"], input=archive, cwd=folder, check=True)
+    return folder
+
+
 def run(*command: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
     assert shutil.which(str(command[0])), (
         f"{command[0]} is missing: tools/debian-packages.txt says which package has it"

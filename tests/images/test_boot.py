@@ -91,9 +91,9 @@ def said(
     assert kernel is not None
     archives = re.findall(r"^initrd --name (\S+) http://[^/]+/(\S+) \|\|", script, re.M)
     assert [f"initrd={name}" for name, _ in archives] == kernel[3].split()[: len(archives)]
-    (_, first), (_, second) = archives
+    (_, first), *beside = archives
     golden = built / Path(first).name.removesuffix(".zst")
-    machine = Machine(built / kernel[2], (golden, served[HTTP + second].content), kernel[3])
+    machine = Machine(built / kernel[2], (golden, *(served[HTTP + path].content for _, path in beside)), kernel[3])
     settings = [*image.sysctl, "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding", "net.ipv6.conf.be0.accept_ra"]
     return boot(plan, NODE, machine, tmp_path_factory.mktemp("machine"), settings, list(image.masked_units))
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from tests.golden_files import assert_golden
-from tests.images.definition_files import files_of, first_server, run, write
+from tests.images.definition_files import files_of, first_server, run, write, write_shared
 from tests.plans import plan_of, plan_with
 
+from clusterwright.hosts.image.boot_files import image_only_files
 from clusterwright.hosts.image.identity import ImageIdentity, identity_of
 from clusterwright.hosts.image.shared import overlay_files, shared_files
 from clusterwright.hosts.linux.writer import secrets as node_secrets
@@ -23,6 +24,8 @@ from clusterwright.plan.boot import boot_nics, booted, format_mac, servers_by_ra
 from clusterwright.plan.model import Plan, format_address
 
 CHECKOUT = Path(__file__).parents[2]
+KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"
+"""Another one than the operator's."""
 
 
 def identity(plan: Plan, name: str = "training") -> ImageIdentity:
@@ -191,7 +194,6 @@ def test_dnsmasq_and_nginx_take_their_files(tmp_path: Path) -> None:
             "lab-roce",
             "mkosi.conf mkosi.sources kea-dhcp6.conf boot.ipxe 02-00-00-00-00-00.ipxe clusterwright-boot.conf",
         ),
-        ("lab-roce", "image-check ssh-host-key acs-off image-check.service ssh-host-key.service acs-off.service"),
         ("roce-24k", "mkosi.conf mkosi.repo mkosi.postinst.chroot ks.cfg"),
         ("rsc-phase1", "mkosi.conf mkosi.sources user-data meta-data 02-00-00-00-41-40.ipxe"),
     ],
@@ -208,10 +210,20 @@ def test_golden_files(name: str, paths: str) -> None:
         assert_golden(f"images/{name}/{place}", artifact.content.replace(version, b"VERSION"))
 
 
+def test_golden_files_that_only_a_boot_brings() -> None:
+    names = ["image-check", "ssh-host-key", "acs-off", "image-check.service", "ssh-host-key.service", "acs-off.service"]
+    files = {artifact.path: artifact for artifact in image_only_files(plan_of("lab-roce"), "training")}
+    found = {path: item for path, item in files.items() if path.rpartition("/")[2] in names}
+    assert len(found) == len(names)
+    for path, artifact in found.items():
+        assert_golden(f"images/lab-roce/node/{path}", artifact.content)
+
+
 @pytest.mark.parametrize("name", ["lab-roce", "roce-24k", "rsc-phase1"])
 def test_shells_take_every_script(name: str, tmp_path: Path) -> None:
     plan = plan_of(name)
-    write(files_of(plan, first_server(plan)), tmp_path, "srv/images/training/")
+    files = files_of(plan, first_server(plan))
+    write_shared(files, write(files, tmp_path, "srv/images/training/"))
     scripts = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:2] == b"#!"]
     scripts = [path for path in scripts if path.read_text().startswith("#!/bin/sh")]
     assert {"image-check", "ssh-host-key", "acs-off"} <= {path.name for path in scripts}
@@ -237,9 +249,8 @@ def test_mkosi_reads_every_definition(name: str, tmp_path: Path) -> None:
 
 
 def test_sshd_takes_the_settings(tmp_path: Path) -> None:
-    write(
-        files_of(plan_of("lab-roce"), first_server(plan_of("lab-roce"))), tmp_path, "srv/images/training/mkosi.extra/"
-    )
+    plan = plan_of("lab-roce")
+    write_shared(files_of(plan, first_server(plan)), tmp_path)
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "key"))
     config = tmp_path / "sshd_config"
     config.write_text(f"HostKey {tmp_path}/key\nInclude {tmp_path}/etc/ssh/sshd_config.d/*.conf\n")
@@ -252,9 +263,8 @@ def test_sshd_takes_the_settings(tmp_path: Path) -> None:
 
 
 def test_systemd_takes_the_units_of_the_image(tmp_path: Path) -> None:
-    write(
-        files_of(plan_of("lab-roce"), first_server(plan_of("lab-roce"))), tmp_path, "srv/images/training/mkosi.extra/"
-    )
+    plan = plan_of("lab-roce")
+    write_shared(files_of(plan, first_server(plan)), tmp_path)
     shutil.copytree("/usr/lib/systemd/system", tmp_path / "usr/lib/systemd/system", symlinks=True)
     (tmp_path / "lib").symlink_to("usr/lib")
     for unit in ("ssh-host-key.service", "image-check.service", "acs-off.service"):
@@ -305,6 +315,29 @@ def test_a_changed_setting_changes_the_digest_and_a_changed_kernel_asks_for_a_re
     assert len({before.digest, *(each.digest for each in found.values())}) == 5
     assert found["elsewhere"] == before
     assert {what for what, each in found.items() if each.boot_digest != before.boot_digest} == {"kernel", "hugepages"}
+    assert {what for what, each in found.items() if each.version != before.version} == {"kernel"}
+
+
+def test_only_what_is_built_asks_for_another_image(tmp_path: Path) -> None:
+    """A changed file reaches nodes beside the image: their scripts name what is built already."""
+    before = plan_of("lab-roce")
+    files = files_of(before, first_server(before))
+    texts = {
+        "nccl": "nccl: {qps_per_connection: 2}\n",
+        "key": f"site: {{operators: [{{name: netops, keys: [ssh-ed25519 {KEY}]}}]}}\n",
+        "flow": "flows:\n  - {name: ssh, ports: [2222]}\n",
+    }
+    for what, text in texts.items():
+        (tmp_path / what).mkdir()
+        after = plan_with(tmp_path / what, "lab-roce", text)
+        now = files_of(after, first_server(after))
+        scripts = [path for path in files if path.endswith(".ipxe")]
+        assert scripts
+        assert [path for path in scripts if now[path].content != files[path].content] == [], what
+        definition = [path for path in files if path.startswith("srv/images/")]
+        assert [path for path in definition if now[path].content != files[path].content] == [], what
+        trees = [path for path in files if path.endswith("/tree.cpio")]
+        assert [path for path in trees if now[path].content == files[path].content] == [], what
 
 
 def test_a_boot_server_of_ours_has_the_programs_that_it_offers_with() -> None:
@@ -320,10 +353,9 @@ def test_a_boot_server_of_ours_has_the_programs_that_it_offers_with() -> None:
     assert "nginx" not in files_of(plan, other)[wants].content.decode()
 
 
-def test_sshd_starts_by_itself_and_a_node_has_one_host_key() -> None:
+def test_sshd_starts_by_itself_and_a_node_has_one_host_key(tmp_path: Path) -> None:
     """A reload of a daemon that Debian's socket started ends it: it cannot take the socket's port again."""
     plan = plan_of("lab-roce")
-    files = files_of(plan, first_server(plan))
-    units = "srv/images/training/mkosi.extra/etc/systemd/system"
-    assert {files[f"{units}/{unit}"].content for unit in ("ssh.socket", "sshd-keygen.service")} == {b""}
-    assert b"Wants=ssh.service\n" in files[f"{units}/multi-user.target.d/90-clusterwright.conf"].content
+    units = write_shared(files_of(plan, first_server(plan)), tmp_path) / "etc/systemd/system"
+    assert {(units / unit).read_bytes() for unit in ("ssh.socket", "sshd-keygen.service")} == {b""}
+    assert "Wants=ssh.service\n" in (units / "multi-user.target.d/90-clusterwright.conf").read_text()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from tests.images.definition_files import files_of, first_server, run, write
+from tests.images.definition_files import files_of, first_server, run, write_shared
 from tests.plans import plan_with
 
 from clusterwright.hosts.image.boot_files import KEPT_HOST_KEY
@@ -52,9 +53,8 @@ def test_sshd_has_the_stored_key_in_any_order(order: str, deletes: bool, tmp_pat
     settings = yaml.safe_load(answers)["autoinstall"]["user-data"]
     assert settings["ssh_deletekeys"] is False
     settings["ssh_deletekeys"] = deletes
-    image = "srv/images/training/mkosi.extra"
-    script = files[f"{image}/usr/local/sbin/ssh-host-key"]
-    write({"ssh-host-key": script}, tmp_path)
+    image = write_shared(files, tmp_path / "image")
+    shutil.copy(image / "usr/local/sbin/ssh-host-key", tmp_path)
     for name in ("ssh", "bin"):
         (tmp_path / name).mkdir()
     assert run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "kept").returncode == 0
@@ -64,7 +64,7 @@ def test_sshd_has_the_stored_key_in_any_order(order: str, deletes: bool, tmp_pat
     words = {"folder": str(tmp_path), "settings": json.dumps(settings)}
     done = run("unshare", "--mount", "sh", "-c", SCRIPT + "\n".join(order.split()), **words)
     assert done.returncode == 0, done.stderr
-    config = files[f"{image}/etc/ssh/sshd_config.d/80-clusterwright-host-key.conf"].content.decode()
+    config = (image / "etc/ssh/sshd_config.d/80-clusterwright-host-key.conf").read_text()
     (named,) = re.findall(r"^HostKey (\S+)$", config, re.M)
     assert named == KEPT_HOST_KEY
     public = (tmp_path / "ssh" / f"{Path(named).name}.pub").read_text().split()[1]

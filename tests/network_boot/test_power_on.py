@@ -216,7 +216,7 @@ def test_both_fetched_what_their_scripts_name(cluster: Cluster) -> None:
         assert names[2].startswith("training_")
         assert names[2].endswith(".vmlinuz")
         assert names[3].endswith(".cpio.zst")
-        assert names[4:] == [f"{machine.node}.cpio"]
+        assert names[4:] == ["tree.cpio", f"{machine.node}.cpio"]
 
 
 @pytest.mark.parametrize("node", NODES)

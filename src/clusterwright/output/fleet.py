@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clusterwright.hosts.boot.newc import newc
 from clusterwright.hosts.boot.script import boot_script
 from clusterwright.hosts.boot.server import server_urls
-from clusterwright.hosts.image.identity import ImageIdentity, identity_of
+from clusterwright.hosts.image.identity import ImageIdentity, files_beside, identity_of
 from clusterwright.hosts.image.packages import all_packages
 from clusterwright.hosts.image.shared import overlay_files
 from clusterwright.intent.node_nics import is_managed
@@ -22,21 +22,22 @@ from clusterwright.spec.distribution import distribution_of
 class Fetched:
     """What nodes of one image fetch, in bytes: ``image`` is the built one and its kernel, 0 while nobody measured it.
 
-    ``overlay`` and ``script`` are those of the largest of the nodes that were looked at: the first and the last of each
-    pod.
+    ``shared`` are the files that its nodes have alike. ``overlay`` and ``script`` are those of the largest of the nodes
+    that were looked at: the first and the last of each pod.
     """
 
     identity: ImageIdentity
     nodes: int
     packages: int
     image_bytes: int
+    shared_bytes: int
     overlay_bytes: int
     script_bytes: int
 
     @property
     def each_bytes(self) -> int:
         """What one node fetches to boot into memory."""
-        return self.image_bytes + self.overlay_bytes + self.script_bytes
+        return self.image_bytes + self.shared_bytes + self.overlay_bytes + self.script_bytes
 
 
 def node_images(plan: Plan) -> Mapping[str, ImageIdentity]:
@@ -74,12 +75,13 @@ def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
     servers = {rack: tuple(urls[name] for name in names if name in urls) for rack, names in racks.items()}
     scripts = [boot_script(node.name, image, distribution, identity, servers[node.rack]) for node in samples]
     return Fetched(
-        identity,
-        len(nodes),
-        len(all_packages(plan, image, distribution)),
-        image.size_bytes or 0,
-        max(len(newc(overlay_files(plan, node, NODE_FILES))) for node in samples),
-        max(len(script.encode()) for script in scripts),
+        identity=identity,
+        nodes=len(nodes),
+        packages=len(all_packages(plan, image, distribution)),
+        image_bytes=image.size_bytes or 0,
+        shared_bytes=len(newc(files_beside(plan, name, NODE_FILES))),
+        overlay_bytes=max(len(newc(overlay_files(plan, node, NODE_FILES))) for node in samples),
+        script_bytes=max(len(script.encode()) for script in scripts),
     )
 
 

@@ -1,4 +1,4 @@
-"""What iPXE does on a node: fetch kernel, image and overlay from the rack's first boot server, or else the second.
+"""What iPXE does on a node: fetch kernel, image and files from the rack's first boot server, or else the second.
 
 A node that is installed starts from its disk, unless a mark for it lies on the first server. Whoever puts it there
 wants the disks wiped; the installer takes it away before it wipes, and wipes nothing where there is none.
@@ -18,7 +18,7 @@ from clusterwright.text.templates import template
 
 MARKS = "installing"
 """The folder of boot servers, as URLs have it, that marks lie in."""
-_INITRDS = ("initrd=image", "initrd=overlay")  # in the order in which the kernel unpacks them
+_INITRDS = ("initrd=image", "initrd=shared", "initrd=overlay")  # in the order in which the kernel unpacks them
 
 What = tuple[str, str, tuple[tuple[str, str], ...]]
 """Kernel, its parameters, and archives by name."""
@@ -51,7 +51,8 @@ def boot_script(
         Fetch(f"server{at}", f"server{at + 1}" if at + 1 < len(servers) else "failed", *what(server))
         for at, server in enumerate(servers)
     )
-    return template("boot/node.ipxe.j2").render(node=node, image=identity, fetches=fetches, mark=mark)
+    words = {"node": node, "image": identity, "fetches": fetches, "servers": servers, "mark": mark}
+    return template("boot/node.ipxe.j2").render(words)
 
 
 def mark_url(server: str, node: str) -> str:
@@ -60,7 +61,7 @@ def mark_url(server: str, node: str) -> str:
 
 
 def tree_path(identity: ImageIdentity) -> str:
-    """Where a boot server offers the archive of an image's shared files, and the answer files beside it."""
+    """Where a boot server offers the archive of the files that an image's nodes have alike, with answer files."""
     return f"images/{identity.name}/{identity.version}"
 
 
@@ -70,9 +71,13 @@ def script_name(mac: int) -> str:
 
 
 def _image(node: str, image: Image, distribution: Distribution, identity: ImageIdentity, server: str) -> What:
-    """The whole system as the kernel's first root, the overlay unpacked over it."""
+    """The whole system as the kernel's first root; what nodes have alike, and what this one has, unpacked over it."""
     files = f"{server}/images/{identity.name}_{identity.version}"
-    archives = (("image", f"{files}.cpio.zst"), ("overlay", f"{server}/nodes/{node}.cpio"))
+    archives = (
+        ("image", f"{files}.cpio.zst"),
+        ("shared", f"{server}/{tree_path(identity)}/tree.cpio"),
+        ("overlay", f"{server}/nodes/{node}.cpio"),
+    )
     command_line = (*kernel_command_line(image), *distribution.family.in_memory)
     words = (*_INITRDS, f"rdinit=/{FIRST_INIT}", *command_line, f"clusterwright.node={node}")
     return f"{files}.vmlinuz", " ".join(words), archives

@@ -12,11 +12,10 @@ from clusterwright.artifact import Artifact
 from clusterwright.hosts.boot.dhcp import kea_config
 from clusterwright.hosts.boot.newc import newc
 from clusterwright.hosts.boot.script import MARKS, boot_script, script_name, tree_path
-from clusterwright.hosts.image.boot_files import image_only_files
-from clusterwright.hosts.image.identity import identity_of
+from clusterwright.hosts.image.identity import files_beside, identity_of
 from clusterwright.hosts.image.install import install_files
 from clusterwright.hosts.image.mkosi import mkosi_files
-from clusterwright.hosts.image.shared import NodeFiles, of_overlay, shared_files
+from clusterwright.hosts.image.shared import NodeFiles, of_overlay
 from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.boot import (
@@ -132,18 +131,14 @@ def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[
         distribution = distribution_of(image.distribution) if image is not None else None
         if image is None or identity is None or distribution is None:
             continue
-        shared = (*shared_files(plan, name, files), *image_only_files(plan, name))
         folder = tree_path(identity)
         archive = f"{folder}/tree.cpio"
-        yield Artifact(device.name, f"{HTTP}/{archive}", newc(shared), KIND)
+        yield Artifact(device.name, f"{HTTP}/{archive}", newc(files_beside(plan, name, files)), KIND)
         for path, text in install_files(plan, image, distribution, url, archive):
             yield Artifact(device.name, f"{HTTP}/{folder}/{path}", text.encode(), KIND)
         if device.name == first:
-            for path, text, mode in mkosi_files(plan, image, distribution, identity):
+            for path, text, mode in mkosi_files(plan, image, distribution, identity.version):
                 yield Artifact(device.name, f"{DEFINITIONS}/{name}/{path}", text.encode(), KIND, mode)
-            for artifact in shared:
-                path = f"{DEFINITIONS}/{name}/mkosi.extra/{artifact.path}"
-                yield Artifact(device.name, path, artifact.content, KIND, artifact.mode)
 
 
 def _nodes(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:

@@ -1,7 +1,8 @@
-"""What an image is called: the digest of all that it is made from.
+"""The digests of an image, each of which answers another question about a change.
 
-``digest`` changes with anything that is in the image; ``boot_digest`` only with what a running node cannot take over,
-so that equal ``boot_digest`` and different ``digest`` mean: the change is applied to running nodes, without a reboot.
+``digest`` changes with anything that nodes of the image have alike. ``build_digest`` changes only with what has to be
+built: packages, their sources, drivers that are compiled. Everything else reaches a node as a file. ``boot_digest``
+changes only with what a running node cannot take over: where it stays, the change is applied without a reboot.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.image.boot_files import image_only_files
 from clusterwright.hosts.image.definition import boot_digest_of, definition_of
+from clusterwright.hosts.image.mkosi import build_digest
 from clusterwright.hosts.image.shared import NodeFiles, shared_files
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
@@ -25,16 +27,22 @@ _SHORT = 12  # hexadecimal digits: enough to tell a site's images apart
 
 @dataclass(frozen=True, slots=True)
 class ImageIdentity:
-    """An image by content. ``shared_bytes`` counts the rendered files in it; its packages are not rendered."""
+    """An image by content. ``shared_bytes`` counts the rendered files beside it, which its nodes have alike."""
 
     name: str
     digest: str
+    build_digest: str
     boot_digest: str
     shared_bytes: int
 
     @property
     def version(self) -> str:
-        """The digest as folders and releases are named by it."""
+        """What the built image is called: its archive, its kernel and its release say so."""
+        return self.build_digest[:_SHORT]
+
+    @property
+    def content(self) -> str:
+        """The built image with its rendered files, as people tell two of them apart."""
         return self.digest[:_SHORT]
 
 
@@ -47,8 +55,19 @@ def identity_of(plan: Plan, name: str, files: NodeFiles) -> ImageIdentity | None
     if image is None or distribution is None or boot_digest is None:
         return None
     definition = definition_of(plan, image, distribution)
-    shared = (*shared_files(plan, name, files), *image_only_files(plan, name))
-    return ImageIdentity(name, _digest(definition, shared), boot_digest, sum(len(each.content) for each in shared))
+    shared = files_beside(plan, name, files)
+    return ImageIdentity(
+        name=name,
+        digest=_digest(definition, shared),
+        build_digest=build_digest(plan, image, distribution),
+        boot_digest=boot_digest,
+        shared_bytes=sum(len(artifact.content) for artifact in shared),
+    )
+
+
+def files_beside(plan: Plan, name: str, files: NodeFiles) -> tuple[Artifact, ...]:
+    """The rendered files that all nodes of the image ``name`` have alike, those that only a boot brings among them."""
+    return (*shared_files(plan, name, files), *image_only_files(plan, name))
 
 
 def _digest(definition: Mapping[str, Any], files: tuple[Artifact, ...]) -> str:

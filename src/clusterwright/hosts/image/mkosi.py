@@ -1,16 +1,17 @@
-"""The definition of an image for mkosi 25: what is installed from where, the shared files, what is left out.
+"""The definition of an image for mkosi 25: what is installed from where, and what is left out.
 
-No secret and nothing that one machine has alone is in an image: host keys, munge's key and seeds are removed.
+An image holds packages and what is compiled against its kernel. Rendered files are not in it: a node fetches them
+beside it. So a changed file asks for no new image. No secret and nothing that one machine has alone is in an image
+either: host keys, munge's key and seeds are removed.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.hosts.image.identity import ImageIdentity
 from clusterwright.hosts.image.packages import all_packages, changed_slurm_number, installed
-from clusterwright.hosts.linux.writer.system import kernel_command_line
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Repository
@@ -21,34 +22,38 @@ MKOSI_VERSION = 25
 
 @dataclass(frozen=True, slots=True)
 class MkosiView:
-    """What mkosi.conf says. ``format`` is mkosi's word: the image as one cpio archive, or as a folder of files."""
+    """What mkosi.conf says."""
 
-    version: int
+    mkosi_version: int
     image: str
+    image_version: str
     release: str
     distribution: str
-    digest: str
-    format: str
     packages: tuple[str, ...]
-    parameters: str
 
 
 File = tuple[str, str, int]
 """Path below the definition's folder, text, mode."""
 
 
-def mkosi_files(plan: Plan, image: Image, distribution: Distribution, identity: ImageIdentity) -> Iterator[File]:
+def build_digest(plan: Plan, image: Image, distribution: Distribution) -> str:
+    """The digest of all that an image is built from: of its definition, but for the version that this digest gives."""
+    digest = hashlib.sha256()
+    for path, text, mode in mkosi_files(plan, image, distribution, version=""):
+        digest.update(f"{path}\0{mode:o}\0{len(text)}\0{text}".encode())
+    return digest.hexdigest()
+
+
+def mkosi_files(plan: Plan, image: Image, distribution: Distribution, version: str) -> Iterator[File]:
     """mkosi.conf, package sources, how the image ends, a script where a driver is compiled against its kernel."""
     packages = all_packages(plan, image, distribution)
     view = MkosiView(
-        version=MKOSI_VERSION,
+        mkosi_version=MKOSI_VERSION,
         image=image.name,
+        image_version=version,
         release=distribution.release,
         distribution=distribution.tool,
-        digest=identity.version,
-        format="cpio",
         packages=tuple(installed(package, distribution) for package in packages),
-        parameters=" ".join(kernel_command_line(image)),
     )
     yield "mkosi.conf", template("image/mkosi.conf.j2").render(view=view), 0o644
     yield "mkosi.postoutput", template("image/mkosi.postoutput.j2").render(), 0o755

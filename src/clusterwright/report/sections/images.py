@@ -19,8 +19,8 @@ def images_section(plan: Plan) -> Section | None:
     if not images:
         return None
     text = (
-        f"{plural(sum(each.nodes for each in images), 'node')} fetch a golden image, the same for all that run it, and"
-        " an overlay of their own: names, addresses, and what else only they have."
+        f"{plural(sum(each.nodes for each in images), 'node')} fetch a golden image and rendered files, the same"
+        " for all that run it, and an overlay of their own: names, addresses, and what else only they have."
     )
     planned = planned_macs(plan)
     if planned:
@@ -36,7 +36,7 @@ def _image_table(images: tuple[Fetched, ...]) -> PageTable:
             code(f"{each.identity.name} {each.identity.version}"),
             number(each.nodes),
             number(each.packages),
-            number(each.identity.shared_bytes),
+            number(each.shared_bytes),
             number(each.image_bytes) if each.image_bytes else Cell("not measured", "warning"),
             number(each.overlay_bytes),
             number(each.script_bytes),
