@@ -88,7 +88,8 @@ def _network(text: str) -> int:
 
 def _node(name: str, rack: str, pod: str, index: int, position: int) -> Device:
     return Device(
-        name=name, kind="node", role="node", model="hand-node", node_group="train", fabric="", tier=-1, rack=rack,
+        name=name, planned_name=name, kind="node", role="node", model="hand-node", node_group="train", fabric="",
+        tier=-1, rack=rack,
         unit=1.0 + 8 * position, pod=pod, group=rack, groups=(rack, pod), index=index, position=position, plane=None,
         rail=None, rank=index * RAILS, asn=None, loopback=None, guid=None, zones=("train",), image="base",
         state="active",
@@ -108,7 +109,8 @@ def _switch(
     unit: float,
 ) -> Device:
     return Device(
-        name=name, kind="switch", role=role, model="hand-switch", node_group="", fabric=BACKEND, tier=tier, rack=rack,
+        name=name, planned_name=name, kind="switch", role=role, model="hand-switch", node_group="", fabric=BACKEND,
+        tier=tier, rack=rack,
         unit=unit, pod=pod, group=group, groups=groups, index=index, position=index, plane=None, rail=None, rank=None,
         asn=65000 + index, loopback=_network("fd00:0::/64") + tier * 10_000 + index + 1, guid=None, zones=(),
         image=None, state="active",

@@ -21,10 +21,12 @@ class NodeSlot:
 
     ``number`` is its own in the cluster.
 
-    ``groups`` are the indexes (into ``Layout.groups``) of the groups around it, smallest first.
+    ``groups`` are the indexes (into ``Layout.groups``) of the groups around it, smallest first. ``planned_name`` is its
+    name where the site gives none.
     """
 
     name: str
+    planned_name: str
     node_group: int
     index: int
     number: int
@@ -58,10 +60,21 @@ def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
     left_out: set[str] = set()
     numbers = Numbers(node.number for node in standing.nodes.values())
     for position, node_group in enumerate(spec.node_groups):
-        for index, (home, slot, name) in enumerate(_place(node_group, standing, groups, around, counters, left_out)):
+        places = _place(node_group, standing, groups, around, counters, left_out)
+        for index, (home, slot, planned) in enumerate(places):
+            name = standing.naming.node(node_group, planned)
             known = standing.nodes.get(name)
-            number = numbers.take(known.number if known else None)
-            nodes.append(NodeSlot(name, position, index, number, slot, around[home]))
+            nodes.append(
+                NodeSlot(
+                    name=name,
+                    planned_name=planned,
+                    node_group=position,
+                    index=index,
+                    number=numbers.take(known.number if known else None),
+                    slot=slot,
+                    groups=around[home],
+                )
+            )
     return Layout(tuple(groups), tuple(around), tuple(nodes), frozenset(left_out))
 
 
@@ -73,7 +86,7 @@ def _place(
     counters: dict[tuple[str, str], int],
     left_out: set[str],
 ) -> list[tuple[int, int, str]]:
-    """Append the groups of a node group; returns the group, the slot and the name of each of its nodes.
+    """Append the groups of a node group; returns the group, the slot and the planned name of each of its nodes.
 
     Places that the spec leaves out stay empty, and as many more are cut as they are; their names go to ``left_out``.
     """
@@ -87,7 +100,9 @@ def _place(
             for at, home in enumerate(chains)
             if home >= 0
             for slot in range(min(size, places - at * size))
-            if not _is_left_out(node_group, name := f"{node_group.prefix}-{own[home].name}n{slot}", left_out)
+            if not _is_node_left_out(
+                node_group, standing, name := f"{node_group.prefix}-{own[home].name}n{slot}", left_out
+            )
         ]
         if len(found) == node_group.count:
             break
@@ -158,6 +173,14 @@ def _is_left_out(node_group: NodeGroup, name: str, met: set[str]) -> bool:
         met.add(name)
         return True
     return False
+
+
+def _is_node_left_out(node_group: NodeGroup, standing: Standing, planned: str, met: set[str]) -> bool:
+    """The same of a node, by its planned name or that of the site."""
+    if not node_group.left_out:
+        return False
+    names = (planned, standing.naming.node(node_group, planned))
+    return any(_is_left_out(node_group, name, met) for name in names)
 
 
 def _number_in(name: str) -> int:

@@ -46,10 +46,12 @@ class Device:
     where
     its tier has one plane. ``rank`` is a node's first GPU rank. ``zones`` are those of its node group, the group's own
     `zone` first. ``state`` is
-    ``active``, ``drained`` (carries nothing, stays managed) or ``out-of-service``.
+    ``active``, ``drained`` (carries nothing, stays managed) or ``out-of-service``. ``planned_name`` is its name by
+    group and number, which allocation files have; the site may call it otherwise.
     """
 
     name: str
+    planned_name: str
     kind: str
     role: str
     model: str

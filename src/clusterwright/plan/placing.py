@@ -35,6 +35,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
         placed.append(
             Device(
                 name=slot.name,
+                planned_name=slot.planned_name,
                 kind="node",
                 role=group.role,
                 model=group.model.name,
@@ -125,6 +126,7 @@ def _switch(
     rack, unit = racks.place_switch(seat.group, tier.model.units, seat.name)
     return Device(
         name=seat.name,
+        planned_name=seat.planned_name,
         kind="switch",
         role=tier.role,
         model=tier.model.name,

@@ -17,10 +17,11 @@ class Seat:
     ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None where its tier has
     one
     plane; ``rail`` is set while planes are rails. ``position`` counts within group and plane, ``index`` within the
-    tier. ``standing`` is what it has already.
+    tier. ``standing`` is what it has already. ``planned_name`` is its name where the site gives none.
     """
 
     name: str
+    planned_name: str
     tier: int
     group: int
     plane: int | None

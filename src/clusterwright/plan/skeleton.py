@@ -268,10 +268,13 @@ def _add_seats(
         for plane in range(planes):
             for position in range(tier.count):
                 known = numbering.at(group, plane, position)
+                number = plane * tier.count + position
+                planned = numbering.planned_name(known, group, number, width, per_group > 1)
                 here.append(len(seats))
                 seats.append(
                     Seat(
-                        name=numbering.name(known, group, plane * tier.count + position, width, per_group > 1),
+                        name=numbering.name(planned),
+                        planned_name=planned,
                         tier=depth,
                         group=instance,
                         plane=plane if planes > 1 else None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DEVICE_COLUMNS = (
     "name", "role", "model", "manufacturer", "part", "height_units", "power_w", "weight_kg", "rack",
     "unit", "pod", "fabric", "plane", "rail", "gpus", "rank", "asn",
-    "loopback", "management", "guid", "zone", "image", "network_os", "state", "serial", "asset_tag",
+    "loopback", "management", "guid", "zone", "image", "network_os", "state", "serial", "asset_tag", "planned_name",
 )  # fmt: skip
 _CABLE_COLUMNS = (
     "a_rack", "a_unit", "a_device", "a_port", "b_rack", "b_unit", "b_device", "b_port",

@@ -99,6 +99,7 @@ class Inventory:
                 "state": device.state,
                 "serial": None if noted is None else noted.serial,
                 "asset_tag": None if noted is None else noted.asset_tag,
+                "planned_name": device.planned_name,
             }
 
     def cables(self) -> Iterator[Record]:

@@ -100,6 +100,7 @@ class Tier:
     from below belongs to: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position that a
     switch of
     the tier below has in its own group). ``release`` is that of the switches' system, None where the model's is meant.
+    ``name_pattern`` is what the site calls them, None for planned names.
     """
 
     role: str
@@ -112,6 +113,7 @@ class Tier:
     asn: AsnPlan | None
     path: Path
     release: str | None = None
+    name_pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,12 @@ from clusterwright.spec.hardware.models import Catalogue
 from clusterwright.spec.image import Boot, Image
 from clusterwright.spec.isolation import Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, NcclProfiles, Scheduler, Schedulers
+from clusterwright.spec.labels.device_names import DeviceNames, device_names_named
 from clusterwright.spec.labels.overlay import NO_OVERLAY, Overlay
 from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
 from clusterwright.spec.site import Site
-from clusterwright.spec.structuring import Key
+from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.workload import Job
 
@@ -51,7 +52,8 @@ class Level:
 class NodeGroup:
     """Equal machines: ``count`` nodes of ``model``, grouped by ``levels`` from the smallest to the largest.
 
-    ``left_out`` names groups and nodes that are passed over: their places stay empty.
+    ``left_out`` names groups and nodes that are passed over: their places stay empty. ``name_pattern`` is what the site
+    calls its nodes, None for planned names.
     """
 
     name: str
@@ -64,6 +66,7 @@ class NodeGroup:
     zone: str | None
     image: str | None
     path: Path
+    name_pattern: str | None = None
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> NodeGroup:
@@ -167,6 +170,7 @@ class ClusterSpec:
     chip_settings: tuple[ChipSettings, ...] = ()
     allocation: AllocationPolicy = NO_ALLOCATION
     renamed: tuple[Renamed, ...] = ()
+    device_names: Annotated[DeviceNames | None, By(device_names_named)] = None
     allocated: Allocated = NOTHING_STANDS
     overlay: Overlay = NO_OVERLAY
 

@@ -31,18 +31,23 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
     """
     standing = Standing(plan.spec, plan.spec.allocated if before is None else before)
     cables: dict[str, dict[End, StandingCable]] = {fabric.name: {} for fabric in plan.spec.fabrics}
+    planned = {device.name: device.planned_name for device in plan.devices}
     for cable in plan.cables:
-        own = StandingCable(cable.a.device, cable.a.port, cable.b.device, cable.b.port, cable.a.address, 0)
+        lower, upper = planned[cable.a.device], planned[cable.b.device]
+        own = StandingCable(lower, cable.a.port, upper, cable.b.port, cable.a.address, 0)
         cables[cable.fabric][own.device, own.port] = own
     hosts = {device: subnet.network for (_, device), subnet in plan.host_subnet_of.items()}
-    switches = {each.name: _switch(plan, each, hosts.get(each.name)) for each in plan.devices if each.kind == "switch"}
+    nodes: dict[str, StandingNode] = {}
+    switches: dict[str, StandingSwitch] = {}
+    for device in plan.devices:
+        name = device.planned_name
+        if device.kind == "node":
+            nodes[name] = StandingNode(name, device.node_group, device.index, device.unit, 0)
+        if device.kind == "switch":
+            switches[name] = _switch(device, hosts.get(device.name))
     found = Allocated(
         groups=_groups(plan, standing),
-        nodes={
-            each.name: StandingNode(each.name, each.node_group, each.index, each.unit, 0)
-            for each in plan.devices
-            if each.kind == "node"
-        },
+        nodes=nodes,
         switches=switches,
         cables=cables,
     )
@@ -54,7 +59,7 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
         cables=found.cables,
         freed_ports=ports,
         freed_addresses=addresses,
-        former={name: was for name, was in standing.former.items() if name in plan.by_name},
+        former={now: was for now, was in standing.former.items() if now in nodes or now in switches},
     )
 
 
@@ -89,9 +94,9 @@ def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
     return found
 
 
-def _switch(plan: Plan, device: Device, hosts: int | None) -> StandingSwitch:
+def _switch(device: Device, hosts: int | None) -> StandingSwitch:
     return StandingSwitch(
-        device.name,
+        device.planned_name,
         device.model,
         device.fabric,
         device.role,
@@ -112,16 +117,17 @@ def _freed(
     plan: Plan, standing: Standing, now: Allocated, day: date
 ) -> tuple[dict[End, Freed], dict[FabricAddress, Freed]]:
     """Ports of switches and addresses that rest: those that rested before, while they have to, and new ones."""
-    since: dict[End, Freed] = {
-        (standing.name(device), port): freed for (device, port), freed in standing.allocated.freed_ports.items()
-    }
+    switches = {device.name: device.planned_name for device in plan.devices if device.kind == "switch"}
+    since: dict[End, Freed] = {}
+    for (name, port), freed in standing.allocated.freed_ports.items():
+        if standing.name(name) in switches:
+            since[switches[standing.name(name)], port] = freed
     used = {end for cables in now.cables.values() for each in cables.values() for end in _ends(each)}
     for cables in standing.cables.values():
         for cable in cables.values():
-            for end in _ends(cable):
-                device = plan.by_name.get(end[0])
-                if end not in used and device is not None and device.kind == "switch":
-                    since.setdefault(end, Freed(day, 0))
+            for name, port in _ends(cable):
+                if name in switches and (switches[name], port) not in used:
+                    since.setdefault((switches[name], port), Freed(day, 0))
     gone: dict[FabricAddress, Freed] = {
         (standing.fabric(fabric), address): freed
         for (fabric, address), freed in standing.allocated.freed_addresses.items()
@@ -136,7 +142,7 @@ def _freed(
         return (day - freed.day).days < days
 
     return (
-        {end: freed for end, freed in since.items() if end not in used and end[0] in plan.by_name and rests(freed)},
+        {end: freed for end, freed in since.items() if end not in used and rests(freed)},
         {each: freed for each, freed in gone.items() if each not in taken and each[0] in known and rests(freed)},
     )
 

@@ -11,7 +11,7 @@ class Numbering:
     """Names and numbers the switches of one tier of a fabric, one after another."""
 
     def __init__(self, standing: Standing, fabric: str, tier: Tier) -> None:
-        self._standing, self._fabric, self._role = standing, fabric, tier.role
+        self._standing, self._fabric, self._role, self._tier = standing, fabric, tier.role, tier
         known = [switch.number for key, switch in standing.seats.items() if key[:2] == (fabric, tier.role)]
         self._numbers = Numbers(known)
         self._new: set[str] = set()
@@ -24,15 +24,19 @@ class Numbering:
         """The number in the tier of the next switch, its ``own`` where it stands."""
         return self._numbers.take(own)
 
-    def name(self, known: StandingSwitch | None, group: str, number: int, width: int, is_numbered: bool) -> str:
-        """The name of a switch of ``group`` at a place; ``number`` counts the places of the group."""
+    def planned_name(self, known: StandingSwitch | None, group: str, number: int, width: int, is_numbered: bool) -> str:
+        """The planned name of a switch of ``group`` at a place; ``number`` counts the places of the group."""
         if known is not None:
-            return self._standing.name(known.name)
+            return self._standing.planned_names.get(known.name, known.name)
         where = f"-{group}" if group else ""
         name = f"{self._role}{where}{f'-{number:0{width}d}' if is_numbered or not where else ''}"
-        while name in self._standing.switches or name in self._new:
+        while name in self._standing.planned_switches or name in self._new:
             name = f"{self._role}{where}-{number:0{width}d}"
             number += 1
-        if self._standing.switches:
+        if self._standing.planned_switches:
             self._new.add(name)
         return name
+
+    def name(self, planned: str) -> str:
+        """What the site calls the switch of a planned name."""
+        return self._standing.naming.switch(self._tier, planned)

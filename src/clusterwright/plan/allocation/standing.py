@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from clusterwright.plan.naming import Naming
 from clusterwright.spec.allocated.facts import Allocated, Cables, StandingCable, StandingNode, StandingSwitch
 from clusterwright.spec.growth import Renamed
 from clusterwright.spec.model import ClusterSpec
@@ -60,8 +61,13 @@ class Standing:
     allocated: Allocated
 
     @cached_property
-    def names(self) -> Mapping[str, str]:
-        """The name of today of every device whose name is another one now."""
+    def naming(self) -> Naming:
+        """The names that the site gives."""
+        return Naming(self.spec)
+
+    @cached_property
+    def planned_names(self) -> Mapping[str, str]:
+        """The planned name of today of every device whose planned name is another one now."""
         prefixes = {group.name: group.prefix for group in self.spec.node_groups}
         found = {}
         for node in self.allocated.nodes.values():
@@ -76,10 +82,42 @@ class Standing:
         return found
 
     @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The name of today of every device that is called otherwise than in the file, by the site or the plan."""
+        if self.naming.is_planned_everywhere:
+            return self.planned_names
+        group_by_name = {group.name: group for group in self.spec.node_groups}
+        tier_by_name = {(fabric.name, tier.role): tier for fabric in self.spec.fabrics for tier in fabric.tiers}
+        names: dict[str, str] = {}
+        for node in self.allocated.nodes.values():
+            planned = self.planned_names.get(node.name, node.name)
+            group = group_by_name.get(self.node_group(node.group))
+            names[node.name] = planned if group is None else self.naming.node(group, planned)
+        for switch in self.allocated.switches.values():
+            planned = self.planned_names.get(switch.name, switch.name)
+            tier = tier_by_name.get((self.fabric(switch.fabric), self.tier(switch)))
+            names[switch.name] = planned if tier is None else self.naming.switch(tier, planned)
+        return {was: now for was, now in names.items() if was != now}
+
+    @cached_property
+    def planned_switches(self) -> frozenset[str]:
+        """The planned names of switches that stand."""
+        return frozenset(self.planned_names.get(name, name) for name in self.allocated.switches)
+
+    @cached_property
     def former(self) -> Mapping[str, str]:
-        """What devices of today were called before, as long as the spec says that something was renamed."""
+        """What devices of today were called before, as long as the spec says that something was renamed.
+
+        What the site names is called so whatever its node group or tier is called.
+        """
         known = self.allocated.former.items() if self.spec.renamed else ()
-        return {self.name(now): was for now, was in known} | {now: was for was, now in self.names.items()}
+        former = {self.planned_names.get(now, now): was for now, was in known}
+        former |= {now: was for was, now in self.planned_names.items()}
+        if self.naming.is_planned_everywhere:
+            return former
+        renamed = {was: self.planned_names.get(was, was) for was in self.names}
+        site_named = {planned for was, planned in renamed.items() if self.names[was] != planned}
+        return {now: was for now, was in former.items() if now not in site_named}
 
     def name(self, before: str) -> str:
         """What the device ``before`` of the file is called now."""

@@ -268,14 +268,16 @@ def planned_name(subject: Subject) -> Iterator[Problem]:
     """Planned names of nodes and switches that come twice, or that are no DNS label; the first one of each tier."""
     skeleton = subject.skeleton
     groups = subject.spec.node_groups
-    named = [(node.name, (*groups[node.node_group].path, "name")) for node in skeleton.layout.nodes]
+    paths = [(*group.path, "name_pattern" if group.name_pattern else "name") for group in groups]
+    named: list[tuple[str, Path]] = [(node.name, paths[node.node_group]) for node in skeleton.layout.nodes]
     for fabric in skeleton.fabrics:
-        named += [(seat.name, (*fabric.fabric.tiers[seat.tier].path, "role")) for seat in fabric.seats]
+        tiers = [(*tier.path, "name_pattern" if tier.name_pattern else "role") for tier in fabric.fabric.tiers]
+        named += [(seat.name, tiers[seat.tier]) for seat in fabric.seats]
     seen: set[str] = set()
     told: set[Path] = set()
     for name, path in named:
         if path not in told and (name in seen or len(name) > LONGEST_LABEL):
             told.add(path)
             what = "would be the name of two devices" if name in seen else f"has {len(name)} characters, DNS takes 63"
-            yield Problem(path, f'"{name}" {what}.', "Choose another role or prefix.")
+            yield Problem(path, f'"{name}" {what}.', "Choose another role, prefix, pattern or line of `device_names`.")
         seen.add(name)

@@ -12,7 +12,7 @@ from clusterwright.spec.text.source import delimiter_of, read_text, refuse_chara
 
 
 class Label(NamedTuple):
-    """A row: the ``text`` of the label of ``port`` of ``device``, with its place."""
+    """A row: the ``text`` of the label of ``port`` of ``device``, with its place; "" for a port in a file without."""
 
     device: str
     port: str
@@ -23,11 +23,16 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelFile:
-    """A file whose header names device, port and ``column``. What is no such row is in ``findings``, with ``code``."""
+    """A file whose header names device, port and ``column``. What is no such row is in ``findings``, with ``code``.
+
+    ``keys`` are the columns of device and port where they are called otherwise, the device's alone where no port has a
+    row.
+    """
 
     file: str
     code: str
     column: str
+    keys: tuple[str, ...] = ("device", "port")
     findings: list[Finding] = field(default_factory=list)
 
     def problem(self, line: int, column: int, message: str, hint: str) -> None:
@@ -39,7 +44,7 @@ class LabelFile:
         text = read_text(path, self.file).removeprefix("\ufeff").replace("\r\n", "\n")
         refuse_characters(text, self.file)
         delimiter = delimiter_of(text)
-        columns = ("device", "port", self.column)
+        columns = (*self.keys, self.column)
         order: dict[str, int] | None = None
         for number, line in enumerate(text.split("\n"), 1):
             fields = _fields(line, delimiter)
@@ -55,7 +60,9 @@ class LabelFile:
                 message = f"the line has {len(fields)} of {len(order)} fields."
                 self.problem(number, 1, message, "Write one comma between two.")
             else:
-                (device_at, device), (_, port), (column, label) = (fields[order[name]] for name in columns)
+                device_at, device = fields[order[self.keys[0]]]
+                port = fields[order[self.keys[1]]][1] if len(self.keys) > 1 else ""
+                column, label = fields[order[self.column]]
                 if device:
                     yield Label(device, port, label, number, column)
                 else:

@@ -1,0 +1,68 @@
+"""CW232 to CW234: names that the site gives its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import islice
+
+from clusterwright.finding import MOST_TOLD, Position, Severity
+from clusterwright.rules.rule import LintRule, Problem, Subject, rule
+from clusterwright.spec.labels.device_names import NAME_RULE, fields_of, filled, is_host_name
+from clusterwright.spec.text.document import Path
+
+NOT_A_NAME = LintRule("CW233", Severity.ERROR)
+
+
+@rule("CW232", Severity.ERROR)
+def unfilled_pattern(subject: Subject) -> Iterator[Problem]:
+    """Patterns of names with fields that planned names do not count, or whose names are none of a host."""
+    naming = subject.skeleton.standing.naming
+    if naming.is_planned_everywhere:
+        return
+    for position, group in enumerate(subject.spec.node_groups):
+        nodes = (node for node in subject.skeleton.layout.nodes if node.node_group == position)
+        numbers = (naming.node_numbers(node.planned_name) for node in nodes)
+        yield from _pattern_problems(group.name_pattern, numbers, (*group.path, "name_pattern"))
+    for fabric in subject.skeleton.fabrics:
+        for depth, tier in enumerate(fabric.fabric.tiers):
+            seats = (seat for seat in fabric.seats if seat.tier == depth)
+            counted = (naming.switch_numbers(tier, seat.planned_name) for seat in seats)
+            yield from _pattern_problems(tier.name_pattern, counted, (*tier.path, "name_pattern"))
+
+
+def _pattern_problems(
+    pattern: str | None, numbers_of_devices: Iterable[Mapping[str, int]], path: Path
+) -> Iterator[Problem]:
+    """The first device that the pattern cannot name."""
+    if pattern is None:
+        return
+    for numbers in numbers_of_devices:
+        unknown = [field for field in fields_of(pattern) if field not in numbers]
+        if unknown:
+            fields = ", ".join(f"{{{field}}}" for field in numbers)
+            yield Problem(path, f"Names of these devices count no {unknown[0]}.", f"Use {fields}.")
+            return
+        name = filled(pattern, numbers)
+        if not is_host_name(name):
+            yield Problem(path, f'"{name}" is no host name.', f"Write a pattern whose names are {NAME_RULE}.")
+            return
+
+
+@rule("CW234", Severity.ERROR)
+def name_of_no_device(subject: Subject) -> Iterator[Problem]:
+    """Lines of the file of names whose device the plan does not have."""
+    names = subject.spec.device_names
+    if names is None:
+        return
+    planned = {node.planned_name for node in subject.skeleton.layout.nodes}
+    for fabric in subject.skeleton.fabrics:
+        planned.update(seat.planned_name for seat in fabric.seats)
+    unknown = (row for row in names.names.values() if row.planned not in planned)
+    for row in islice(unknown, MOST_TOLD):
+        close = get_close_matches(row.planned, sorted(planned), n=1)
+        hint = (
+            f'Did you mean "{close[0]}"?' if close else "Write a planned name, as `clusterwright inventory` lists them."
+        )
+        message = f'No device is planned as "{row.planned}".'
+        yield Problem(("device_names",), message, hint, position=Position(names.file, row.line, 1))
