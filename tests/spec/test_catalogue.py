@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from clusterwright import data_files
 from clusterwright.spec.hardware.catalogue import load_catalogue
+from clusterwright.spec.hardware.systems import systems
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.text.reader import read_document
 
@@ -72,7 +73,7 @@ def test_every_file_is_valid_short_and_names_its_schema(path: Path) -> None:
 # --- the figures -----------------------------------------------------------------------------------------------------
 
 
-def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -> None:
+def test_every_model_that_publications_name_and_what_goes_with_them_is_there() -> None:
     assert {
         *("dgx-a100", "dgx-h100", "grand-teton-h100", "service-server"),
         *("wedge400", "wedge400-grand-teton", "minipack2"),
@@ -80,9 +81,13 @@ def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -
         *("dcs-7010tx-48", "dcs-7050sx3-48yc8", "dcs-7060x6-64pe-sonic"),
         *("dcs-7060x6-64pe-sonic-800g", "sn5600-sonic", "sn4700-sonic", "z9864f-on-sonic", "as9736-64d-sonic"),
         "ds5000-sonic",
-        *("sn4700", "sn5600"),
+        *("sn2201", "sn3700", "sn4700", "sn5600", "sn5610", "sn5640"),
+        *("dcs-7060x6-64pe", "dcs-7060dx5-64s", "dcs-7050dx4-32s", "dcs-7280dr3-24"),
+        *("dgx-h200", "hgx-h200", "dgx-b200", "hgx-b200"),
+        *("dgx-b300", "dgx-b300-planes", "hgx-b300", "hgx-b300-planes"),
+        *("gb200-nvl72-tray", "gb300-nvl72-tray", "gb300-nvl72-tray-planes"),
         *("qm8700", "qm8790", "cs8500", "qm9700", "qm9790"),
-        *("q3400", "ufm-appliance", "infiniband-server"),
+        *("q3200", "q3400", "ufm-appliance", "infiniband-server"),
         *("flasharray-c", "flashblade", "altus", "yv3-sierra-point", "hammerspace-anvil", "hammerspace-dsx"),
     } == set(load_catalogue())
 
@@ -111,10 +116,37 @@ def test_every_model_that_the_articles_name_and_what_goes_with_them_is_there() -
         ("dcs-7010tx-48", 25, 4),
         ("dcs-7050sx3-48yc8", 25, 56),
         ("dcs-7050sx3-48yc8", 100, 8),
+        ("dcs-7060x6-64pe", 800, 64),
+        ("dcs-7060dx5-64s", 400, 64),
+        ("dcs-7050dx4-32s", 400, 32),
+        ("dcs-7280dr3-24", 400, 24),
+        ("sn2201", 1, 48),
+        ("sn3700", 200, 32),
+        ("sn5610", 800, 64),
+        ("sn5640", 400, 64),
+        ("q3400", 800, 144),
+        ("q3200", 800, 36),
     ],
 )
 def test_port_counts_are_the_published_ones(name: str, speed_gbps: int | None, expected: int) -> None:
     assert cages(load_catalogue()[name], speed_gbps) == expected
+
+
+def test_every_switch_has_a_chip_that_its_system_runs_on() -> None:
+    for model in load_catalogue().values():
+        if model.asic is not None and (system := systems().get(model.network_os or "")) is not None:
+            assert model.asic in system.chips, model.name
+
+
+@pytest.mark.parametrize(
+    ("name", "in_node"),
+    [("dgx-h100", True), ("hgx-b200", True), ("gb200-nvl72-tray", False), ("service-server", False)],
+)
+def test_a_node_sets_up_the_nvlink_switches_that_it_has(name: str, *, in_node: bool) -> None:
+    model = load_catalogue()[name]
+
+    assert model.has_nvlink_switches is in_node
+    assert model.nvlinks == (18 if model.gpus else 0)
 
 
 def test_port_names_are_those_of_the_network_os() -> None:

@@ -116,6 +116,16 @@ def test_a_spec_can_bring_its_own_models(tmp_path: Path) -> None:
             "19:70 CW131 disables: stands for 2 of the blocks, block: for 1.",
         ),
         (SWITCH, ("network_os: eos", "platform: x"), "4:5 CW131 A switch needs network_os:."),
+        (
+            SWITCH,
+            ("network_os: eos", "network_os: eos\n    asic: tomahawk-5"),
+            '10:11 CW131 "tomahawk-5" is no chip that',
+        ),
+        (
+            SWITCH,
+            ("network_os: eos", "network_os: nvue\n    asic: spectrum4"),
+            '10:11 CW131 "spectrum4" is no chip that',
+        ),
         (SWITCH, ("kind: switch", "kind: director"), "4:5 CW131 A director needs chips:."),
         (SWITCH, ("kind: switch", "kind: storage"), "4:5 CW131 A storage needs nics: to be cabled by."),
         (NODE, ("gpu: 1", "gpu: 2"), "19:77 CW131 The NIC sits beside GPU 2, but the model has 2."),

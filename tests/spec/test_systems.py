@@ -27,9 +27,11 @@ def test_another_system_is_refused_on_its_line(name: str, mend: str, tmp_path: P
 
 
 def _findings(folder: Path, system: str) -> tuple[Finding, ...]:
-    """What is wrong with a catalogue of which one switch runs ``system``."""
+    """What is wrong with a catalogue of which one switch, without a chip's name, runs ``system``."""
     text = (CHECKOUT / "inventory/hardware/nvidia-infiniband.yaml").read_text(encoding="utf-8")
-    (folder / "own.yaml").write_text(text.replace("network_os: unmanaged", f"network_os: {system}", 1))
+    runs = "network_os: unmanaged\n    asic: quantum\n"
+    assert runs in text
+    (folder / "own.yaml").write_text(text.replace(runs, f"network_os: {system}\n", 1))
     try:
         load_catalogue(folder)
     except SpecError as error:

@@ -193,10 +193,16 @@ def test_at_a_terminal_it_asks_for_what_was_left_out(tmp_path: Path) -> None:
     assert not lint_path(tmp_path / "asked/cluster.yaml").findings
 
 
-@pytest.mark.parametrize("model", [name for name, each in load_catalogue().items() if each.blocks])
+STUBBED = [name for name, each in load_catalogue().items() if each.kind != "storage" and each.network_os != "sonic"]
+
+
+@pytest.mark.parametrize("model", STUBBED)
 def test_a_stub_vouches_for_no_figure_of_the_model_that_it_is_like(tmp_path: Path, model: str) -> None:
     file = tmp_path / "own.yaml"
-    file.write_text(stub_text(["acme-1", "acme-2"], model))
+    file.write_text(stub_text({"acme-1": model, "acme-2": model}))
+    for stub in load_catalogue(extra=[file]).values():
+        if stub.name.startswith("acme-"):
+            assert (stub.part, stub.platform) == (stub.name, None), "neither is another machine's"
     assert not lint_path(file, policy=AS_WRITTEN).errors, "no hardware/ folder names it: `kind:` says what it is"
 
     def origins(data: object) -> list[str]:
@@ -228,6 +234,47 @@ def test_a_switch_that_nobody_knows_is_written_as_a_stub_and_told_until_it_is_lo
     own = tmp_path / "hardware/own.yaml"
     own.write_text(re.sub('TODO: [^"]*', "Acme, data sheet of the 9000", own.read_text()))
     assert not lint_path(tmp_path / "cluster.yaml").findings
+
+
+def test_a_node_that_nobody_knows_is_written_as_a_stub(tmp_path: Path) -> None:
+    wish = ["--nodes", 8, "--node-model", "acme-gpu", "--fabric", "roce"]
+    assert "With --like MODEL a stub of it is written" in str(init(tmp_path, *wish).exception)
+
+    done = init(tmp_path, *wish, "--switch-model", "acme-9000", "--like", "dgx-h100", "--like", "sn5600")
+
+    assert done.return_value == 0
+    assert {stub["name"] for stub in read_document(tmp_path / "hardware/own.yaml").data["models"]} == {
+        "acme-gpu",
+        "acme-9000",
+    }
+    assert {found.code for found in lint_path(tmp_path / "cluster.yaml").findings} == {"CW195"}
+
+
+def test_no_machine_has_the_ports_of_another_one_by_its_platform(tmp_path: Path) -> None:
+    wish = ["--nodes", 8, "--node-model", "dgx-h100", "--fabric", "roce", "--switch-model", "acme-9000"]
+    done = init(tmp_path, *wish, "--like", "sn5600-sonic")
+    assert "--like: sn5600-sonic does not serve here" in str(done.exception)
+
+
+def test_models_of_a_catalogue_of_ones_own_are_sized_and_named(tmp_path: Path) -> None:
+    mine = tmp_path / "our models" / "mine.yaml"
+    mine.parent.mkdir()
+    mine.write_text(
+        re.sub('TODO: [^"]*', "Acme, data sheet", stub_text({"acme-gpu": "dgx-h100", "acme-9000": "sn5600"}))
+    )
+    wish = ["--nodes", 8, "--node-model", "acme-gpu", "--fabric", "roce", "--switch-model", "acme-9000"]
+
+    assert init(tmp_path / "new", *wish, "--hardware", mine).return_value == 0
+
+    path = tmp_path / "new/cluster.yaml"
+    assert 'hardware: ["../our models/mine.yaml"]' in path.read_text()
+    assert not lint_path(path).findings
+
+
+def test_it_offers_what_is_built_today(tmp_path: Path) -> None:
+    for model in ("dgx-b200", "hgx-h200", "dgx-b300", "dgx-b300-planes", "gb200-nvl72-tray", "gb300-nvl72-tray"):
+        wish = ["--nodes", 36, "--node-model", model, "--fabric", "roce", "--switch-model", "sn5600"]
+        assert init(tmp_path / model, *wish).return_value == 0, model
 
 
 def test_each_tenant_has_two_nodes_at_least(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -60,7 +61,7 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         title=_title(wish),
         file=file,
         name=wish.name,
-        hardware=wish.hardware,
+        hardware=json.dumps(wish.hardware, ensure_ascii=False) if wish.hardware else "",
         groups=wish.groups,
         several=", ".join(group.name for group in wish.groups),
         one_or_all=wish.groups[0].name if wish.tenants == 1 else f"[{', '.join(group.name for group in wish.groups)}]",

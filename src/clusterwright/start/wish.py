@@ -29,7 +29,7 @@ class Wish:
     ``switches`` are the models wanted for the GPUs' fabric from the leaves up; the last one serves for the tiers above
     it too, and none leaves the choice to the sizing. ``oversubscription`` is the bandwidth of the nodes over that of
     the leaves' uplinks. With ``rails`` a pod has one leaf for each rail, otherwise a rack has one for all. ``tenants``
-    share switches, and have racks, pods and zones of their own. ``hardware`` is a catalogue file that the spec names.
+    share switches, and have racks, pods and zones of their own. ``hardware`` are catalogue files that it names.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Wish:
     storage: HardwareModel | None
     scheduler: str
     tenants: int = 1
-    hardware: str = ""
+    hardware: tuple[str, ...] = ()
 
     @property
     def groups(self) -> tuple[NodesOfTenant, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ FILE, OWN_FILE = "cluster.yaml", "hardware/own.yaml"
 FABRICS = ("roce", "infiniband", "ethernet")
 SCHEDULERS = ("slurm", "kueue", "none")
 _SERVICE_MODEL = "service-server"
+_OPTIONS = {"switch_models": "--switch-model", "hardware_files": "--hardware", "likes": "--like"}
 _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric": "Fabric between GPUs"}
 
 
@@ -54,10 +57,20 @@ _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric
     help="So many share the nodes, with racks, pods and zones of their own.",
 )
 @click.option(
+    "--hardware",
+    "hardware_files",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A catalogue of yours, whose models the other options may name; the spec names it too.",
+)
+@click.option(
     "--like",
+    "likes",
+    multiple=True,
     metavar="MODEL",
-    help="A known switch whose figures stand in for a --switch-model that the catalogue does not have: they are written"
-    " into DIR/hardware/own.yaml, marked, for you to correct.",
+    help="A known switch or node whose figures stand in for a --switch-model or --node-model that the catalogue does"
+    " not have: they are written into DIR/hardware/own.yaml, marked, for you to correct.",
 )
 @click.option("--name", help="The cluster's name; that of DIR when left out.")
 @click.option(
@@ -76,7 +89,8 @@ def init(
     storage: str | None,
     scheduler: str,
     tenants: int,
-    like: str | None,
+    hardware_files: tuple[Path, ...],
+    likes: tuple[str, ...],
     name: str | None,
     reference: str | None,
 ) -> int:
@@ -91,14 +105,11 @@ def init(
         given = context.get_parameter_source
         others = [key for key in context.params if key not in {"folder", "reference"}]
         if told := [key for key in others if given(key) is click.core.ParameterSource.COMMANDLINE]:
-            flags = ", ".join(
-                f"--{key.replace('_', '-').removesuffix('s') if key == 'switch_models' else key.replace('_', '-')}"
-                for key in told
-            )
+            flags = ", ".join(_OPTIONS.get(key, f"--{key.replace('_', '-')}") for key in told)
             raise click.UsageError(f"--from copies a reference as it is; leave out {flags}.")
         return _write(folder, _copied(reference))
     answers = _answers({"nodes": nodes, "node_model": node_model, "fabric": fabric})
-    _refuse_existing(folder, (FILE,) if like is None else (FILE, OWN_FILE))  # before the work, not after it
+    _refuse_existing(folder, (FILE, OWN_FILE) if likes else (FILE,))  # before the work, not after it
     files = _sized(
         _name(name, folder),
         int(answers["nodes"]),
@@ -110,7 +121,9 @@ def init(
         storage,
         scheduler,
         tenants,
-        like,
+        hardware_files,
+        likes,
+        folder,
     )
     return _write(folder, files)
 
@@ -147,9 +160,11 @@ def _sized(
     storage: str | None,
     scheduler: str,
     tenants: int,
-    like: str | None,
+    hardware_files: tuple[Path, ...],
+    likes: tuple[str, ...],
+    folder: Path,
 ) -> dict[str, bytes]:
-    """The spec, and a stub of the switches that are ``like`` another one.
+    """The spec for ``folder``, and a stub of the models that are like others.
 
     Raises ClusterwrightError for what is unknown, cannot be sized or does not lint.
     """
@@ -164,13 +179,13 @@ def _sized(
     with tempfile.TemporaryDirectory() as place:
         path, own = Path(place) / FILE, Path(place) / OWN_FILE
         own.parent.mkdir()
-        known = load_catalogue()
-        unknown = list(dict.fromkeys(each for each in switch_models if each not in known)) if like else []
-        if unknown and like:
-            _model(like, {key: each for key, each in known.items() if each.blocks}, "--like")
-            own.write_text(stub.stub_text(unknown, like), encoding="utf-8")
+        given = [file.resolve() for file in hardware_files]
+        known = load_catalogue(extra=given)
+        stubs = _stubs(known, node_model, switch_models, likes)
+        if stubs:
+            own.write_text(stub.stub_text(stubs), encoding="utf-8")
             _refuse_errors(own)
-        catalogue = load_catalogue(extra=[own] if unknown else [])
+        catalogue = load_catalogue(extra=[*given, own] if stubs else given)
         machines = {key: each for key, each in catalogue.items() if each.nic_groups}
         gpus = {key: each for key, each in machines.items() if each.gpus and fabric in each.technology}
         switches = {key: each for key, each in catalogue.items() if each.blocks and fabric in each.technology}
@@ -186,14 +201,44 @@ def _sized(
             _model(storage, stores, "--storage") if storage else None,
             scheduler,
             tenants,
-            OWN_FILE if unknown else "",
         )
         # Beyond the tiers that the flags name, init chooses no switch whose figures nobody has stated.
         sizing = size(wish, known, catalogue[_SERVICE_MODEL])
-        path.write_text(spec_text(wish, sizing, {}, FILE), encoding="utf-8")
-        path.write_text(spec_text(wish, sizing, _figures(path), FILE), encoding="utf-8")
+        stub_file = (OWN_FILE,) if stubs else ()
+        draft = replace(wish, hardware=(*map(str, given), *stub_file))
+        path.write_text(spec_text(draft, sizing, {}, FILE), encoding="utf-8")
+        found = _figures(path)
+        path.write_text(spec_text(draft, sizing, found, FILE), encoding="utf-8")
         _refuse_errors(path)
-        return {each.relative_to(place).as_posix(): each.read_bytes() for each in ([path, own] if unknown else [path])}
+        beside = [Path(os.path.relpath(file, folder.resolve())).as_posix() for file in given]
+        text = spec_text(replace(wish, hardware=(*beside, *stub_file)), sizing, found, FILE)
+        files = {FILE: text.encode()}
+        return {**files, OWN_FILE: own.read_bytes()} if stubs else files
+
+
+def _stubs(known: Catalogue, node_model: str, switch_models: tuple[str, ...], likes: tuple[str, ...]) -> dict[str, str]:
+    """By the name of each model that the catalogue does not have, the known one that it is like.
+
+    Raises UsageError for one that nothing can be like: SONiC's ports are those of its machine.
+    """
+    switches = {key: each for key, each in known.items() if each.blocks and not _has_ports_of_machine(each)}
+    nodes = {key: each for key, each in known.items() if each.nic_groups and each.gpus}
+    like_switch = next((name for name in likes if name not in nodes), None)
+    like_node = next((name for name in likes if name in nodes), None)
+    stubs: dict[str, str] = {}
+    for name in switch_models:
+        if name not in known and like_switch is not None:
+            stubs[name] = _model(like_switch, switches, "--like").name
+    if node_model not in known and like_node is not None:
+        stubs[node_model] = like_node
+    return stubs
+
+
+def _has_ports_of_machine(model: HardwareModel) -> bool:
+    from clusterwright.spec.hardware.systems import system_of
+
+    system = system_of(model)
+    return system is not None and system.ports_of_platform
 
 
 def _model(name: str, fitting: Catalogue, flag: str) -> HardwareModel:
@@ -205,7 +250,7 @@ def _model(name: str, fitting: Catalogue, flag: str) -> HardwareModel:
         return fitting[name]
     if name in load_catalogue():
         raise click.UsageError(f"{flag}: {name} does not serve here. Those that do: {', '.join(sorted(fitting))}.")
-    stub = " With --like MODEL a stub of it is written, with that model's figures." if flag == "--switch-model" else ""
+    stub = "" if flag == "--storage" else " With --like MODEL a stub of it is written, with that model's figures."
     raise click.UsageError(f"{flag}: {' '.join(unknown_model(name, fitting))}{stub}")
 
 

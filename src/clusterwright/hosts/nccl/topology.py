@@ -76,7 +76,7 @@ def topology(model: HardwareModel, fabric: Fabric | None) -> SystemView | None:
     below: dict[tuple[int, int], list[PciView]] = {}
     for number, nic in enumerate(nics):
         switch = (number if nic.gpu is None else nic.gpu) // layout.gpus_per_switch
-        below.setdefault((nic.numa or 0, switch), []).extend(_devices(layout, nic, nic_class))
+        below.setdefault((nic.numa or 0, switch), []).extend(_devices(layout, model.nvlinks, nic, nic_class))
     by_numa: dict[int, list[BridgeView]] = {}
     for (numa, switch), devices in below.items():
         by_numa.setdefault(numa, []).append(BridgeView(f"ffff:ff:{switch + 1:02x}.0", tuple(devices)))
@@ -124,6 +124,6 @@ def _threads(layout: Pcie) -> int:
     return 1 + max(int(text) for ranges in layout.numa_cpus for text in ranges.replace("-", ",").split(","))
 
 
-def _devices(layout: Pcie, nic: Nic, nic_class: str) -> list[PciView]:
-    found = [PciView(layout.gpus[nic.gpu], GPU_CLASS, layout.nvlinks)] if nic.gpu is not None else []
+def _devices(layout: Pcie, nvlinks: int, nic: Nic, nic_class: str) -> list[PciView]:
+    found = [PciView(layout.gpus[nic.gpu], GPU_CLASS, nvlinks)] if nic.gpu is not None else []
     return [*found, PciView(nic.pci or "", nic_class)]

@@ -69,6 +69,7 @@ class _ModelReading(Structuring):
         self._check_nics(model)
         self._check_chips(model)
         self._check_kind(data, blocks)
+        self._check_chip_name(model)
         self._check_pcie(model)
         if model.buffer is not None and model.buffer.pool_cells > model.buffer.cells:
             pool, size, cells = model.buffer.pool_cells, model.buffer.size_bytes, model.buffer.cells
@@ -258,14 +259,27 @@ class _ModelReading(Structuring):
                 "Every module carries equally many.",
             )
 
+    def _check_chip_name(self, model: HardwareModel) -> None:
+        """The switch chip is one that its system is known to run on: lines of several systems depend on its name."""
+        system = systems().get(model.network_os or "")
+        if system is None or model.asic is None or model.asic in system.chips:
+            return
+        close = get_close_matches(model.asic, system.chips, n=1)
+        known = f'Did you mean "{close[0]}"?' if close else f"Chips of {system.title}: {', '.join(system.chips)}."
+        hint = f"{known} Leave `asic` out where it is another: what holds for every chip is then taken."
+        self.object(("asic",), f'"{model.asic}" is no chip that {system.title} is known to run on.', hint)
+
     def _check_pcie(self, model: HardwareModel) -> None:
-        """A node's PCI layout has every GPU of the model, and each NIC's NUMA node."""
+        """A node's PCI layout has every GPU of the model, the same NVLinks, and each NIC's NUMA node."""
         inside, gpus = model.pcie, model.gpus.count if model.gpus else 0
         if inside is None:
             return
         if len(inside.gpus) != gpus:
             message = f"pcie: places {len(inside.gpus)} GPUs, but the model has {gpus or 'none'}."
             self.object(("pcie", "gpus"), message, "Write one address for each GPU, by local index.")
+        if inside.nvlinks and inside.nvlinks != model.nvlinks:
+            message = f"pcie: counts {inside.nvlinks} NVLinks of a GPU, gpus.nvlink: {model.nvlinks}."
+            self.object(("pcie", "nvlinks"), message, "Write it under gpus.nvlink alone.")
         highest = max((nic.numa for group in model.nic_groups for nic in group.nics if nic.numa is not None), default=0)
         if highest >= len(inside.numa_cpus):
             message = f"A NIC sits at NUMA node {highest}, but numa_cpus: ends at {len(inside.numa_cpus) - 1}."

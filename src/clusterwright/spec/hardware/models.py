@@ -55,6 +55,17 @@ def _by_format(_: Structuring, tflops: Mapping[str, float], __: Path) -> tuple[t
 
 
 @dataclass(frozen=True, slots=True)
+class Nvlink:
+    """The NVLinks of an accelerator."""
+
+    generation: int
+    links: int
+    """NVLinks of each accelerator."""
+    switches: str
+    """``node``: NVLink switches of its own node; ``domain``: switch trays that several nodes share."""
+
+
+@dataclass(frozen=True, slots=True)
 class Gpus:
     """The accelerators of a node: how many, which, each one's memory, and what NVML calls one, None where unknown.
 
@@ -65,6 +76,8 @@ class Gpus:
     model: str
     memory_gb: int
     nvml_name: str | None = None
+    nvlink: Nvlink | None = None
+    """None where it has none, or only ``pcie`` counts them."""
     peak_tflops: Annotated[tuple[tuple[str, float], ...], Key("peak", "tflops"), By(_by_format)] = ()
 
 
@@ -185,8 +198,17 @@ class HardwareModel:
 
     @property
     def has_nvlink_switches(self) -> bool:
-        """Whether GPUs meet over NVSwitches, which answer to none before the fabric manager has set them up."""
-        return self.pcie is not None and self.pcie.nvlinks > 0
+        """Whether the node has NVLink switches, which connect nothing before its fabric manager has set them up."""
+        if self.gpus is not None and self.gpus.nvlink is not None:
+            return self.gpus.nvlink.switches == "node"
+        return self.nvlinks > 0
+
+    @property
+    def nvlinks(self) -> int:
+        """NVLinks of each GPU."""
+        if self.gpus is not None and self.gpus.nvlink is not None:
+            return self.gpus.nvlink.links
+        return self.pcie.nvlinks if self.pcie is not None else 0
 
     def platform_port(self, name: str, mode: PortMode | None) -> PlatformPort:
         """What the network OS calls the port ``name`` in a mode. Raises PlatformPortError where that is not known."""

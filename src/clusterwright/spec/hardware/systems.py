@@ -212,6 +212,8 @@ class System:
     connection: Annotated[str, Key("reached", "connection")]
     speaks_gnmi: Annotated[bool, Key("reached", "gnmi")]
     routes: Annotated[bool, Key("technology"), By(_says("ethernet"))]
+    chips: Annotated[tuple[str, ...], Key("chips", "names")] = ()
+    """Switch chips that it is known to run on, as ``asic`` names them in the hardware catalogue."""
     network_os: Annotated[str, Key("reached", "network_os")] = ""
     tested_by_anta: Annotated[bool, Key("reached", "anta")] = False
     sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False

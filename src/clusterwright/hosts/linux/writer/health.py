@@ -221,7 +221,7 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
         "nvml_name": hardware.gpus.nvml_name,
         "memory_gb": hardware.gpus.memory_gb,
         "pci": list(pcie.gpus) if pcie is not None else [],
-        "nvlinks": pcie.nvlinks if pcie is not None else 0,
+        "nvlinks": hardware.nvlinks,
         "driver": driver.version if driver is not None else None,
         "fatal_xids": FATAL_XIDS,
     }

@@ -1,0 +1,32 @@
+"""CW274: adapters that images can give no name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+
+
+@rule("CW274", Severity.WARNING)
+def unnamed_interfaces(subject: Subject) -> Iterator[Problem]:
+    """Nodes with an image, on fabrics by adapters whose PCI addresses their model does not state."""
+    spec = subject.spec
+    reported: set[str] = set()
+    for fabric in spec.fabrics:
+        for attach in fabric.attach:
+            group = spec.node_group(attach.nodes or "")
+            nics = group.model.nic_group(attach.nics or "") if group is not None else None
+            if group is None or group.image is None or nics is None or group.name in reported:
+                continue
+            unplaced = [nic.interface for nic in nics.nics if nic.pci is None]
+            if not unplaced:
+                continue
+            reported.add(group.name)
+            yield Problem(
+                (*group.path, "model"),
+                f"{group.model.name} has no PCI address for {unplaced[0]}, so that the image of {group.name} cannot"
+                " name the interface that its networks and checks use.",
+                f"State `pci` of each adapter in a model of your own; `clusterwright init --like {group.model.name}`"
+                " writes one to correct.",
+            )
