@@ -1,6 +1,6 @@
 """Routing policy: the routes that a switch accepts, marks and announces on each side, free of any system's words.
 
-RouteSet climb and then descend. A route that came from below bears a mark, and only such routes and the switch's own are
+Routes climb and then descend. A route that came from below bears a mark, and only such routes and the switch's own are
 announced upwards. A drained switch announces nothing and learns as before.
 """
 

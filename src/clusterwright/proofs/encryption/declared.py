@@ -1,0 +1,65 @@
+"""What a spec declares of encryption: protected mounts and links, and the files of TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clusterwright.plan.model import Plan
+from clusterwright.spec.encryption import CLEAR
+from clusterwright.spec.zone_reach import owner_in_clear
+
+
+def declared_protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
+    """The kind of protection of every mount, by node and mount point; nodes of a group share theirs."""
+    kinds_by_group: dict[str, dict[str, str]] = {}
+    for mount in plan.spec.mounts:
+        if mount.protection is None:
+            continue
+        for group in mount.nodes:
+            kinds_by_group.setdefault(group, {})[mount.mountpoint] = mount.protection.kind
+    return {
+        device.name: kinds_by_group[device.node_group] for device in plan.devices if device.node_group in kinds_by_group
+    }
+
+
+def mounts_in_clear(plan: Plan) -> Mapping[str, str]:
+    """Why the spec leaves mounts without protection, by mount point, and who answers for it."""
+    reasons = {}
+    for mount in plan.spec.mounts:
+        if mount.protection is not None and mount.protection.kind == CLEAR:
+            owner = owner_in_clear(plan.spec, mount) or "nobody"
+            reasons[mount.mountpoint] = f"{mount.protection.reason} ({owner} answers for it)"
+    return reasons
+
+
+def declared_tls_files(plan: Plan) -> Mapping[str, str]:
+    """The files that tlshd is to have, by tlshd's own words for them."""
+    tls = plan.spec.encryption.tls
+    if tls is None:
+        return {}
+    files = {
+        "x509.truststore": tls.truststore,
+        "x509.certificate": tls.certificate,
+        "x509.private_key": tls.private_key,
+    }
+    if tls.crl is not None:
+        files["x509.crl"] = tls.crl
+    return files
+
+
+def encrypted_link_ends(plan: Plan) -> frozenset[tuple[str, str]]:
+    """Device and port at both ends of the cables above every tier whose uplinks name a MACsec profile."""
+    encrypted_tiers = set()
+    for fabric in plan.spec.fabrics:
+        for tier in fabric.tiers:
+            if tier.up is not None and tier.up.macsec is not None:
+                encrypted_tiers.add((fabric.name, tier.role))
+    if not encrypted_tiers:
+        return frozenset()
+    ends = set()
+    for cable in plan.cables:
+        lower_tier = plan.lower_tier(cable)
+        if lower_tier is not None and (cable.fabric, lower_tier.role) in encrypted_tiers:
+            ends.add((cable.a.device, cable.a.port))
+            ends.add((cable.b.device, cable.b.port))
+    return frozenset(ends)

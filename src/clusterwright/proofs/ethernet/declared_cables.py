@@ -1,0 +1,85 @@
+"""What a spec declares of Ethernet cables and ports: bonds, planes, lengths, media and the ports of each GPU."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from clusterwright.plan.meeting import wiring_of_cables
+from clusterwright.plan.model import Cable, Plan
+from clusterwright.spec.fabric import Fabric
+
+
+def switch_fabrics(plan: Plan) -> Mapping[str, Fabric]:
+    """The Ethernet fabric of each switch as the spec declares it."""
+    fabrics = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
+    return {
+        device.name: fabrics[device.fabric]
+        for device in plan.devices
+        if device.kind == "switch" and device.fabric in fabrics
+    }
+
+
+def joined_planes(plan: Plan) -> Mapping[str, Mapping[str, int]]:
+    """By Ethernet fabric, the planes in which switches with uplinks meet while all is in service."""
+    cables: dict[str, list[Cable]] = {}
+    for fabric in plan.spec.fabrics:
+        if fabric.technology != "infiniband":
+            cables[fabric.name] = []
+    for cable in plan.cables:
+        if cable.fabric in cables:
+            cables[cable.fabric].append(cable)
+    return {name: wiring_of_cables(fabric_cables).joined for name, fabric_cables in cables.items()}
+
+
+def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], frozenset[str]]:
+    """The ports of each device that are one link, by device and link."""
+    ports: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for cable in plan.cables:
+        if cable.bond is not None:
+            ports[cable.a.device, cable.bond.interface].add(cable.a.port)
+    return {link: frozenset(members) for link, members in ports.items()}
+
+
+def headroom_lengths(plan: Plan) -> Mapping[tuple[str, str], float]:
+    """By device and port, the metres of cable that headroom is sized for, on fabrics with a lossless class."""
+    lossless = {
+        fabric.name
+        for fabric in plan.spec.fabrics
+        if any(traffic_class.priority is not None for traffic_class in fabric.classes)
+    }
+    lengths: dict[tuple[str, str], float] = {}
+    for cable in plan.cables:
+        if cable.fabric in lossless:
+            lengths[cable.a.device, cable.a.port] = cable.headroom_m
+            lengths[cable.b.device, cable.b.port] = cable.headroom_m
+    return lengths
+
+
+def ports_of_gpus(plan: Plan) -> Mapping[tuple[str, str, int], frozenset[str]]:
+    """By fabric, node and GPU, the NICs in service beside a GPU, where they are at several switches.
+
+    Nodes that bring their own system are left out: their network is not rendered.
+    """
+    gpu_of = _gpus_with_several_nics(plan)
+    if not gpu_of:
+        return {}
+    switch_at: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    for cable in plan.cables:
+        node = plan.by_name[cable.a.device]
+        gpu = gpu_of.get((node.node_group, cable.a.port))
+        if gpu is not None and cable.in_service and node.image is not None:
+            switch_at[cable.fabric, cable.a.device, gpu][cable.a.port] = cable.b.device
+    return {key: frozenset(switches) for key, switches in switch_at.items() if len(set(switches.values())) > 1}
+
+
+def _gpus_with_several_nics(plan: Plan) -> dict[tuple[str, str], int]:
+    """By node group and interface, the GPU beside a NIC that is not the only one of its group there."""
+    gpu_of = {}
+    for group in plan.spec.node_groups:
+        for nic_group in group.model.nic_groups:
+            nics_of_gpu = Counter(nic.gpu for nic in nic_group.nics)
+            for nic in nic_group.nics:
+                if nic.gpu is not None and nics_of_gpu[nic.gpu] > 1:
+                    gpu_of[group.name, nic.interface] = nic.gpu
+    return gpu_of
