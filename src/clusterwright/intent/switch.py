@@ -20,10 +20,12 @@ from clusterwright.intent.switch_links import Link, SwitchBond, bonds_of, links_
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.plan.ports import modes_at
-from clusterwright.spec.hardware.systems import release_of
+from clusterwright.spec.hardware.site_limits import site_for
+from clusterwright.spec.hardware.systems import release_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from clusterwright.spec.site import Site
 
     from clusterwright.intent.hashing import TierHashing
     from clusterwright.plan.model import Device, Interface, Plan, Subnet
@@ -71,6 +73,8 @@ class SwitchView:
     hashing: TierHashing
     platform: Mapping[str, Any] | None
     modes: dict[tuple[str, int], Modes]
+    site: Site
+    """As the switch's system can be told it."""
     relay: str | None = None
     release: str = ""
     """Of its system; empty where no release of that is known by its words."""
@@ -182,10 +186,17 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         hashing=planned_hashing(plan, device.fabric)[device.tier],
         platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
         modes=_modes(plan, device.fabric, device.tier, device.model),
+        site=told_site(plan, plan.spec.catalogue[device.model].network_os or ""),
         relay=_relays(plan).get(device.name),
         release=release_of(plan.spec.catalogue[device.model], fabric.tiers[device.tier].release),
         relay_source=_relay_sources(plan).get(device.name),
     )
+
+
+@per_plan
+def told_site(plan: Plan, system: str) -> Site:
+    """The site as switches of a system can be told it."""
+    return site_for(plan.spec.site, systems()[system]) if system in systems() else plan.spec.site
 
 
 @per_plan

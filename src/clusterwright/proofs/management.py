@@ -57,7 +57,7 @@ def _judge(tree: RenderedTree) -> Verdict:
     facts = (
         Fact("switches", switches),
         Fact("operators", len(declared.logins)),
-        Fact("servers", sum(map(len, declared.asked.values()))),
+        Fact("servers", sum(map(len, _asked_by_any(tree, declared).values()))),
     )
     return Verdict(facts, tuple(found), cases, (*_notes(tree, declared), _LEFT))
 
@@ -76,7 +76,7 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
             for what, sentence in _ASKED.items():
                 if what not in reader.manages:
                     continue
-                for address in declared.unasked(what, asked.get((device, what), ())):
+                for address in declared.managed[reader.system].unasked(what, asked.get((device, what), ())):
                     file, at = named.get((device, what, address), (reader.file, None))
                     line = 0 if at is None else line_at(tree, device, file, at)
                     why = ", which this names in vain" if line else ", which is the spec's server for that"
@@ -116,8 +116,9 @@ def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
         own.setdefault(device, []).append(login)
     for reader in READERS:
         for device in tree.devices_with(reader.file):
-            planned = declared.added_logins.get(device, declared.logins)
-            users = declared.snmp_users if SNMP in reader.manages else frozenset()
+            managed_as = declared.managed[reader.system]
+            planned = declared.added_logins.get(device, managed_as.logins)
+            users = managed_as.snmp_users if SNMP in reader.manages else frozenset()
             for what in _lacks(own.get(device, []), planned, users, has_passwords=PASSWORDS in reader.manages):
                 yield Counterexample(device, reader.file, 0, what)
 
@@ -142,20 +143,37 @@ def _lacks(
 
 def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Services that operators, or those who watch, ask in vain."""
-    wanted: dict[str, int | None] = {}
-    if declared.logins:
-        wanted |= {SSH: None, EAPI: None}
-    if declared.snmp_users:
-        wanted[SNMP] = None
-    if declared.collecting is not None:
-        wanted[GNMI] = declared.collecting
     answers = {place: own for part in managed(tree) for place, own in part.answers.items()}
     for reader in READERS:
+        wanted = _watched(declared, reader.system)
         for device in tree.devices_with(reader.file):
             own = answers.get((device, reader.file))
             for at, name in _silent(own, reader, wanted) if own is not None else ():
                 line = line_at(tree, device, reader.file, at) if at > 0 else 0
                 yield Counterexample(device, reader.file, line, f"{name} does not answer at the management port")
+
+
+def _watched(declared: DeclaredIsolation, system: str) -> Mapping[str, int | None]:
+    """The services at which switches of a system are to answer, with the port where the spec sets it."""
+    wanted: dict[str, int | None] = {}
+    if declared.logins:
+        wanted |= {SSH: None, EAPI: None}
+    if declared.managed[system].snmp_users:
+        wanted[SNMP] = None
+    if declared.collecting is not None:
+        wanted[GNMI] = declared.collecting
+    return wanted
+
+
+def _asked_by_any(tree: RenderedTree, declared: DeclaredIsolation) -> Mapping[str, frozenset[tuple[int, int]]]:
+    """By service, the servers that switches of any system are to ask."""
+    asked: dict[str, frozenset[tuple[int, int]]] = {}
+    for reader in READERS:
+        if not tree.devices_with(reader.file):
+            continue
+        for what, servers in declared.managed[reader.system].asked.items():
+            asked[what] = asked.get(what, frozenset()) | servers
+    return asked
 
 
 def _silent(answers: Answers, reader: SystemReader, wanted: Mapping[str, int | None]) -> Iterator[Fault]:
@@ -171,7 +189,8 @@ def _silent(answers: Answers, reader: SystemReader, wanted: Mapping[str, int | N
 def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """What the spec asks for and the files of a system do not say."""
     has_passwords = any(each.has_password for each in declared.logins.values())
-    wanted = [what for what in (*_ASKED,) if declared.asked[what]]
+    asked = _asked_by_any(tree, declared)
+    wanted = [what for what in _ASKED if asked.get(what)]
     wanted += [PASSWORDS] if has_passwords else []
     wanted += [SNMP] if declared.snmp_users else []
     wanted += [GNMI] if declared.collecting is not None else []
@@ -183,6 +202,8 @@ def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
         for unheard in systems()[reader.system].unheard:
             if own and declared.collecting is not None and unheard.said_by == "verify":
                 yield f"{systems()[reader.system].title} is not told {unheard.key}: {unheard.reason}."
+        for values in declared.managed[reader.system].untold if own else ():
+            yield f"{systems()[reader.system].title} is not told all of {values}."
     yield from _unnamed_sources(tree)
 
 

@@ -113,7 +113,8 @@ class Floor:
 class Site:
     """The place: DNS domain, racks and where they stand, servers that every device uses, who may log in.
 
-    ``management`` are the servers under the addresses by which switches reach them, over the management network.
+    ``management`` are the servers under the addresses by which switches reach them, over the management network;
+    ``own_management`` names the services that have addresses of their own there.
     """
 
     domain: str
@@ -129,11 +130,12 @@ class Site:
     telemetry: Telemetry | None
     syslog_tls: SyslogTls | None
     path: Path
+    own_management: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
         """A service that the management network has no servers of its own for is reached as everywhere."""
-        found = reading.fields(cls, data, path)
-        left_out = {each.name for each in fields(Services)} - data.get("management", {}).keys()
-        everywhere = {name: getattr(found, name) for name in left_out}
-        return replace(found, management=replace(found.management, **everywhere))
+        own = frozenset(data.get("management", {}))
+        site = reading.fields(cls, data, path, own_management=own)
+        everywhere = {each.name: getattr(site, each.name) for each in fields(Services) if each.name not in own}
+        return replace(site, management=replace(site.management, **everywhere))

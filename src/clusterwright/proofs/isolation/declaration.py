@@ -22,11 +22,15 @@ from clusterwright.proofs.isolation.declared import (
     DeclaredFlow,
     DeclaredIsolation,
     DeclaredLogin,
+    DeclaredManagement,
     DeclaredZone,
     ZonePart,
 )
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.site_limits import site_for, untold
+from clusterwright.spec.hardware.systems import System, systems
 from clusterwright.spec.isolation import Border, Network, Zone
+from clusterwright.spec.site import Site
 from clusterwright.spec.zone_reach import members_of
 from clusterwright.switches.readers import READERS
 
@@ -105,23 +109,33 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         switches={each.name: each.fabric for each in plan.devices if each.kind == "switch" and each.fabric},
         addresses=addresses,
         linked={name: frozenset(ports) for name, ports in linked.items()},
-        logins=_operators(plan),
+        logins=_operators(plan.spec.site),
         added_logins={name: added for name in linked if (added := _added_logins(plan, plan.by_name.get(name)))},
         snmp_users=frozenset() if plan.spec.site.snmp is None else frozenset({plan.spec.site.snmp.user}),
         servers=_servers(plan),
-        asked=_asked(plan),
+        managed={system.name: _managed(plan.spec.site, system) for system in systems().values()},
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
     )
 
 
-def _operators(plan: Plan) -> dict[str, DeclaredLogin]:
+def _managed(site: Site, system: System) -> DeclaredManagement:
+    told = site_for(site, system)
+    return DeclaredManagement(
+        logins=_operators(told),
+        snmp_users=frozenset() if told.snmp is None else frozenset({told.snmp.user}),
+        asked=_asked(told),
+        untold=tuple(f"{value.key}: {value.reason}" for value in untold(site, system)),
+    )
+
+
+def _operators(site: Site) -> dict[str, DeclaredLogin]:
     return {
         each.name: DeclaredLogin(
             frozenset(" ".join(key.split(" ")[:2]) for key in each.keys),
             each.password is not None,
             each.role == "admin",
         )
-        for each in plan.spec.site.operators
+        for each in site.operators
     }
 
 
@@ -132,7 +146,7 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
     system = plan.spec.catalogue[device.model].network_os
     reader = next((each for each in READERS if each.system == system), None)
     read = None if reader is None else reader.logins.get(reader.file)
-    found = _operators(plan)
+    found = _operators(plan.spec.site if system is None else site_for(plan.spec.site, systems()[system]))
     for entry in plan.spec.extra_config:
         is_own = entry.lines and entry.concerns(device.name, device.role, device.fabric)
         if reader is None or read is None or not is_own:
@@ -148,13 +162,12 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
 def _servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
     site, boot = plan.spec.site, plan.spec.boot_network
     nodes = {NAMES: site.dns, TIME: site.ntp, LOGS: site.syslog, LOGINS: ()}
-    found = {what: own | _numbers(nodes[what]) for what, own in _asked(plan).items()}
+    found = {what: own | _numbers(nodes[what]) for what, own in _asked(site).items()}
     version = 4 if boot is None else boot[1].hosts.version
     return found | {LEASES: frozenset((version, own) for own in server_addresses(plan).values())}
 
 
-def _asked(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
-    site = plan.spec.site
+def _asked(site: Site) -> Mapping[str, frozenset[tuple[int, int]]]:
     servers, central = site.management, () if site.aaa is None else site.aaa.servers
     asked = {NAMES: servers.dns, TIME: servers.ntp, LOGS: servers.syslog, LOGINS: central}
     return {what: _numbers(texts) for what, texts in asked.items()}

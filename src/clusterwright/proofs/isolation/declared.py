@@ -121,6 +121,26 @@ class DeclaredLogin:
     is_admin: bool
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredManagement:
+    """What switches of one system are to be told of the site."""
+
+    logins: Mapping[str, DeclaredLogin]
+    snmp_users: frozenset[str]
+    asked: Mapping[str, frozenset[tuple[int, int]]]
+    """By service, the servers that they ask."""
+    untold: tuple[str, ...]
+    """Keys of the spec of which the system has no place for all values, and why."""
+
+    def unasked(self, what: str, servers: Iterable[str]) -> tuple[str, ...]:
+        """The servers for ``what`` that are not among ``servers``."""
+        asked = set()
+        for server in servers:
+            with suppress(ValueError):  # a name: isolation says so
+                asked.add(_server(server))
+        return tuple(address(*missing) for missing in sorted(self.asked[what] - asked))
+
+
 @dataclass(frozen=True, eq=False)
 class DeclaredIsolation:
     """The whole matrix, and where it is enforced. Compared by identity, so that what was judged by it is remembered.
@@ -134,8 +154,8 @@ class DeclaredIsolation:
     ``linked`` are the ports of each switch that a cable or a border is planned for.
     ``logins`` are the operators of switches, ``added_logins`` by switch the same with what the spec adds there by
     hand, and ``snmp_users`` the users of SNMP.
-    ``servers`` are by service (`facts.reader`) those that switches may ask, or tell what happens, ``asked`` those
-    of them that every switch is to ask.
+    ``servers`` are by service (`facts.reader`) those that switches may ask, or tell what happens; ``managed`` says by
+    system what of it all its switches are to be told.
     ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
     """
 
@@ -157,7 +177,7 @@ class DeclaredIsolation:
     added_logins: Mapping[str, Mapping[str, DeclaredLogin]]
     snmp_users: frozenset[str]
     servers: Mapping[str, frozenset[tuple[int, int]]]
-    asked: Mapping[str, frozenset[tuple[int, int]]]
+    managed: Mapping[str, DeclaredManagement]
     collecting: int | None = None
 
     @cached_property
@@ -214,14 +234,6 @@ class DeclaredIsolation:
     def serves(self, what: str, server: str) -> bool:
         """True where the spec has this server for a service. Raises ValueError for what is no address."""
         return _server(server) in self.servers[what]
-
-    def unasked(self, what: str, servers: Iterable[str]) -> tuple[str, ...]:
-        """The servers that a switch is to ask for a service, and that are not among these, which it does ask."""
-        own = set()
-        for each in servers:
-            with suppress(ValueError):  # a name: isolation says so
-                own.add(_server(each))
-        return tuple(address(*each) for each in sorted(self.asked[what] - own))
 
     def knows(self, text: str) -> bool:
         """True for a prefix, or an address with or without the length of its network, that begins on a planned network.

@@ -1,4 +1,7 @@
-"""CW321, CW322 and CW334: settings beyond what systems of the spec's switches take, and those they have no word for."""
+"""CW322 and CW334: settings of fabrics beyond what systems of their switches take, and those they have no word for.
+
+What of the site's servers, keys and names a system has no place for is left out for its switches alone (CW321, CW354).
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,6 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.hardware.systems import System, system_of
-from clusterwright.spec.model import ClusterSpec
-from clusterwright.spec.text.document import Path
-
-
-def systems_of(spec: ClusterSpec) -> tuple[System, ...]:
-    """The systems that the switches of a spec run, by name."""
-    return _run_by(tier for fabric in spec.fabrics for tier in fabric.tiers)
 
 
 def _run_by(tiers: Iterable[Tier]) -> tuple[System, ...]:
@@ -24,23 +20,8 @@ def _run_by(tiers: Iterable[Tier]) -> tuple[System, ...]:
 
 @rule("CW322", Severity.ERROR)
 def beyond_limits(subject: Subject) -> Iterator[Problem]:
-    """Values of the site and of fabrics that a system of their switches refuses."""
+    """Values of fabrics that a system of their switches refuses."""
     spec = subject.spec
-    for system in systems_of(spec):
-        limits = system.limits
-        for key, most in (("dns", limits.dns_servers), ("ntp", limits.ntp_servers)):
-            servers = getattr(spec.site.management, key)
-            if most is not None and len(servers) > most:
-                own = ("site", "management", key)
-                at: Path = (*(own if own in spec.document.values else ("site", key)), most)
-                message = f"{system.title} takes {most} {key} servers, not {len(servers)}."
-                yield Problem(at, message, "Leave the others out.")
-        snmp = spec.site.snmp
-        if snmp is not None and limits.snmp_user is not None:
-            low, high = limits.snmp_user
-            if not low <= len(snmp.user) <= high:
-                message = f'the SNMP user "{snmp.user}" has not {low} to {high} characters, as {system.title} wants.'
-                yield Problem((*snmp.path, "user"), message, "Take another name.")
     for fabric in spec.fabrics:
         if not any(entry.priority is not None for entry in fabric.classes):
             continue
@@ -56,13 +37,7 @@ def beyond_limits(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW334", Severity.ERROR)
 def has_no_word(subject: Subject) -> Iterator[Problem]:
-    """Settings of the site and of fabrics that a system of their switches cannot be told."""
-    site = subject.spec.site
-    for system in systems_of(subject.spec):
-        limits = system.limits
-        if site.aaa is not None and limits.aaa_servers is not None and len(site.aaa.servers) > limits.aaa_servers:
-            message = f"{system.title} takes {limits.aaa_servers} AAA servers, not {len(site.aaa.servers)}."
-            yield Problem((*site.aaa.path, "servers", limits.aaa_servers), message, "Leave the others out.")
+    """Settings of fabrics that a system of their switches cannot be told."""
     for fabric in subject.spec.fabrics:
         for system in _run_by(fabric.tiers):
             yield from _classes_beyond(fabric, system)
@@ -88,19 +63,3 @@ def _classes_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
             f" after 1 to {looks.most:,} looks; {times.detection_ms} ms is no such time.",
             "Write a multiple of recovery_ms.",
         )
-
-
-@rule("CW321", Severity.ERROR)
-def too_many_keys(subject: Subject) -> Iterator[Problem]:
-    """Operators with more keys than the smallest switch keeps."""
-    spec = subject.spec
-    run = systems_of(spec)
-    for operator in spec.site.operators:
-        for system in run:
-            most = system.limits.operator_keys
-            if most is not None and len(operator.keys) > most:
-                yield Problem(
-                    (*operator.path, "keys", most),
-                    f"{operator.name} has {len(operator.keys)} keys, and {system.title} keeps {most} of an account.",
-                    f"Leave {most} keys, or write another operator for the others.",
-                )

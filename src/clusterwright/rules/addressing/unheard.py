@@ -1,32 +1,55 @@
-"""CW354: keys that some switches of a spec are told, and others are not."""
+"""CW321 and CW354: keys and values that some switches of a spec are told, and others are not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.hardware.site_limits import OPERATOR_KEYS, Untold, untold
 from clusterwright.spec.hardware.systems import System, system_of
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
 _ITEM = ""  # a step into each item of a list
+_MEND = "Take another system for them, or accept it for these switches; all others keep it."
 
 
 @rule("CW354", Severity.WARNING)
 def unheard_keys(subject: Subject) -> Iterator[Problem]:
-    """Keys that the system of some tiers is not told."""
+    """Keys and values that the system of some tiers is not told."""
     spec = subject.spec
     for system, tiers in _tiers_by_system(spec).items():
         for unheard in (each for each in system.unheard if each.said_by == "lint"):
             for path in _places(spec.document.data, unheard.steps, ()):
                 concerned = [place for place in tiers if path[0] != "fabrics" or path[:2] == place[:2]]
                 if concerned:
-                    roles = ", ".join(str(spec.document.at((*place, "role"))) for place in concerned)
-                    message = f"{system.title} is not told {unheard.key} (switches of {roles}): {unheard.reason}."
-                    mend = "Take another system for them, or accept it for these switches; all others keep it."
-                    yield Problem(path, message, mend)
+                    where = _switches(spec, concerned)
+                    yield Problem(path, f"{system.title} is not told {unheard.key} ({where}): {unheard.reason}.", _MEND)
+        for value in untold(spec.site, system):
+            if value.key != OPERATOR_KEYS:
+                yield Problem(value.path, _message(spec, system, tiers, value), _MEND)
+
+
+@rule("CW321", Severity.WARNING)
+def too_many_keys(subject: Subject) -> Iterator[Problem]:
+    """Operators with more keys than the switches of some tiers keep."""
+    spec = subject.spec
+    for system, tiers in _tiers_by_system(spec).items():
+        for value in untold(spec.site, system):
+            if value.key == OPERATOR_KEYS:
+                mend = "Write another operator for the others, or accept it for these switches; all others keep them."
+                yield Problem(value.path, _message(spec, system, tiers, value), mend)
+
+
+def _message(spec: ClusterSpec, system: System, tiers: Sequence[Path], value: Untold) -> str:
+    return f"{system.title} is not told all of {value.key} ({_switches(spec, tiers)}): {value.reason}."
+
+
+def _switches(spec: ClusterSpec, tiers: Sequence[Path]) -> str:
+    roles = ", ".join(str(spec.document.at((*place, "role"))) for place in tiers)
+    return f"switches of {roles}"
 
 
 def _tiers_by_system(spec: ClusterSpec) -> dict[System, list[Path]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.edge import management_reach
+from clusterwright.intent.switch import told_site
 from clusterwright.intent.switch_links import ManagementPort, links_of, management_port
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.site import Operator, Site, SnmpAccess
@@ -71,17 +72,18 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
     """What a managed switch is told about itself."""
+    site = told_site(plan, plan.spec.catalogue[device.model].network_os or "")
     link = next((link for link in links_of(plan, device) if link.port.side == "management"), None)
     return ManagedSwitch(
         name=device.name,
         part=plan.spec.catalogue[device.model].part,
-        site=plan.spec.site,
+        site=site,
         port=None if link is None else management_port(plan, link),
         routes=() if link is None else _routes(plan, link.port.fabric),
         filters=() if link is None else mlnxos_filter(plan, link.port.fabric),
         acls=() if link is None else nvos_acls(plan, link.port.fabric),
-        accounts=tuple(_account(operator) for operator in plan.spec.site.operators),
-        snmp=plan.spec.site.snmp,
+        accounts=tuple(_account(operator) for operator in site.operators),
+        snmp=site.snmp,
     )
 
 

@@ -84,7 +84,6 @@ def _aaa(aaa: CentralAaa) -> EosAaa:
 
 def _account(operator: Operator) -> EosAccount:
     privilege, role = ROLES[operator.role]
-    # A third key has no place on EOS: the rules refuse it (CW321).
     keys = tuple(zip(KEY_WORDS, operator.keys, strict=False))
     password = (
         "nopassword" if operator.password is None else f"secret sha512 <secret {operator.password} as sha512-crypt>"

@@ -41,7 +41,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them alone has."""
     view = view_switch(plan, device)
     yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
-    site, port = plan.spec.site, None if view.management is None else management_port(plan, view.management)
+    site, port = view.site, None if view.management is None else management_port(plan, view.management)
     if view.management is not None and port is not None:
         reach = [str(network) for network in management_reach(plan, view.management.port.fabric)]
         zone = firewall_zone(plan, view)

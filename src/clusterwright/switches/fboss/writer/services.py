@@ -18,6 +18,7 @@ from clusterwright.intent.edge import management_permits
 from clusterwright.intent.edge_filters import REPLIES
 from clusterwright.intent.filter_entries import ANY, ECHO_REQUEST, ICMP
 from clusterwright.intent.per_plan import per_plan
+from clusterwright.intent.switch import told_site
 from clusterwright.text.places import PLACE, as_format
 from clusterwright.text.templates import template
 
@@ -73,7 +74,7 @@ def _snmpd_lines(snmp: SnmpAccess, address: str | None) -> str:
 @per_plan
 def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     """What every switch of a kind has of its Linux."""
-    site, fabric = plan.spec.site, kind.management
+    site, fabric = told_site(plan, kind.system), kind.management
     servers = site.management
     found = [*account_files(plan, kind)]
     if servers.ntp:

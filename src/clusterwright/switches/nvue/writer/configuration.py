@@ -56,8 +56,8 @@ def configuration(plan: Plan, view: SwitchView) -> Objects:
         "interface": interfaces(view, port, hosts, bound),
         "qos": qos(view),
         "router": router(view),
-        "service": service(plan, view, port),
-        "system": system(plan, view, port),
+        "service": service(view, port),
+        "system": system(view, port),
         "vrf": _vrfs(plan, view, port),
     }
     objects = {name: each for name, each in found.items() if each}

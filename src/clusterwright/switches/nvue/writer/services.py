@@ -14,7 +14,6 @@ from clusterwright.switches.nvue.words.table import RELAY_GROUPS_SINCE, parsed_r
 if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import ManagementPort
-    from clusterwright.plan.model import Plan
     from clusterwright.spec.site import CentralAaa, Operator, Site, SnmpAccess
 
 SYSTEM = "nvue"
@@ -32,9 +31,9 @@ WITHOUT_FIELDS = ("gtp-teid", "ingress-interface", "ipv6-label")
 Objects = dict[str, Any]
 
 
-def system(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
+def system(view: SwitchView, port: ManagementPort | None) -> Objects:
     """The objects under ``system``; without a management port servers of logins are asked over the fabric."""
-    site = plan.spec.site
+    site = view.site
     fields = dict.fromkeys(HASH_FIELDS, ON) | dict.fromkeys(WITHOUT_FIELDS, OFF)
     forwarding: Objects = {"ecmp-hash": dict(sorted(fields.items()))}
     if view.hashing.function is not None:
@@ -49,9 +48,9 @@ def system(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects
     return ({"aaa": accounts} if accounts else {}) | found
 
 
-def service(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
+def service(view: SwitchView, port: ManagementPort | None) -> Objects:
     """The objects under ``service``; without a management port servers are asked over the fabric."""
-    site = plan.spec.site
+    site = view.site
     servers, vrf = site.management, _servers_vrf(port)
     found: Objects = {"lldp": {"tx-interval": LLDP_INTERVAL_S}}
     if servers.dns:

@@ -35,7 +35,7 @@ def secret(name: str) -> str:
 
 def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> dict[str, Any]:
     """The tables; ``port`` is the out-of-band port that the services listen on."""
-    site = plan.spec.site
+    site = view.site
     ssh = {
         "authentication_retries": "3",
         "login_timeout": "60",

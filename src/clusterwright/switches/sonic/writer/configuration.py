@@ -46,7 +46,7 @@ def config_db(plan: Plan, view: SwitchView) -> dict[str, Any]:
     """The tables, by name."""
     port = None if view.management is None else management_port(plan, view.management)
     tables = {
-        **service_tables(plan.spec.site, view, port),
+        **service_tables(view.site, view, port),
         **access_tables(plan, view, port),
         **port_tables(view),
         **qos_tables(view),

@@ -1,0 +1,74 @@
+"""The site as the switches of one system are told it: what a system has no place for is left out there alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from clusterwright.spec.hardware.systems import System
+from clusterwright.spec.site import Operator, Services, Site
+from clusterwright.spec.text.document import Path
+
+OPERATOR_KEYS = "site.operators[].keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """Values of the site that a system is not told: where the first of them stands, and why."""
+
+    path: Path
+    key: str
+    reason: str
+
+
+def site_for(site: Site, system: System) -> Site:
+    """The site without what ``system`` has no place for: of a list the first values stay."""
+    if not any(True for _ in untold(site, system)):
+        return site
+    limits = system.limits
+    servers = site.management
+    aaa = site.aaa
+    if aaa is not None:
+        aaa = replace(aaa, servers=aaa.servers[: limits.aaa_servers])
+    return replace(
+        site,
+        operators=tuple(_operator(operator, limits.operator_keys) for operator in site.operators),
+        management=Services(servers.dns[: limits.dns_servers], servers.ntp[: limits.ntp_servers], servers.syslog),
+        aaa=aaa,
+        snmp=None if _has_bad_snmp_user(site, system) else site.snmp,
+    )
+
+
+def untold(site: Site, system: System) -> Iterator[Untold]:
+    """What that leaves out."""
+    limits = system.limits
+    for operator in site.operators:
+        most = limits.operator_keys
+        if most is not None and len(operator.keys) > most:
+            reason = f"it keeps {most} of the {len(operator.keys)} keys of {operator.name}"
+            yield Untold((*operator.path, "keys", most), OPERATOR_KEYS, reason)
+    for name, most in (("dns", limits.dns_servers), ("ntp", limits.ntp_servers)):
+        servers = getattr(site.management, name)
+        if most is not None and len(servers) > most:
+            place = (*site.path, *(("management", name) if name in site.own_management else (name,)), most)
+            yield Untold(place, f"site.{name}", f"it takes {most} of {len(servers)} {name} servers")
+    if site.aaa is not None and limits.aaa_servers is not None and len(site.aaa.servers) > limits.aaa_servers:
+        reason = f"it takes {limits.aaa_servers} of {len(site.aaa.servers)} AAA servers"
+        yield Untold((*site.aaa.path, "servers", limits.aaa_servers), "site.aaa.servers", reason)
+    if site.snmp is not None and limits.snmp_user is not None and _has_bad_snmp_user(site, system):
+        low, high = limits.snmp_user
+        reason = (
+            f'it wants {low} to {high} characters in an SNMP user, not "{site.snmp.user}", and answers nobody by SNMP'
+        )
+        yield Untold((*site.snmp.path, "user"), "site.snmp", reason)
+
+
+def _operator(operator: Operator, most: int | None) -> Operator:
+    return replace(operator, keys=operator.keys[:most])
+
+
+def _has_bad_snmp_user(site: Site, system: System) -> bool:
+    bounds = system.limits.snmp_user
+    if site.snmp is None or bounds is None:
+        return False
+    return not bounds[0] <= len(site.snmp.user) <= bounds[1]
