@@ -25,7 +25,6 @@ from clusterwright.spec.hardware.systems import release_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from clusterwright.spec.site import Site
 
     from clusterwright.intent.hashing import TierHashing
     from clusterwright.plan.model import Device, Interface, Plan, Subnet
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.cages import PortBlock, PortMode
     from clusterwright.spec.hardware.models import HardwareModel
     from clusterwright.spec.hardware.platform_ports import PlatformPort
+    from clusterwright.spec.site import Site
 
     Modes = Mapping[str, tuple[PortBlock, PortMode]]
 
