@@ -40,7 +40,7 @@ expect:
     [
         (Verdict((), (), Cases("cables", 3)), "proven", True),
         (Verdict((), (), Cases("cables", 0)), "nothing to prove: no cables", True),
-        (Verdict((), (FAULT,), Cases("cables", 0)), "refuted", False),
+        (Verdict((), (FAULT,), Cases("cables", 0)), "REFUTED", False),
         (Verdict((), (), Cases("cables", 0), (), "not compared"), "not compared", False),
     ],
 )

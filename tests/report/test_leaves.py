@@ -83,11 +83,11 @@ def test_proofs_are_told_as_they_came_out(report: Path) -> None:
     assert "12 proven." in (report / "index.html").read_text()
     claims = (
         ProvenClaim("one", "This holds.", "proven", 12, "cables", ()),
-        ProvenClaim("two", "So does this.", "refuted", 3, "ports", ("leaf-00:/x:1: it does not",) * 5),
+        ProvenClaim("two", "So does this.", "REFUTED", 3, "ports", ("leaf-00:/x:1: it does not",) * 5),
         ProvenClaim("three", "And this.", "not proven, because a line is not known", 1, "lists", ()),
     )
     html = render_page(report_page(plan_of(LAB), (), (), claims))
-    assert "1 proven, 1 refuted, 1 neither." in html
+    assert "1 proven, 1 REFUTED, 1 neither." in html
     assert "And 2 more." in html
     assert "<strong>1 of 3</strong>" in html
     assert "Nothing was proven for this page" in render_page(report_page(plan_of(LAB), ()))

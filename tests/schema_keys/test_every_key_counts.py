@@ -145,7 +145,7 @@ def test_every_key_stands_in_a_spec() -> None:
 )
 def test_a_change_is_seen(leaf: SchemaLeaf, tmp_path: Path) -> None:
     tries = list(_tries(leaf))
-    if leaf.has_items and not tries:
+    if leaf.schema.get("type") in ("array", "object") and not tries:
         return  # one item that must stay: the item itself is changed
     assert tries, f"{leaf.name} has one legal value alone, and so says nothing"
     assert any(_is_seen(leaf, where, value, tmp_path / "hardware.yaml") for where, value in tries), (

@@ -167,7 +167,7 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
 
 def _text(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:
     for check, verdict in verdicts:
-        yield f"{check.name}: {'REFUTED' if verdict.is_refuted else verdict.word}. {check.claim}"
+        yield f"{check.name}: {verdict.word}. {check.claim}"
         if not verdict.is_refuted:
             for fact in verdict.facts:
                 shown = f"{fact.value:,}" if isinstance(fact.value, int) else fact.value

@@ -18,7 +18,7 @@ from clusterwright.intent.filter_entries import (
     zones_on,
 )
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.zone_networks import collapse, is_rdma
+from clusterwright.intent.zone_networks import collapse
 from clusterwright.plan.model import fabric_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _flows(plan: Plan, border: Border) -> Iterator[tuple[str, Flow, str, bool]]:
     """(zone behind the border, flow, zone inside, whether it begins behind the border)."""
     for name in border.zones:
         for flow in plan.spec.flows:
-            if is_rdma(flow):
+            if flow.is_rdma:
                 continue
             if flow.source == name:
                 yield name, flow, flow.target, True

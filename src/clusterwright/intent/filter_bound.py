@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from clusterwright.intent.edge_filters import ASKING, entries_of
 from clusterwright.intent.filter_cover import with_single_ports
 from clusterwright.intent.filter_entries import ICMP_ERRORS, ON_LINK, judged
-from clusterwright.intent.zone_networks import collapse, is_rdma, meeting_fabrics
+from clusterwright.intent.zone_networks import collapse, meeting_fabrics
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.isolation import BOOT
 from clusterwright.spec.zone_reach import covers, members_of
@@ -115,7 +115,7 @@ class FilterBound:
                 for flow in self.spec.flows
                 for reply, mine, other in ((False, flow.source, flow.target), (True, flow.target, flow.source))
                 if mine == zone.name and (peer := self.spec.zone(other)) is not None
-                if not (is_rdma(flow) and (reply or fabric.technology != "roce"))
+                if not (flow.is_rdma and (reply or fabric.technology != "roce"))
             )
         return self.known[key]
 

@@ -10,7 +10,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.zone_networks import is_rdma, peers_over, zone_covers, zone_networks
+from clusterwright.intent.zone_networks import peers_over, zone_covers, zone_networks
 from clusterwright.plan.model import network_bounds
 from clusterwright.spec.isolation import WITH_PORTS
 
@@ -81,7 +81,7 @@ def _sent(plan: Plan, zone_name: str, fabric_name: str) -> tuple[Permit, ...]:
     if zone is None or fabric is None:
         return ()
     forward = [flow for flow in plan.spec.flows if flow.source == zone.name]
-    backward = [flow for flow in plan.spec.flows if flow.target == zone.name and not is_rdma(flow)]
+    backward = [flow for flow in plan.spec.flows if flow.target == zone.name and not flow.is_rdma]
     return (
         *(permit for flow in forward for permit in _towards(plan, zone, flow, flow.target, fabric, reply=False)),
         *(permit for flow in backward for permit in _towards(plan, zone, flow, flow.source, fabric, reply=True)),
@@ -89,7 +89,7 @@ def _sent(plan: Plan, zone_name: str, fabric_name: str) -> tuple[Permit, ...]:
 
 
 def _towards(plan: Plan, zone: Zone, flow: Flow, other: str, fabric: Fabric, *, reply: bool) -> Iterator[Permit]:
-    if is_rdma(flow) and fabric.technology != "roce":
+    if flow.is_rdma and fabric.technology != "roce":
         return
     targets = peer_networks(plan, zone.name, other, fabric.name)
     if targets:

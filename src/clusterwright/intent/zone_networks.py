@@ -17,8 +17,6 @@ from clusterwright.spec.isolation import Flow, Network, Zone
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import covers, zones_of
 
-ROCE_PORT = 4791
-
 
 @dataclass(frozen=True, slots=True)
 class ZoneNetwork:
@@ -75,11 +73,6 @@ def contacts_of(plan: Plan, node_group: str) -> tuple[Contact, ...]:
     return tuple(found)
 
 
-def is_rdma(flow: Flow) -> bool:
-    """True for RoCE v2 itself, which has no business outside a RoCE fabric."""
-    return flow.protocol == "udp" and flow.ports == ((ROCE_PORT, ROCE_PORT),)
-
-
 @per_plan
 def peers_over(plan: Plan, zone_name: str, other_name: str, fabric_name: str) -> tuple[ZoneNetwork, ...]:
     """The addresses at which a zone meets another over a fabric, of both IP versions.
@@ -114,7 +107,7 @@ def _meeting(plan: Plan, node_group: str, flow: Flow, mine: Zone, other: Zone) -
         for fabric in plan.spec.fabrics
         if any(attach.nodes == node_group for attach in fabric.attach)
         and zone_covers(plan, mine, fabric)
-        and (fabric.technology == "roce" or not is_rdma(flow))
+        and (fabric.technology == "roce" or not flow.is_rdma)
         and peers_over(plan, mine.name, other.name, fabric.name)
     )
 

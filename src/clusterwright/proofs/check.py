@@ -12,6 +12,9 @@ from clusterwright.proofs.reading import SwitchReading, read_together
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import UnreadPlace, left_by
 
+REFUTED = "REFUTED"
+"""The answer to a claim that has a counterexample."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -79,9 +82,9 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The answer in a few words, which every output has: proven, refuted, or why it is neither."""
+        """The answer in a few words, which every output has: proven, REFUTED, or why it is neither."""
         if self.is_refuted:
-            return "refuted"
+            return REFUTED
         if self.unjudged:
             return self.unjudged
         return "proven" if self.is_proven else f"nothing to prove: no {self.cases.what}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class TierTotals:
     """One tier of a fabric.
 
-    ``links`` are the links to what lies below it, ``bandwidth_gbps`` their sum. ``oversubscription`` is the bandwidth
+    ``links`` are the links to what lies below it. ``oversubscription`` is the bandwidth
     of all NICs at or below the tier over that of its uplinks, None at the top. ``bisection_tbps`` is what crosses
     between two halves of the cluster by way of this tier: half of the smallest sum of links up to here, because the
     links of a Clos spread evenly. ``bisection_share`` compares it with half of all NICs, which is full bisection; at
@@ -34,7 +34,6 @@ class TierTotals:
     switches: int
     links: int
     speeds: tuple[tuple[int, int], ...]
-    bandwidth_gbps: int
     bisection_tbps: float
     bisection_share: float
     oversubscription: float | None
@@ -107,7 +106,6 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
                     switches=switches,
                     links=links.total(),
                     speeds=tuple(sorted(links.items(), reverse=True)),
-                    bandwidth_gbps=gbps,
                     bisection_tbps=narrowest / 2 / 1000,
                     bisection_share=min(1.0, narrowest / all_nics) if all_nics else 0.0,
                     oversubscription=ratios.get((fabric.name, tier.role)),

@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.hashing import TierHashing
-from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.simulate.choices import E_ECMP, ECMP, RENDERED
 from clusterwright.simulate.network import Bytes, FabricGraph, Ints
 from clusterwright.spec.hardware.systems import Crc
+from clusterwright.spec.isolation import ROCE_PORT
 
 Hashes = npt.NDArray[np.uint16]
 _UDF_BYTES = 3

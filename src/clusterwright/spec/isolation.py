@@ -27,6 +27,9 @@ OWNERS = frozenset({"production", "ingest-gateway", "services", "management", "b
 # The protocols of a flow whose packets name ports: `icmp` has types, and `any` takes in protocols without ports.
 WITH_PORTS = frozenset({"tcp", "udp"})
 
+ROCE_PORT = 4791
+"""UDP port of RoCE v2 (IANA)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Zone:
@@ -68,6 +71,11 @@ class Flow:
     owner: str | None
     expires: Annotated[date | None, By(Reading.day)]
     path: Path
+
+    @property
+    def is_rdma(self) -> bool:
+        """True for RoCE v2 itself, which passes on RoCE fabrics alone and has no replies of its own."""
+        return self.protocol == "udp" and self.ports == ((ROCE_PORT, ROCE_PORT),)
 
     def opens(self, protocol: str, low: int, high: int | None = None) -> bool:
         """True when it lets a protocol (``tcp`` or ``udp``) reach port ``low``, or every port from there to ``high``.

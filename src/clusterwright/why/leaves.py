@@ -29,11 +29,6 @@ class SchemaLeaf:
         return ".".join(self.path).replace(".[]", "[]").replace(".{}", "{}")
 
     @property
-    def has_items(self) -> bool:
-        """Whether a list or a mapping of the spec's own keys stands there."""
-        return self.schema.get("type") == "array" or self.schema.get("type") == "object"
-
-    @property
     def is_object(self) -> bool:
         """Whether a section with keys of its own stands there, each of them a leaf."""
         return "properties" in self.schema

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clusterwright.cli.formats.columns import aligned_lines
 from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.place.placement import Placement
 from clusterwright.place.room import NODE, Room
@@ -135,15 +136,7 @@ def _layer(name: str) -> str:
 
 
 def _table(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if not column else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return [f"  {line}" for line in aligned_lines(rows, numbers_right=True)]
 
 
 def _bytes(amount: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from clusterwright.and_more import and_more
+from clusterwright.cli.formats.columns import aligned_lines
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.prepare import Prepared
@@ -28,10 +29,7 @@ def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
     yield from _at_once(upper if prepared.waves else first, "")
     if prepared.waves:
         rows = [_HEADINGS, *(_row(number, wave) for number, wave in prepared.rollout.left)]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADINGS))]
-        yield from (
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-        )
+        yield from aligned_lines(rows)
     for number, wave in prepared.rollout.left:
         if wave.breaks:
             yield f"wave {number} breaks the policy: {wave.breaks}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.cli.formats.columns import aligned_lines
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -35,9 +36,8 @@ def models(text: str, files: tuple[Path, ...]) -> int:
     lines = [line for line in map(_line, loaded_models(extra=files)) if text.lower() in " ".join(line).lower()]
     if not lines:
         raise ClusterwrightError(f'no model of the catalogue has "{text}"; without --grep all are listed')
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *lines, strict=True)]
-    for line in (_COLUMNS, *lines):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for line in aligned_lines([_COLUMNS, *lines]):
+        click.echo(line)
     return 0
 
 

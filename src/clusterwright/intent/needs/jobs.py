@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from clusterwright.intent.needs.need import Need, Party, imaged_party, party_of, server_at
-from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.spec.image import Image
+from clusterwright.spec.isolation import ROCE_PORT
 from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import ClusterSpec

@@ -49,7 +49,6 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
     ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
     addresses: dict[tuple[int, int], tuple[str, str]] = {}
     management: dict[str, str] = {}
-    fabrics_of: dict[str, set[str]] = defaultdict(set)
     linked: dict[str, set[str]] = defaultdict(set)
     addressed = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.addressing is not None}
     versions = {name: _version(fabric) for name, fabric in addressed.items()}
@@ -59,7 +58,6 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         linked[b.device].add(b.port)
         if cable.fabric not in addressed or a.side not in _HOST_SIDES:
             continue
-        fabrics_of[a.device].add(cable.fabric)
         ports[cable.fabric, b.device][b.port] = end = (a.device, a.port)
         if plan.by_name[a.device].kind == "switch":
             management[a.device] = cable.fabric
@@ -73,7 +71,14 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
     return DeclaredIsolation(
         zones=zones,
         flows=tuple(
-            DeclaredFlow(flow.name, flow.source, flow.target, flow.protocol, ranges(flow.ports) if flow.ports else None)
+            DeclaredFlow(
+                name=flow.name,
+                source=flow.source,
+                target=flow.target,
+                protocol=flow.protocol,
+                ports=ranges(flow.ports) if flow.ports else None,
+                is_rdma=flow.is_rdma,
+            )
             for flow in plan.spec.flows
         ),
         fabrics=tuple(
@@ -83,7 +88,6 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         ),
         zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
         imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
-        fabrics_of={name: frozenset(found) for name, found in fabrics_of.items()},
         edges=tuple(
             _edge(plan, fabric, switch, own, relays, sources) for (fabric, switch), own in sorted(ports.items())
         ),

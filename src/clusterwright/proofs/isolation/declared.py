@@ -50,16 +50,12 @@ class DeclaredFlow:
     target: str
     protocol: str
     ports: Ranges | None
+    is_rdma: bool
 
     @property
     def has_long_range(self) -> bool:
         """True for a range of more ports than a chip without ranges lists one by one."""
         return self.ports is not None and any(high - low >= MOST_PORTS for low, high in self.ports.bounds)
-
-    @property
-    def is_rdma(self) -> bool:
-        """True for RoCE v2 itself, which passes on RoCE fabrics alone and has no replies of its own."""
-        return self.protocol == "udp" and self.ports is not None and self.ports.bounds == ((4791, 4791),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +141,7 @@ class DeclaredManagement:
 class DeclaredIsolation:
     """The whole matrix, and where it is enforced. Compared by identity, so that what was judged by it is remembered.
 
-    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image,
-    ``fabrics_of`` the fabrics that it is attached to, ``addresses`` all hosts'
+    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image, ``addresses`` all hosts'
     addresses with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing``
     are other addresses that routes may lead to, with their version: switches' own, and the site's servers.
     ``networks`` are all addresses of each fabric by IP version, of hosts and of its switches, ``switches`` the fabric
@@ -164,7 +159,6 @@ class DeclaredIsolation:
     fabrics: tuple[DeclaredFabric, ...]
     zones_of: Mapping[str, tuple[str, ...]]
     imaged: frozenset[str]
-    fabrics_of: Mapping[str, frozenset[str]]
     edges: tuple[DeclaredEdge, ...]
     borders: tuple[DeclaredBorder, ...]
     management: Mapping[str, str]

@@ -31,14 +31,14 @@ class ProvenClaim:
     @property
     def style(self) -> str:
         """How its answer is shown."""
-        return {"proven": "good", "refuted": "bad"}.get(self.answer, "warning")
+        return {"proven": "good", "REFUTED": "bad"}.get(self.answer, "warning")
 
 
 def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
     """Claim by claim; ``claims`` is None where nobody asked for proofs."""
     if claims is None:
         return Section("proofs", "Proofs", (Block("", _NOT_ASKED),))
-    counts = Counter(claim.answer if claim.answer in ("proven", "refuted") else "neither" for claim in claims)
+    counts = Counter(claim.answer if claim.answer in ("proven", "REFUTED") else "neither" for claim in claims)
     table = PageTable(
         "proof-list",
         "Claims about the rendered files",
@@ -55,7 +55,7 @@ def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
         ),
         note="What a proof reads and what it does not cover: `clusterwright explain verify`.",
     )
-    text = ", ".join(f"{counts[word]:,} {word}" for word in ("proven", "refuted", "neither") if counts[word])
+    text = ", ".join(f"{counts[word]:,} {word}" for word in ("proven", "REFUTED", "neither") if counts[word])
     return Section("proofs", "Proofs", (Block("", f"{text}.", (), (table,)),))
 
 
@@ -63,7 +63,7 @@ def proofs_card(claims: tuple[ProvenClaim, ...] | None) -> Card:
     """How many claims were proven, of how many."""
     if claims is None:
         return Card("Proofs", "not asked", "report --prove asks")
-    refuted = sum(claim.answer == "refuted" for claim in claims)
+    refuted = sum(claim.answer == "REFUTED" for claim in claims)
     proven = number(sum(claim.answer == "proven" for claim in claims)).text
     return Card("Proofs", f"{proven} of {len(claims):,}", f"{refuted:,} refuted" if refuted else "none refuted")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from clusterwright.finding import Severity
-from clusterwright.intent.zone_networks import is_rdma, meeting_fabrics
+from clusterwright.intent.zone_networks import meeting_fabrics
 from clusterwright.plan.meeting import AttachedEnd, Wiring, wiring_of_cables
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import Zone
@@ -26,7 +26,7 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
         if source is None or target is None:
             continue
-        usable = {each.name for each in spec.fabrics if not is_rdma(flow) or each.technology == "roce"}
+        usable = {each.name for each in spec.fabrics if not flow.is_rdma or each.technology == "roce"}
         both = usable & _fabrics(subject, source) & _fabrics(subject, target)
         pair = _parted(_within(members[source.name], both), _within(members[target.name], both)) or next(
             (

@@ -9,10 +9,10 @@ from clusterwright.intent.edge import management_reach
 from clusterwright.intent.routing_policy import FROM_BELOW_COMMUNITY
 from clusterwright.intent.switch import SwitchView, view_switch
 from clusterwright.intent.switch_links import management_port
-from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.plan.model import format_address
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.isolation import ROCE_PORT
 from clusterwright.switches.eos.writer.access import EosAccess, eos_access
 from clusterwright.switches.eos.writer.authentication import EosSharedSecret, shared_secrets
 from clusterwright.switches.eos.writer.bgp import EosBgp, eos_bgp

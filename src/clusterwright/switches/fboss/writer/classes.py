@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.zone_networks import ROCE_PORT
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.isolation import ROCE_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
