@@ -14,19 +14,19 @@ from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.own_addresses import ipoib_nodes
+from clusterwright.proofs.declared_cables import (
+    bonded_ports,
+    headroom_lengths,
+    joined_planes,
+    ports_of_gpus,
+    switch_fabrics,
+)
 from clusterwright.proofs.declared_logins import Accounts, declared_logins
 from clusterwright.proofs.encryption.declared import (
     declared_protections,
     declared_tls_files,
     encrypted_link_ends,
     mounts_in_clear,
-)
-from clusterwright.proofs.ethernet.declared_cables import (
-    bonded_ports,
-    headroom_lengths,
-    joined_planes,
-    ports_of_gpus,
-    switch_fabrics,
 )
 from clusterwright.proofs.infiniband.declared import DeclaredNccl, DeclaredSubnet, declared_nccl, declared_subnets
 from clusterwright.proofs.infiniband.declared_members import (
