@@ -1,7 +1,8 @@
 """The environment of every program that is started: an allow-list, so that no secret goes along.
 
 A shell may hold secrets that a spec names (``source: environment``), tokens of other programs, and settings of Ansible,
-Python or the locale that make a run something else.
+Python or the locale that make a run something else. LD_PRELOAD and LD_LIBRARY_PATH stay behind as well: they would run
+somebody's code in every child. A site sets libraries for all programs in /etc/ld.so.preload and /etc/ld.so.conf.d.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--backend",
             metavar="URL",
-            help="Where Pulumi keeps its state: file://, s3://, postgres://; PULUMI_BACKEND_URL says the same. "
-            "Default: a folder under --root.",
+            help="Where Pulumi keeps its state: file://, s3://, postgres://, without a password; PULUMI_BACKEND_URL "
+            "says the same. Default: a folder under --root.",
         ),
         click.option(
             "--parallel",

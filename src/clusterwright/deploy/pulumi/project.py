@@ -19,6 +19,8 @@ import yaml
 
 from clusterwright.child_environment import child_environment, proxy_environment
 from clusterwright.deploy.pulumi import LOCAL_GRPC
+from clusterwright.deploy.pulumi.backend import VARIABLE as BACKEND_VARIABLE
+from clusterwright.deploy.pulumi.backend import backend_url
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.passphrase import FILE_VARIABLE, VARIABLE, salt_of_none
 from clusterwright.deploy.targets import Chosen
@@ -65,7 +67,7 @@ def pulumi_environment(root: Path, variables: Collection[str] = ()) -> dict[str,
     """The environment in which Pulumi finds this installation, keeps its state under ``root`` and asks no service.
 
     ``variables`` are those that the provider reads secrets from. A user's own PULUMI_BACKEND_URL wins. Raises
-    ClusterwrightError when no ``pulumi`` is on the PATH.
+    ClusterwrightError when no ``pulumi`` is on the PATH, or the backend's URL holds a secret.
     """
     path = os.pathsep.join((str(_own_programs()), os.environ.get("PATH", os.defpath)))
     if shutil.which("pulumi", path=path) is None:
@@ -81,23 +83,10 @@ def pulumi_environment(root: Path, variables: Collection[str] = ()) -> dict[str,
         **proxy_environment(),
         **LOCAL_GRPC,
         "PATH": path,
-        "PULUMI_BACKEND_URL": os.environ.get("PULUMI_BACKEND_URL") or _file_backend(root),
+        BACKEND_VARIABLE: backend_url(root),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
     }
-
-
-def _file_backend(root: Path) -> str:
-    """State under ``root``, without the sidecars for content types: a kill in the middle of one locks the state up.
-
-    The engine replaces a state file as a whole, but writes `<file>.attrs` in place, and reads neither where that is
-    torn. A torn one of an engine that writes them says nothing that is needed.
-    """
-    folder = root.resolve() / "state"
-    for sidecar in folder.glob(".pulumi/**/*.attrs"):
-        if not sidecar.read_bytes().endswith(b"}\n"):
-            sidecar.unlink(missing_ok=True)
-    return f"file://{folder}?metadata=skip"
 
 
 def _own_programs() -> Path:
