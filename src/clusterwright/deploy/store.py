@@ -27,8 +27,8 @@ class MissingObject(ClusterwrightError):
 
     def __init__(self, digest: str, folder: Path) -> None:
         super().__init__(
-            f"{folder} does not hold {digest}, or holds it damaged. All that is damaged was taken out: the same command"
-            " makes it anew."
+            f"{folder} does not hold {digest}, or holds it damaged. All that is damaged was taken out: the next preview"
+            " or update of the spec that it belongs to makes it anew."
         )
 
 
@@ -92,13 +92,29 @@ class Store:
         """Takes out every object that is not what its name says: ``put`` looks at the size alone."""
         for path in self.folder.glob("??/*"):
             digest = f"{path.parent.name}{path.name}"
-            if not path.name.startswith(".") and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            if path.name.startswith("."):
+                continue
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:  # another thread or process does the same
+                continue
+            if hashlib.sha256(content).hexdigest() != digest:
                 path.unlink(missing_ok=True)
                 self._kept.discard(digest)
 
     def lacks(self, digests: Collection[str]) -> bool:
         """Whether something is absent. What is there is read only when it is needed, and compared then."""
         return not all(os.access(self._place(digest), os.R_OK) for digest in digests)
+
+    def lost_trees(self, digests: Collection[str]) -> frozenset[str]:
+        """Those of ``digests`` whose tree is absent or damaged, in part or as a whole; every file is read."""
+        lost: set[str] = set()
+        for digest in digests:
+            try:
+                self.get_tree("", digest)
+            except MissingObject:
+                lost.add(digest)
+        return frozenset(lost)
 
     def put_tree(self, tree: DeviceTree) -> str:
         """Keeps a device's whole tree; the digest covers paths, modes and contents, not the device's name."""

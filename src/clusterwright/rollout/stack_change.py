@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from clusterwright.deploy.pulumi.automation import Ran
@@ -59,9 +59,15 @@ class UnitReports:
         return found
 
 
-def refreshed(before: Given, after: Given | None, ran: Ran, said: UnitReports) -> StackChange:
-    """``before`` and ``after`` are what the state said that devices hold; None: it could not be read."""
+def refreshed(
+    before: Given, after: Given | None, ran: Ran, said: UnitReports, lost: Collection[str] = ()
+) -> StackChange:
+    """``before`` and ``after`` are what the state said that devices hold; None: it could not be read.
+
+    ``lost`` are devices that nothing could be compared with.
+    """
     devices = {name: _found(name, after, is_read=ran.ok) for name in sorted(before.trees)}
+    devices |= dict.fromkeys(lost, NOT_KNOWN)
     return _change(before, ran, said, devices)
 
 

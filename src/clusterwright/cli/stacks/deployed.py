@@ -175,11 +175,14 @@ def _drive(
     from clusterwright.deploy.pulumi.order import drive_stacks
     from clusterwright.deploy.pulumi.units import units_of_devices
     from clusterwright.rollout.audit import Trail
+    from clusterwright.rollout.holes import fill_holes
     from clusterwright.rollout.ledger import rollout_name
     from clusterwright.rollout.stack_change import UnitReports, destroyed, refreshed
 
     click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
     before = {stack.name: Given({}, {}) for stack in site.stacks} | engine.all_given(site.stacks)
+    asks = action == "refresh"
+    lost = fill_holes(site.plan, site.target, site.stacks, site.source, before) if asks else ()
     before |= {name: Given(dict.fromkeys(sorted(each.running), ""), {}) for name, each in adopted.items()}
     if site.devices:
         before = _asked_alone(site, before)
@@ -200,17 +203,20 @@ def _drive(
 
         at_once: int = options["parallel"]
         ran = drive_stacks(site.stacks, run, at_once, upper_last=action == "destroy", is_stopped=is_stopped)
-    change = destroyed if action == "destroy" else refreshed
     by_name = {stack.name: stack for stack in site.stacks}
-    changes = [change(before[each.stack], _after(engine, by_name[each.stack]), each, said) for each in ran]
-    for each in changes:
-        trail.stack(each)
+    changes = []
+    for each in ran:
+        had, has = before[each.stack], _after(engine, by_name[each.stack])
+        uncompared = [name for name in lost if name in had.trees]
+        change = refreshed(had, has, each, said, uncompared) if asks else destroyed(had, has, each, said)
+        trail.stack(change)
+        changes.append(change)
     trail.ended(_result(ran, is_stopped=is_stopped()))
     if is_stopped():
         click.echo(f"{action} was interrupted; the same command picks up what is left", err=True)
         return EXIT_INTERRUPTED
     status = tell_ran(action, site.stacks, ran)
-    if action == "refresh" and status == 0:
+    if asks and status == 0:
         _tell_found(changes)
     return status
 
@@ -232,10 +238,17 @@ def _asked_alone(site: ChosenStacks, before: Mapping[str, Given]) -> dict[str, G
 
 def _tell_found(changes: list[StackChange]) -> None:
     """Which devices differ, those that differed before and still do among them."""
-    from clusterwright.rollout.stack_change import AS_GIVEN
+    from clusterwright.rollout.stack_change import AS_GIVEN, NOT_KNOWN
 
-    found = [name for each in changes for name, what in each.devices.items() if what != AS_GIVEN]
-    asked = sum(len(each.devices) for each in changes)
+    unknown = [name for each in changes for name, what in each.devices.items() if what == NOT_KNOWN]
+    found = [name for each in changes for name, what in each.devices.items() if what not in (AS_GIVEN, NOT_KNOWN)]
+    asked = sum(len(each.devices) for each in changes) - len(unknown)
+    if unknown:
+        click.echo(
+            f"{len(unknown)} devices were not compared: what they were given is lost: {and_more(unknown, _SHOWN)}. "
+            "`up` compares them with the spec",
+            err=True,
+        )
     if not found:
         click.echo(f"all {asked} devices hold what they were given", err=True)
         return

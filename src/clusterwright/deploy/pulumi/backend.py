@@ -44,8 +44,8 @@ def _require_no_secret(url: str) -> None:
 
 def _refuse(what: str) -> None:
     raise ClusterwrightError(
-        f"The URL of the state backend holds {what}, which messages and lists of processes show: leave it out. PGPASSFILE "
-        "or PGPASSWORD, AWS_SECRET_ACCESS_KEY and AZURE_STORAGE_KEY bring it. Nothing was touched."
+        f"The URL of the state backend holds {what}, which messages and lists of processes show: leave it out. "
+        "PGPASSFILE or PGPASSWORD, AWS_SECRET_ACCESS_KEY and AZURE_STORAGE_KEY bring it. Nothing was touched."
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from pulumi.provider.experimental.provider import (
     UpdateResponse,
 )
 
+from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.changes import bounded, changed_lines, drift_lines
 from clusterwright.deploy.pulumi.project import ADOPTS
 from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
@@ -155,29 +156,47 @@ class ClusterwrightProvider(Provider):
         """Has the devices compare what they run with what they were given; the next update mends one that differs.
 
         Compared is what an update would set: files with their modes, the running kernel's state, a switch's running
-        configuration. The lines that differ are shown under the unit. Devices that differed already are only read.
+        configuration. The lines that differ are shown under the unit. Devices that differed already are only read, and
+        so are those whose trees the object store has lost.
         """
         wanted = map_of(request.properties, "devices")
         away = map_of(request.properties, "away")
-        asked = {name: digest for name, digest in wanted.items() if name not in away}
-        compared = await asyncio.to_thread(self._compare, asked) if asked else {}
+        given = self._given({name: digest for name, digest in wanted.items() if digest and name not in away})
+        if lost := [name for name, tree in given.items() if tree is None]:
+            await self._log.warning(request.urn, _told_of_lost(lost))
+            wanted |= dict.fromkeys(lost, "")
+        trees = {name: tree for name, tree in given.items() if tree is not None}
+        different = sorted(name for name, digest in wanted.items() if not digest and name not in away)
+        compared = await asyncio.to_thread(self._compare, trees, different) if trees or different else {}
         if compared is None:
             return ReadResponse()
         await self._warn(request.urn, compared)
         drift = {name: outcome for name, outcome in compared.items() if outcome.changed}
         if drift:
-            shown = await asyncio.to_thread(self._drift_lines, wanted, drift)
+            shown = await asyncio.to_thread(self._drift_lines, trees, drift)
             await self._log.info(request.urn, "\n".join(shown))
         held = {name: "" if name in drift else digest for name, digest in wanted.items()}
         state = {"devices": as_map(held), **_beside(request.properties)}
         return ReadResponse(request.resource_id, state, state)
 
-    def _compare(self, wanted: Mapping[str, str]) -> Mapping[str, Outcome] | None:
-        """Devices against their trees, without those of no tree; None: all hold nothing. Raises ClusterwrightError."""
-        store, target, _ = self._opened()
-        batch = {name: store.get_tree(name, digest) for name, digest in wanted.items() if digest}
-        compared = target.apply(batch, check=True) if batch else {}
-        different = sorted(wanted.keys() - batch.keys())
+    def _given(self, digests: Mapping[str, str]) -> dict[str, DeviceTree | None]:
+        """What devices were given; None where the object store has lost it."""
+        store, _, _ = self._opened()
+        given: dict[str, DeviceTree | None] = {}
+        for name, digest in digests.items():
+            try:
+                given[name] = store.get_tree(name, digest)
+            except MissingObject:
+                given[name] = None
+        return given
+
+    def _compare(self, given: Mapping[str, DeviceTree], different: Collection[str]) -> Mapping[str, Outcome] | None:
+        """Devices against the trees that they were given; those that are ``different`` are read.
+
+        None where all hold nothing. Raises ClusterwrightError.
+        """
+        _, target, _ = self._opened()
+        compared = target.apply(given, check=True) if given else {}
         holdings = target.read(different) if different else {}
         silent = {name: outcome.message for name, outcome in compared.items() if not outcome.ok}
         silent |= {name: held.message for name, held in holdings.items() if isinstance(held, Unreachable)}
@@ -225,7 +244,11 @@ class ClusterwrightProvider(Provider):
 
     def _lines(self, name: str, old: str | None, new: str | None) -> Iterator[str]:
         store, target, _ = self._opened()
-        after = store.get_tree(name, new) if new else ()
+        try:
+            after = store.get_tree(name, new) if new else ()
+        except MissingObject:  # after a refresh, the engine compares with what was given
+            yield f"{name}: the object store has lost the lines"
+            return
         try:
             before = store.get_tree(name, old) if old else ()
         except MissingObject:
@@ -239,9 +262,7 @@ class ClusterwrightProvider(Provider):
         yield from (f"  {words}" for words in version_changes(before, after))
         yield from (f"  {line}" for line in changed_lines(before, after))
 
-    def _drift_lines(self, wanted: Mapping[str, str], drift: Mapping[str, Outcome]) -> list[str]:
-        store, _, _ = self._opened()
-        given = {name: store.get_tree(name, wanted[name]) for name in drift}
+    def _drift_lines(self, given: Mapping[str, DeviceTree], drift: Mapping[str, Outcome]) -> list[str]:
         lines = (line for name, found in sorted(drift.items()) for line in drift_lines(name, found, given[name]))
         return bounded(lines, SHOWN_LINES)
 
@@ -274,6 +295,13 @@ def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> Property
     if name not in new:
         return PropertyDiff(PropertyDiffKind.DELETE, input_diff=True)
     return PropertyDiff(PropertyDiffKind.UPDATE, input_diff=True)
+
+
+def _told_of_lost(names: Collection[str]) -> str:
+    return (
+        f"{and_more(names, 3)}: not compared, as the object store has lost what was given. The next `up` compares with "
+        "the spec instead"
+    )
 
 
 def _complaint(outcome: Outcome) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from clusterwright import __version__
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.versions import Versions, version_changes
-from clusterwright.deploy.store import Store
+from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Device, Plan
@@ -155,6 +155,8 @@ def _recorded_plan(store: Store, force: Deployed | None, held: Mapping[str, str]
         return None, f"no complete update is recorded yet{words}"
     try:
         plan = kept_plan(store, force.spec)
+    except MissingObject:
+        return None, "the spec of the last complete update is lost or damaged; the next complete update keeps it anew"
     except ClusterwrightError as error:
         return None, f"the recorded spec cannot be read by this version: {str(error).splitlines()[0]}"
     words = "compared with the last complete update"

@@ -1,0 +1,34 @@
+"""Trees that devices were given and that the object store has lost: made anew where the spec still gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clusterwright.deploy.pulumi.given import Given
+from clusterwright.deploy.pulumi.rendering import Source, make_manifests
+from clusterwright.deploy.pulumi.units import Stack
+from clusterwright.deploy.store import Store
+from clusterwright.deploy.targets import Chosen
+from clusterwright.plan.model import Plan
+
+
+def fill_holes(
+    plan: Plan, target: Chosen, stacks: tuple[Stack, ...], source: Source, given: Mapping[str, Given]
+) -> tuple[str, ...]:
+    """Render the stacks of which the store has lost something that was ``given``.
+
+    Returns the devices whose tree stays lost: the spec, or this version, gives them another one by now. Raises
+    ClusterwrightError.
+    """
+    store = Store(target.root / "objects")
+    damaged = [stack for stack in stacks if _lost(store, given[stack.name])]
+    if not damaged:
+        return ()
+    make_manifests(plan, target, damaged, source)
+    return tuple(name for stack in damaged for name in _lost(store, given[stack.name]))
+
+
+def _lost(store: Store, given: Given) -> list[str]:
+    trees = {name: digest for name, digest in given.trees.items() if digest}
+    lost = store.lost_trees(set(trees.values()))
+    return [name for name, digest in trees.items() if digest in lost]
