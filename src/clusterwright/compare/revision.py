@@ -7,6 +7,7 @@ comparison shows what the spec's change does.
 from __future__ import annotations
 
 import os.path
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -91,16 +92,32 @@ def _write_if_there(revision: str, file: Path, folder: Path) -> bool:
 
 
 def _write(revision: str, path: str, folder: Path) -> None:
-    content = _git("show", "--end-of-options", f"{revision}:{path}")
+    content = _content(revision, path)
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).write_bytes(content)
 
 
-def _git(*arguments: str) -> bytes:
+def _content(revision: str, path: str) -> bytes:
+    """What the file holds, or the one that a link in the repository leads to. Raises ClusterwrightError."""
+    name = f"{revision}:{path}"
+    answer = _git("cat-file", "--batch", "--follow-symlinks", stdin=f"{name}\n".encode())
+    head, _, content = answer.partition(b"\n")
+    if re.fullmatch(rb"[0-9a-f]+ blob \d+", head):
+        return content[:-1]
+    if head.startswith((b"symlink ", b"dangling ", b"loop ", b"notdir ")):
+        raise ClusterwrightError(f"{name}: is a link to no file of that revision. Name a spec file.")
+    return _git("show", "--end-of-options", name)  # which says what is wrong
+
+
+def _git(*arguments: str, stdin: bytes = b"") -> bytes:
     """Git's standard output. Raises ClusterwrightError with what git says."""
     try:
         done = subprocess.run(
-            ["git", *arguments], capture_output=True, check=False, env=child_environment(prefixes=["GIT_"])
+            ["git", *arguments],
+            input=stdin,
+            capture_output=True,
+            check=False,
+            env=child_environment(prefixes=["GIT_"]),
         )
     except OSError as error:
         raise ClusterwrightError(f"git cannot be run: {error.strerror}. Install git, or name files.") from error

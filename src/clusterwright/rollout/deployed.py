@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import __version__, durable
-from clusterwright.deploy.pulumi.cache import ReadFiles
+from clusterwright.deploy.pulumi.cache import ReadFiles, is_of_installation
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import Store
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import lint_and_plan
+from clusterwright.spec.load import load_spec
 from clusterwright.spec.model import ClusterSpec
-from clusterwright.spec.text.document import Path as TextPath
-from clusterwright.spec.text.reader import read_document
+from clusterwright.spec.text.source import ABSENT, noting_reads
 from clusterwright.typed_record import checked
 
 FOLDER = "deployed"
@@ -45,16 +45,17 @@ class Deployed:
 
 
 def keep_spec(store: Store, spec: ClusterSpec, read: ReadFiles | None = None) -> str:
-    """Puts the spec's files into the store, with those that it extends and names; the digest to find them by.
+    """Puts every file that the spec is read from into the store; the digest to find them by.
 
     To be called before anything is touched: who edits the spec while a rollout lasts edits what comes after it.
     ``read`` has the digests of what the spec was made of. Raises ClusterwrightError where a file is another one by now.
     """
-    files = sorted({os.path.normpath(Path(name).absolute()) for name in _files(spec)})
+    files = sorted(_files(spec))
+    digests_read = {os.path.normpath(path): digests for path, digests in (read or {}).items()}
     top = os.path.commonpath([Path(name).parent for name in files])
     contents = {name: Path(name).read_bytes() for name in files}
     for name, content in contents.items():
-        known = (read or {}).get(Path(name), frozenset())
+        known = digests_read.get(name, frozenset())
         if known and hashlib.sha256(content).hexdigest() not in known:
             raise ClusterwrightError(
                 f"{name} was edited while it was read. Nothing was touched: run the command again."
@@ -70,12 +71,12 @@ def keep_spec(store: Store, spec: ClusterSpec, read: ReadFiles | None = None) ->
 def kept_spec(store: Store, digest: str) -> Iterator[Path]:
     """The path of a kept spec, for as long as the block lasts. Raises MissingObject when the store lacks a file."""
     listing = json.loads(store.get(digest))
-    with tempfile.TemporaryDirectory(prefix="clusterwright-") as folder:
+    with tempfile.TemporaryDirectory(prefix="clusterwright-") as top:
         for name, content in listing["files"].items():
-            file = Path(folder) / name
+            file = Path(top) / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(store.get(content))
-        yield Path(folder) / listing["spec"]
+        yield Path(top) / listing["spec"]
 
 
 def kept_plan(store: Store, digest: str) -> Plan:
@@ -145,22 +146,12 @@ def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deplo
     return replace(next(iter(deployed.values())), spec=spec, program=program, trees=trees)
 
 
-def _files(spec: ClusterSpec) -> Iterator[str]:
-    document = spec.document
-    yield document.file
-    yield from document.files
-    data = document.data
-    catalogues = [document.named_file(("hardware", at)) for at in range(len(data.get("hardware", ())))]
-    yield from map(str, catalogues)
-    for catalogue in map(read_document, catalogues):
-        for at, model in enumerate(catalogue.data["models"]):
-            named = model.get("platform_file", ())
-            places = [()] if isinstance(named, str) else [(index,) for index in range(len(named))]
-            yield from (str(catalogue.named_file(("models", at, "platform_file", *place))) for place in places)
-    keys: list[TextPath] = [("boot", "macs")] if "macs" in data.get("boot", {}) else []
-    for section, key in (("fabrics", "guids"), ("chip_settings", "file")):
-        keys += [(section, at, key) for at, entry in enumerate(data.get(section, ())) if key in entry]
-    yield from (str(document.named_file(key)) for key in keys)
+def _files(spec: ClusterSpec) -> frozenset[str]:
+    """Every file that loading ``spec`` reads, but for what travels with the program."""
+    with noting_reads() as noted:
+        load_spec(spec.document.file)
+    files = (path for path, digests in noted.items() if ABSENT not in digests and not is_of_installation(path))
+    return frozenset(os.path.normpath(path) for path in files)
 
 
 def _write(file: Path, found: Deployed) -> None:

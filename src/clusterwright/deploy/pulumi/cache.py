@@ -67,6 +67,11 @@ def installation_digest() -> str:
     return whole.hexdigest()
 
 
+def is_of_installation(path: Path) -> bool:
+    """Whether ``path`` is a file that the program reads whatever the spec says; shipped specs are not."""
+    return any(path.is_relative_to(_data_folder(name)) for name in _FOLDERS)
+
+
 def recall(
     question: TargetLayer, read: ReadFiles | None = None, installation: Callable[[], str] = installation_digest
 ) -> Manifest | None:
@@ -135,8 +140,7 @@ def _as_noted(read: ReadFiles) -> dict[str, str]:
     """
     if any(len(digests) != 1 for digests in read.values()):
         return {}
-    own = tuple(map(_data_folder, _FOLDERS))
-    outer = ((path, digests) for path, digests in read.items() if not any(path.is_relative_to(each) for each in own))
+    outer = ((path, digests) for path, digests in read.items() if not is_of_installation(path))
     return {str(path): digest for path, digests in outer for digest in digests}
 
 
