@@ -45,8 +45,8 @@ class Site:
         return sorted((self.root / "objects").glob("??/*"))
 
     def run(self, action: str, *more: str) -> CompletedProcess[str]:
-        asked = (self.place / "lab.yaml", "--root", self.root, "--pod", "services-rack0", "--upper", *more)
-        return command(action, *asked, cwd=self.place)
+        place: tuple[str | Path, ...] = ("--root", self.root, "--pod", "services-rack0", "--upper")
+        return command(action, self.place / "lab.yaml", *place, *more, cwd=self.place)
 
     def edit(self) -> None:
         """Another time server: one of the stack's devices is to have another tree."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,7 +137,9 @@ class ClusterwrightProvider(Provider):
     async def _adopt(self, request: CreateRequest) -> dict[str, PropertyValue]:
         """What a unit's devices hold, noted as given: nothing is put on them. A device that differs is mended later."""
         wanted = map_of(request.properties, "devices")
-        compared = await asyncio.to_thread(self._compare, wanted)
+        given = await asyncio.to_thread(self._given, wanted)
+        trees = {name: tree for name, tree in given.items() if tree is not None}
+        compared = await asyncio.to_thread(self._compare, trees, sorted(wanted.keys() - trees.keys()))
         same = {name for name, outcome in (compared or {}).items() if not outcome.changed}
         held = {name: digest if name in same else "" for name, digest in wanted.items()}
         return {"devices": as_map(held), **_beside(request.properties)}
@@ -161,7 +163,8 @@ class ClusterwrightProvider(Provider):
         """
         wanted = map_of(request.properties, "devices")
         away = map_of(request.properties, "away")
-        given = self._given({name: digest for name, digest in wanted.items() if digest and name not in away})
+        asked = {name: digest for name, digest in wanted.items() if digest and name not in away}
+        given = await asyncio.to_thread(self._given, asked)
         if lost := [name for name, tree in given.items() if tree is None]:
             await self._log.warning(request.urn, _told_of_lost(lost))
             wanted |= dict.fromkeys(lost, "")
@@ -297,7 +300,7 @@ def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> Property
     return PropertyDiff(PropertyDiffKind.UPDATE, input_diff=True)
 
 
-def _told_of_lost(names: Collection[str]) -> str:
+def _told_of_lost(names: Sequence[str]) -> str:
     return (
         f"{and_more(names, 3)}: not compared, as the object store has lost what was given. The next `up` compares with "
         "the spec instead"
