@@ -48,6 +48,7 @@ CASES = {
         f"extends: {INVENTORY}/lab-sonic.yaml\nhardware: [../parts/models.yaml]\n",
         {"parts/models.yaml": "CW180/known-model.yaml", "parts/port_config.ini": "CW180/port_config.ini"},
     ),
+    "cluster device_names": example("device_names: ../parts/names.csv\n", "CW233/good.csv", "parts/names.csv"),
     "cluster fabric.guids": example(
         "fabrics: [{name: backend, guids: ../parts/guids.csv}]\n", "CW143/good.csv", "parts/guids.csv", "lab-ib"
     ),
