@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections import defaultdict
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 from tests.plans import plan_of, plan_with
 
 from clusterwright import data_files
@@ -42,6 +44,9 @@ def test_the_objects_are_kueue_s(name: str) -> None:
     plan = plan_of(name)
     artifact, *_ = kueue.render(plan, plan.by_name[controllers(plan, plan.spec.schedulers[0])[0]])
     topology, flavor = yaml.safe_load_all(artifact.content)
+    schema = json.loads((data_files.folder("inventory") / "schema/kueue.schema.json").read_text())
+    for kueue_object in (topology, flavor):
+        Draft202012Validator(schema).validate(kueue_object)
     assert (topology["apiVersion"], topology["kind"]) == ("kueue.x-k8s.io/v1beta2", "Topology")
     levels = [level["nodeLabel"] for level in topology["spec"]["levels"]]
     assert len(levels) == len(set(levels)) <= MOST_LEVELS

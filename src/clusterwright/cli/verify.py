@@ -125,7 +125,7 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     own, images = layered_kinds(plan, kinds)
     shared = ((image.members, image.files) for image in images)
     tree = tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
-    return replace(tree, read_by_none=_read_by_none(plan))
+    return replace(tree, read_by_none=_read_by_none(plan), untried=_untried(plan))
 
 
 def _read_by_none(plan: Plan) -> tuple[str, ...]:
@@ -134,6 +134,13 @@ def _read_by_none(plan: Plan) -> tuple[str, ...]:
     from clusterwright.proofs.registry import CHECKS
 
     return kinds_beside(plan, {kind for check in CHECKS for kind in check.kinds})
+
+
+def _untried(plan: Plan) -> tuple[str, ...]:
+    """What a plan's spec chooses of which no program has read what is rendered."""
+    from clusterwright.spec.choices.chosen import choices_of
+
+    return tuple(chosen.title for chosen in choices_of(plan.spec) if chosen.walk.is_untried)
 
 
 def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
@@ -162,7 +169,7 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
         raise ClusterwrightError(
             f'{folder}: was rendered for the cluster "{tree.cluster}", {spec} describes "{plan.name}". Name its spec.'
         )
-    return replace(tree, plain=PlainFiles(plan), read_by_none=_read_by_none(plan))
+    return replace(tree, plain=PlainFiles(plan), read_by_none=_read_by_none(plan), untried=_untried(plan))
 
 
 def _text(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:
@@ -180,12 +187,15 @@ def _text(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) ->
             yield f"  note: {note}"
     if tree.read_by_none:
         yield f"Rendered, and read by no claim: {', '.join(tree.read_by_none)}."
+    if tree.untried:
+        yield f"Rendered, and untried with the program that reads it: {', '.join(tree.untried)}."
 
 
 def _json(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> str:
     document = {
         "cluster": tree.cluster,
         "read_by_no_claim": list(tree.read_by_none),
+        "untried": list(tree.untried),
         "proven": all(verdict.is_settled for _, verdict in verdicts) and any(v.is_proven for _, v in verdicts),
         "checks": [
             {

@@ -171,6 +171,8 @@ class RenderedTree:
     plain: PlainText | None = None
     read_by_none: tuple[str, ...] = ()
     """The kinds of files that the spec renders and no check reads."""
+    untried: tuple[str, ...] = ()
+    """What the spec chooses of which no program has read what is rendered."""
     unreadable: dict[RenderedFile, str] = field(default_factory=dict)
     """What is wrong with files that no reader could take apart: filled in as they are read."""
 

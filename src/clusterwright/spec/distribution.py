@@ -14,6 +14,7 @@ from typing import Annotated
 
 from clusterwright import data_files
 from clusterwright.finding import SpecError
+from clusterwright.spec.choices.walk import Walk
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.structuring import Key, Structuring
 from clusterwright.spec.text.reader import read_document
@@ -59,6 +60,8 @@ class Release:
     lacks: tuple[str, ...]
     within: tuple[str, ...]
     sysctl: Mapping[str, Mapping[str, str]]
+    walk: Walk | None = None
+    """How far tests went with it, where that is not alike for the whole family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ class Family:
     kubelet: Annotated[str, Key("kubelet", "file")]
     in_memory: Annotated[tuple[str, ...], Key("in_memory", "arguments")]
     installer: Installer | None
+    walk: Walk | None = None
+    """How far tests went with releases that say nothing of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,14 @@ class Distribution:
     def name(self) -> str:
         """What a spec writes: "Debian 13"."""
         return f"{self.of.title or self.family.title} {self.of.name}"
+
+    @property
+    def walk(self) -> Walk:
+        """How far tests went with images of it. Raises LookupError where its file does not say."""
+        walk = self.of.walk or self.family.walk
+        if walk is None:
+            raise LookupError(f"{self.name}: its file does not say how far tests went")
+        return walk
 
     @property
     def tool(self) -> str:

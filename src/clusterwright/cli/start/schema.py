@@ -26,6 +26,7 @@ _SCHEMAS = (
     "settings",
     "strings",
     "system",
+    "walk",
 )
 
 

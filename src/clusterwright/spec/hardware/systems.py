@@ -15,6 +15,7 @@ from typing import Annotated
 
 from clusterwright import data_files
 from clusterwright.finding import SpecError
+from clusterwright.spec.choices.walk import Walk
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.structuring import By, Key, Structuring
@@ -208,6 +209,8 @@ class System:
 
     name: str
     title: str
+    walk: Walk
+    """How far tests went with what is rendered for it."""
     limits: Limits
     connection: Annotated[str, Key("reached", "connection")]
     speaks_gnmi: Annotated[bool, Key("reached", "gnmi")]

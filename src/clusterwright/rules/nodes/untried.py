@@ -1,0 +1,18 @@
+"""CW176: choices of a spec of which no program has read what is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.choices.chosen import choices_of
+
+
+@rule("CW176", Severity.NOTE)
+def untried_choice(subject: Subject) -> Iterator[Problem]:
+    """Systems, distributions and programs that are ``untried``."""
+    for chosen in choices_of(subject.spec):
+        if chosen.walk.is_untried:
+            message = f"{chosen.title} is untried: {chosen.walk.open}."
+            yield Problem(chosen.path, message, "Try what is rendered on one machine before all get it.")

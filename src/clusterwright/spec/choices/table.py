@@ -1,0 +1,64 @@
+"""Values of keys that choose a program, every one that such a key can have: inventory/choices/programs.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from clusterwright import data_files
+from clusterwright.finding import SpecError
+from clusterwright.spec.choices.walk import Walk
+from clusterwright.spec.schema.check import check
+from clusterwright.spec.structuring import Structuring
+from clusterwright.spec.text.reader import read_document
+
+DELIVERY = "images[].delivery"
+SCHEDULER = "scheduler.kind"
+RUNTIME = "images[].containers.runtime"
+FILE_SYSTEM = "mounts[].type"
+SUBNET_MANAGER = "fabrics[].subnet_manager.kind"
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceValue:
+    """A value of a key, and what people call it."""
+
+    name: str
+    title: str
+    walk: Walk
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceKey:
+    """A key of specs that chooses a program; ``otherwise`` is for values that are not listed, where it takes any."""
+
+    key: str
+    title: str
+    values: tuple[ChoiceValue, ...]
+    otherwise: Walk | None = None
+
+    def value(self, name: str) -> ChoiceValue:
+        """What is known of a value. Raises KeyError for one that the key cannot have."""
+        for value in self.values:
+            if value.name == name:
+                return value
+        if self.otherwise is None:
+            raise KeyError(name)
+        return ChoiceValue(name=name, title=f"{self.title} {name}", walk=self.otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class _ChoicesFile:
+    choices: tuple[ChoiceKey, ...]
+
+
+@cache
+def choice_keys() -> Mapping[str, ChoiceKey]:
+    """Every key that chooses a program. Raises SpecError for a file that does not read."""
+    document = read_document(data_files.folder("inventory") / "choices/programs.yaml")
+    findings = check(document, "choices")
+    if findings:
+        raise SpecError(findings)
+    table = Structuring("choices").typed(_ChoicesFile, document.data, ())
+    return {choice.key: choice for choice in table.choices}
