@@ -22,6 +22,7 @@ FILES = (
     *((file, "hardware") for file in sorted((INVENTORY / "hardware").glob("*.yaml"))),
     *((file, "system") for file in sorted((INVENTORY / "systems").glob("*.yaml"))),
     *((file, "distribution") for file in sorted((INVENTORY / "distributions").glob("*.yaml"))),
+    *((file, "accelerator") for file in sorted((INVENTORY / "accelerators").glob("*.yaml"))),
 )
 SPOILED = 150
 

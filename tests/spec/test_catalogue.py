@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clusterwright import data_files
+from clusterwright.spec.hardware.accelerators import runs_fabric_manager
 from clusterwright.spec.hardware.catalogue import load_catalogue
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.spec.schema.check import check
@@ -145,7 +146,7 @@ def test_every_switch_has_a_chip_that_its_system_runs_on() -> None:
 def test_a_node_sets_up_the_nvlink_switches_that_it_has(name: str, *, in_node: bool) -> None:
     model = load_catalogue()[name]
 
-    assert model.has_nvlink_switches is in_node
+    assert runs_fabric_manager(model) is in_node
     assert model.nvlinks == (18 if model.gpus else 0)
 
 

@@ -5,32 +5,64 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from clusterwright.spec.hardware.accelerators import (
+    FabricManager,
+    Vendor,
+    runs_fabric_manager,
+    vendor_of,
+    vendor_of_module,
+)
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import Driver, Image, Package
 
-FABRIC_MANAGER = "nvidia-fabricmanager.service"
 CONTAINER_DEVICES, ENROOT_FOLDERS = "nvidia-cdi.service", "enroot-folders.service"
-# NVIDIA's DCGM and dcgm-exporter repositories: packaging/config-files/systemd.
-METRICS = ("nvidia-dcgm.service", "nvidia-dcgm-exporter.service")
 PODMAN, ENROOT = "podman", "enroot"
-# As Debian's, Ubuntu's and Red Hat's repositories of NVIDIA call it, up to R570 with the branch of the driver.
-_FABRIC_MANAGER = re.compile(r"nvidia-fabric-?manager(-\d+)?")
 
 
 def gpu_driver(image: Image) -> Driver | None:
-    """The driver of NVIDIA's GPUs that an image brings."""
-    return next((driver for driver in image.drivers if "nvidia" in driver.modules), None)
+    """The driver of GPUs that an image brings, of whichever vendor."""
+    for driver in image.drivers:
+        if any(vendor_of_module(module) is not None for module in driver.modules):
+            return driver
+    return None
 
 
-def fabric_managers(image: Image) -> tuple[Package, ...]:
+def driven_vendor(image: Image) -> Vendor | None:
+    """The vendor of whose GPUs an image brings the driver."""
+    for driver in image.drivers:
+        for module in driver.modules:
+            vendor = vendor_of_module(module)
+            if vendor is not None:
+                return vendor
+    return None
+
+
+def gpu_vendor(model: HardwareModel, image: Image | None) -> Vendor | None:
+    """The vendor of a model's GPUs: by the catalogue, or else by the driver of the image; None where neither tells."""
+    if model.gpus is None:
+        return None
+    by_name = vendor_of(model.gpus)
+    if by_name is not None or image is None:
+        return by_name
+    return driven_vendor(image)
+
+
+def all_packages_named(image: Image) -> tuple[Package, ...]:
+    """The packages that a spec names for an image: those of drivers and its own."""
+    return (*(package for driver in image.drivers for package in driver.packages), *image.packages)
+
+
+def fabric_managers(image: Image, manager: FabricManager) -> tuple[Package, ...]:
     """The packages of an image that are fabric managers."""
-    packages = (*(package for driver in image.drivers for package in driver.packages), *image.packages)
-    return tuple(package for package in packages if _FABRIC_MANAGER.fullmatch(package.name))
+    name = re.compile(manager.packages)
+    return tuple(package for package in all_packages_named(image) if name.fullmatch(package.name))
 
 
 def sees_gpus_in_containers(image: Image, runtime: str) -> bool:
-    """Whether containers of ``runtime`` are to see GPUs."""
-    return image.containers is not None and image.containers.runtime == runtime and gpu_driver(image) is not None
+    """Whether a program of the vendor shows containers of ``runtime`` their GPUs."""
+    vendor = driven_vendor(image)
+    is_started = image.containers is not None and image.containers.runtime == runtime
+    return is_started and vendor is not None and vendor.container_toolkit
 
 
 def uses_enroot(image: Image) -> bool:
@@ -39,15 +71,21 @@ def uses_enroot(image: Image) -> bool:
     return chosen or any(package.name.startswith("enroot") for package in image.packages)
 
 
+def metrics_units(image: Image) -> tuple[str, ...]:
+    """The units that tell what GPUs do, where the image brings them and their driver."""
+    vendor = driven_vendor(image)
+    return vendor.metrics_units if image.gpu_metrics is not None and vendor is not None else ()
+
+
 def gpu_units(image: Image, models: Iterable[HardwareModel]) -> Iterator[str]:
     """The units that start at boot on nodes of ``models`` for their GPUs and containers, by what the image brings."""
     if image.containers is not None and image.containers.runtime == ENROOT:
         yield ENROOT_FOLDERS
-    if gpu_driver(image) is None:
+    vendor = driven_vendor(image)
+    if vendor is None:
         return
-    if any(model.has_nvlink_switches for model in models):
-        yield FABRIC_MANAGER
-    if image.gpu_metrics is not None:
-        yield from METRICS
+    if vendor.fabric_manager is not None and any(runs_fabric_manager(model) for model in models):
+        yield vendor.fabric_manager.unit
+    yield from metrics_units(image)
     if sees_gpus_in_containers(image, PODMAN):
         yield CONTAINER_DEVICES

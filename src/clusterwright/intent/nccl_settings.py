@@ -6,10 +6,11 @@ defaults that NCCL moved between releases are spelt out (NCCL 2.30, user guide a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.gpu_services import gpu_vendor
 from clusterwright.intent.nccl_torch import OF_JOB, torch_settings
 from clusterwright.intent.partitions import FULL_MEMBER, nccl_partition
 from clusterwright.intent.per_plan import per_plan
@@ -91,13 +92,16 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
     if nccl is None or fabric is None:
         return ()
     names = known_names("nccl", nccl.version)
-    derived = [*_common(plan, nccl, fabric, wiring), *_start(plan, nccl, names)]
+    derived = [*_common(plan, nccl, fabric, node_group, wiring), *_start(plan, nccl, names)]
     derived += (
         _roce(plan, nccl, fabric, node_group)
         if fabric.technology == "roce"
         else _infiniband(plan, nccl, fabric, node_group)
     )
     found = {each.name: each for each in derived if names is None or each.name in names}
+    for name, value in _vendor_environment(plan, node_group).items():
+        reason = "the collective library of the GPUs' vendor reads no /etc/nccl.conf by itself"
+        found[name] = Setting(name, value, nccl.path, reason, environment=True)
     for name, value, origin, reason in torch_settings(nccl):
         found[name] = Setting(name, value, origin, reason, environment=True)
     if nccl.tuner is not None:
@@ -113,19 +117,31 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
     return tuple(found[name] for name in sorted(found))
 
 
+def _vendor_environment(plan: Plan, node_group: str) -> Mapping[str, str]:
+    """What jobs need in their environment for the collective library of the GPUs' vendor."""
+    group = plan.spec.node_group(node_group)
+    if group is None:
+        return {}
+    vendor = gpu_vendor(group.model, plan.spec.image(group.image or ""))
+    return vendor.job_environment if vendor is not None else {}
+
+
 @per_plan
 def job_environment(plan: Plan, node_group: str) -> tuple[Setting, ...]:
     """What has to be in the environment of jobs on a node group, by name: the same however a node is cabled."""
     return tuple(each for each in settings(plan, node_group, NcclCabling((), (), 1)) if each.environment)
 
 
-def job_paths(nccl: NcclProfile) -> tuple[tuple[str, str], ...]:
+def job_paths(plan: Plan, node_group: str) -> tuple[tuple[str, str], ...]:
     """What a job's container needs of its node beside the environment: paths, and ``file``, ``files``, ``topology`` or
     ``records``, of which the last is written to."""
+    nccl, is_described = plan.spec.nccl(node_group), has_topology(plan, node_group)
+    if nccl is None:
+        return ()
     wanted = (
         (NCCL_CONF, "file", True),
-        (FOLDER, "files", nccl.tuner is not None or nccl.topology_file),
-        (TOPOLOGY_LINK.rpartition("/")[0], "topology", nccl.topology_file),
+        (FOLDER, "files", nccl.tuner is not None or is_described),
+        (TOPOLOGY_LINK.rpartition("/")[0], "topology", is_described),
         (nccl.flight_recorder.folder if nccl.flight_recorder is not None else "", "records", nccl.flight_recorder),
     )
     return tuple((path, kind) for path, kind, is_there in wanted if is_there)
@@ -151,7 +167,16 @@ def _key(nccl: NcclProfile, key: str) -> Path:
     return (*nccl.path, key)
 
 
-def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, wiring: NcclCabling) -> Iterator[Setting]:
+def has_topology(plan: Plan, node_group: str) -> bool:
+    """Whether nodes of a group are given the topology of their model: the spec asks for it and the catalogue has it."""
+    nccl, group = plan.spec.nccl(node_group), plan.spec.node_group(node_group)
+    if nccl is None or group is None or not nccl.topology_file or group.model.pcie is None:
+        return False
+    vendor = gpu_vendor(group.model, plan.spec.image(group.image or ""))
+    return vendor is not None and vendor.topology_file
+
+
+def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str, wiring: NcclCabling) -> Iterator[Setting]:
     turn = "split each message over them" if nccl.split_data_on_qps else "whole messages in turn"
     yield Setting(
         "NCCL_IB_QPS_PER_CONNECTION",
@@ -197,7 +222,7 @@ def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, wiring: NcclCabling) 
     if bootstrap is not None and bootstrap.addressing is not None:
         why = f"{bootstrap.name} is addressed from {bootstrap.addressing.hosts}"
         yield Setting("NCCL_SOCKET_FAMILY", _family(bootstrap), (*bootstrap.path, "addressing", "hosts"), why)
-    if nccl.topology_file:
+    if has_topology(plan, node_group):
         why = "set by nccl-topology.service where every PCI address of the model's file exists; else NCCL looks itself"
         yield Setting("NCCL_TOPO_FILE", TOPOLOGY_LINK, _key(nccl, "topology_file"), why)
     if nccl.tuner is not None:

@@ -1,4 +1,4 @@
-"""Checks of the GPUs, by what nvidia-smi and the kernel's log say."""
+"""Checks of NVIDIA's GPUs, by what nvidia-smi and the kernel's log say."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
 
+ASKED_BY = "nvidia-smi"
 FIELDS = (
     *("pci.bus_id", "name", "memory.total", "driver_version", "persistence_mode"),
     *("pcie.link.width.current", "pcie.link.width.max"),
@@ -23,9 +24,10 @@ _MIB = 1024 * 1024
 
 
 def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
-    """Count, model, driver, PCIe, memory errors, slowdowns, NVLinks and Xid messages; none where no GPU is planned."""
+    """Count, model, driver, PCIe, memory errors, slowdowns, NVLinks and Xid messages; none where no GPU of
+    NVIDIA is planned."""
     gpus = expected.get("gpus")
-    if not gpus:
+    if not gpus or gpus["asked_by"] != ASKED_BY:
         return
     asked = readings.run("nvidia-smi", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits")
     rows = [dict(zip(FIELDS, map(str.strip, row))) for row in csv.reader(asked.text.splitlines()) if row]

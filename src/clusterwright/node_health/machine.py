@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clusterwright.node_health.gpus import ASKED_BY
 from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
 
@@ -35,7 +36,7 @@ _SUPPLY = re.compile(r"^(\S.*?) +\| [0-9A-F]{2}h \| (\S+) +\| +[\d.]+ \|(.*)$", 
 
 def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     """What errs by the kernel's own log, memory that is there, full disks and ones taken from writers, lost lanes."""
-    yield from _logged(readings, is_told=bool(expected.get("gpus")))
+    yield from _logged(readings, is_told=_asks_for_xids(expected))
     if expected.get("memory_gib"):
         yield _memory(readings, expected["memory_gib"])
     yield _memory_errors(readings)
@@ -47,6 +48,11 @@ def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     adapters = [nic for nic in expected["nics"] if nic["pci"] and nic["link"] != "ethernet"]
     if expected.get("pcie") and adapters:
         yield _adapters(readings, expected["pcie"], adapters)
+
+
+def _asks_for_xids(expected: Expected) -> bool:
+    gpus = expected.get("gpus")
+    return bool(gpus and gpus["asked_by"] == ASKED_BY)
 
 
 def _logged(readings: Readings, *, is_told: bool) -> Iterator[Check]:

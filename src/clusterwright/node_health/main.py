@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clusterwright.node_health.adapters import adapter_checks
+from clusterwright.node_health.amd_gpus import amd_gpu_checks
 from clusterwright.node_health.exporter import metrics_of
 from clusterwright.node_health.gpus import gpu_checks
 from clusterwright.node_health.isolation import isolation_checks
@@ -24,7 +25,7 @@ from clusterwright.node_health.verdict import Check, Expected, verdict_of
 FOLDER = "/etc/clusterwright"
 VERDICT, METRICS = "/run/clusterwright/health.json", "/run/clusterwright/health.prom"
 HEALTHY, UNHEALTHY, UNABLE = 0, 1, 2
-_AREAS = (gpu_checks, adapter_checks, lossless_checks, isolation_checks, machine_checks, system_checks)
+_AREAS = (gpu_checks, amd_gpu_checks, adapter_checks, lossless_checks, isolation_checks, machine_checks, system_checks)
 
 
 def judge(readings: Readings, expected: Expected) -> list[Check]:

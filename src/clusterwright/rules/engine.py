@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.spec.model import ClusterSpec
 
-HARDWARE, SYSTEM, PLATFORMS, DISTRIBUTION = "hardware", "system", "platforms", "distribution"
+HARDWARE, PLATFORMS = "hardware", "platforms"
+# Kinds of data files that their schema alone judges, by the folders in which they lie.
+_BY_FOLDER = {"systems": "system", "distributions": "distribution", "accelerators": "accelerator"}
 # What typing a spec gives out, which looks at no part that the schema has refused; and typing a hardware catalogue.
 _TYPING = "CW14"
 _TYPING_HARDWARE = ("CW131",)
@@ -80,7 +82,8 @@ class LintResult:
 def lint_path(path: FilePath | str, day: date | None = None, policy: Policy | None = None) -> LintResult:
     """Lints one file: a cluster spec, an allocation file by itself (``*.allocated.yaml``), a hardware catalogue
     (``kind: hardware``, or any file in a folder hardware/), what a switch system can be told (``kind: system``, or any
-    file in a folder systems/) or what it calls the ports of machines (``kind: platforms``).
+    file in a folder systems/), what goes with a distribution or a vendor's accelerators likewise, or what a system
+    calls the ports of machines (``kind: platforms``).
 
     Judged as ``policy`` wants it, or else as the settings of the project do in whose folders it lies. Reads ``path``,
     the files it extends and these settings; raises nothing that the content of a file could cause.
@@ -97,10 +100,9 @@ def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -
         document = read_document(path)
         if document.data.get("kind") == HARDWARE or FilePath(path).absolute().parent.name == HARDWARE:
             return _lint_hardware(document), None
-        if document.data.get("kind") == SYSTEM or FilePath(path).absolute().parent.name == "systems":
-            return LintResult(tuple(check(document, SYSTEM)), (), document.files), None
-        if document.data.get("kind") == DISTRIBUTION or FilePath(path).absolute().parent.name == "distributions":
-            return LintResult(tuple(check(document, DISTRIBUTION)), (), document.files), None
+        for folder, kind in _BY_FOLDER.items():
+            if document.data.get("kind") == kind or FilePath(path).absolute().parent.name == folder:
+                return LintResult(tuple(check(document, kind)), (), document.files), None
         if document.data.get("kind") == PLATFORMS:
             return LintResult(tuple(check(document, PLATFORMS)), (), document.files), None
         document = read_spec_document(path)

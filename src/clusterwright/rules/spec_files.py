@@ -17,9 +17,12 @@ from clusterwright.spec.text.boundary import obstacle
 _VERSION = re.compile(r"^[\"']?version[\"']?\s*:\s*[\"']?\d*[\"']?\s*(?:#.*)?$", re.MULTILINE)
 _NAME = re.compile(r"^[\"']?name[\"']?\s*:", re.MULTILINE)
 _EXTENDS = re.compile(r"^[\"']?extends[\"']?\s*:\s*[^\[{\s]", re.MULTILINE)
-_KIND = re.compile(r"^[\"']?kind[\"']?\s*:\s*[\"']?(?:hardware|system|platforms|distribution|secrets)\b", re.MULTILINE)
+_KIND = re.compile(
+    r"^[\"']?kind[\"']?\s*:\s*[\"']?(?:hardware|system|platforms|distribution|accelerator|secrets)\b", re.MULTILINE
+)
 _FLOW = re.compile(r"\A(?:\s*(?:#.*)?\n)*\s*\{")
-_CATALOGUES = frozenset({"hardware", "systems", "distributions"})  # folders whose files are ours whatever they say
+# Folders whose files are ours whatever they say.
+_CATALOGUES = frozenset({"hardware", "systems", "distributions", "accelerators"})
 _INSTALLED = frozenset({"site-packages", "node_modules"})
 _ALLOCATED = ".allocated.yaml"
 _MOST_READ = 4 * 1024 * 1024

@@ -191,6 +191,8 @@ class Image:
     hugepages: Hugepages | None
     limits: Mapping[str, Text]
     containers: Containers | None
+    driver_by_site: str | None
+    """Who brings the driver of GPUs where the image does not."""
     gpu_metrics: GpuMetrics | None
     enabled_units: Annotated[tuple[str, ...], Key("units", "enable")]
     masked_units: Annotated[tuple[str, ...], Key("units", "mask")]

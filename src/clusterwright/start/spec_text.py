@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from clusterwright.spec.hardware.accelerators import (
+    BY_NODE_WITH_NVLSM,
+    fabric_manager_of,
+    runs_fabric_manager,
+    vendor_of,
+)
 from clusterwright.spec.hardware.cages import PortBlock
 from clusterwright.spec.hardware.lanes import can_join
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.start.sizing import needs_chip_settings
 from clusterwright.start.wish import SizedTier, Sizing, Wish
 from clusterwright.text.templates import template
@@ -68,6 +76,7 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         node_model=wish.node_model,
         fabric=wish.fabric,
         rails=wish.rails,
+        **_driver_words(wish.node_model),
         storage=wish.storage,
         scheduler=wish.scheduler,
         sizing=sizing,
@@ -86,6 +95,20 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         figures=[(name, f"{value:.10g}", f"{tolerance:.6f}") for name, value, tolerance in expected],
         chips=sorted({stage.model.name for stage in fabrics if needs_chip_settings(stage.model)}),
     )
+
+
+def _driver_words(model: HardwareModel) -> dict[str, Any]:
+    """The driver of a model's GPUs and what it needs of their NVSwitches; None where their vendor is not known."""
+    vendor = vendor_of(model.gpus) if model.gpus is not None else None
+    driver = vendor.first_driver if vendor is not None else None
+    if vendor is None or driver is None:
+        return {"driver": None}
+    packages = [*driver.packages]
+    if runs_fabric_manager(model) and driver.fabric_manager is not None:
+        packages.append(driver.fabric_manager)
+    if fabric_manager_of(model) == BY_NODE_WITH_NVLSM and vendor.fabric_manager is not None:
+        packages.append(vendor.fabric_manager.subnet_manager)
+    return {"driver": driver, "driver_packages": packages, "driver_of": vendor.title}
 
 
 def _host_cables(wish: Wish, leaf: SizedTier, nics: str, medium: str, length_m: int) -> tuple[str, int]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Of files that people write and documents that they read, and the kinds of string that these refer to; the schema of
 # files that extend a spec is made of the cluster's.
 _SCHEMAS = (
+    "accelerator",
     "access",
     "cluster",
     "distribution",

@@ -37,6 +37,7 @@ _FOLDERS = (
     "inventory/schema",
     "inventory/systems",
     "inventory/distributions",
+    "inventory/accelerators",
     "inventory/nccl",
 )
 

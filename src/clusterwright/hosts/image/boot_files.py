@@ -8,7 +8,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.hosts.image.definition import boot_digest_of
 from clusterwright.hosts.image.packages import has_direct_paths
 from clusterwright.hosts.linux.writer.system import kernel_command_line
-from clusterwright.intent.gpu_services import gpu_driver
+from clusterwright.intent.gpu_services import driven_vendor
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import family_of
@@ -43,7 +43,8 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
     if image is None:
         return ()
     is_direct = has_direct_paths(plan, name)
-    has_gpus = gpu_driver(image) is not None
+    vendor = driven_vendor(image)
+    persistence_unit = vendor.persistence_unit if vendor is not None else None
     is_kept = image.host_keys is not None
     key = template("image/ssh-host-key.sh.j2").render(is_kept=is_kept, kept_key=KEPT_HOST_KEY)
     check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
@@ -61,7 +62,7 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
         (f"{_UNITS}/image-check.service", template("image/image-check.service.j2").render(), 0o644),
         (
             f"{_UNITS}/multi-user.target.d/95-image.conf",
-            template("image/boot.conf.j2").render(is_direct=is_direct, has_gpus=has_gpus),
+            template("image/boot.conf.j2").render(is_direct=is_direct, persistence_unit=persistence_unit),
             0o644,
         ),
         *((f"{_UNITS}/{unit}", "", 0o644) for unit in _masked(image)),

@@ -30,6 +30,8 @@ class MkosiView:
     release: str
     distribution: str
     packages: tuple[str, ...]
+    driver_by_site: str
+    """Who brings the driver of GPUs; "" where the image does, or nobody says."""
 
 
 File = tuple[str, str, int]
@@ -54,6 +56,7 @@ def mkosi_files(plan: Plan, image: Image, distribution: Distribution, version: s
         release=distribution.release,
         distribution=distribution.tool,
         packages=tuple(installed(package, distribution) for package in packages),
+        driver_by_site=image.driver_by_site or "",
     )
     yield "mkosi.conf", template("image/mkosi.conf.j2").render(view=view), 0o644
     yield "mkosi.postoutput", template("image/mkosi.postoutput.j2").render(), 0o755

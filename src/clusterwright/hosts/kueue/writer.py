@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
+from clusterwright.intent.gpu_services import gpu_vendor
 from clusterwright.intent.nccl_settings import job_environment, job_paths
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
@@ -124,7 +125,7 @@ def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[st
         "suffix": suffix,
         "fixed": [each for each in every if not each.file_of_job],
         "of_job": [(each.name, each.file_of_job) for each in every if each.file_of_job],
-        "paths": job_paths(nccl),
+        "paths": job_paths(plan, nccl.nodes[0]),
         "folder": nccl.flight_recorder.folder if nccl.flight_recorder is not None else "",
     }
     for name in ("nccl", "pod"):
@@ -136,8 +137,10 @@ def _resources(plan: Plan, nccl: NcclProfile) -> list[tuple[str, int]]:
     group = plan.spec.node_group(nccl.nodes[0])
     fabric = plan.spec.fabric(nccl.fabric)
     found = []
-    if group is not None and group.model.gpus is not None:
-        found.append(("nvidia.com/gpu", group.model.gpus.count))
+    image = plan.spec.image(group.image or "") if group is not None else None
+    vendor = gpu_vendor(group.model, image) if group is not None else None
+    if group is not None and group.model.gpus is not None and vendor is not None and vendor.kubernetes_resource:
+        found.append((vendor.kubernetes_resource, group.model.gpus.count))
     if fabric is not None and fabric.technology != "ethernet":
         found.append((RDMA_DEVICES, 1))
     return found

@@ -23,6 +23,7 @@ from clusterwright.intent.nccl_settings import (
     TUNER_TABLE,
     NcclCabling,
     Setting,
+    has_topology,
     job_environment,
     job_paths,
     port_key,
@@ -104,7 +105,7 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
     if nccl.tuner is not None:
         table = template("nccl/tuner.csv.j2").render(lines=[tuner_line(row) for row in nccl.tuner.rows])
         found.append((TUNER_TABLE.removeprefix("/"), table.encode(), 0o644))
-    topology_files = list(_topology_files(plan, model, nccl)) if nccl.topology_file else []
+    topology_files = list(_topology_files(plan, model, nccl)) if has_topology(plan, node_group) else []
     if topology_files:
         found += topology_files
         units.append(_TOPOLOGY_UNIT)
@@ -135,7 +136,7 @@ def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> 
     every = job_environment(plan, node_group)
     fixed = [each for each in every if not each.file_of_job]
     folder = nccl.flight_recorder.folder if nccl.flight_recorder is not None else ""
-    words = {"fixed": fixed, "paths": job_paths(nccl), "folder": folder}
+    words = {"fixed": fixed, "paths": job_paths(plan, node_group), "folder": folder}
     if every:
         of_job = [(each.name, each.file_of_job) for each in every if each.file_of_job]
         yield SCRIPT, template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", **words), 0o644

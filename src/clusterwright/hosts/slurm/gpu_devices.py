@@ -6,13 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.hosts.slurm.hostlist import hostlist
+from clusterwright.intent.gpu_services import gpu_vendor
 from clusterwright.plan.model import Plan
 from clusterwright.spec.hardware.models import Gpus, HardwareModel
-from clusterwright.spec.image import Image
-
-# Device files of GPUs by the kernel module that makes them (gres.conf(5), "File"): before the number, and the first.
-_NVIDIA = ("/dev/nvidia", 0)
-_FILES = {"nvidia": _NVIDIA, "amdgpu": ("/dev/dri/renderD", 128)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +39,22 @@ def gres(gpus: Gpus) -> str:
 
 
 def device_lines(plan: Plan, members: Mapping[tuple[str, str], list[str]]) -> Iterator[DeviceLine]:
-    """gres.conf's lines for nodes by model and image."""
+    """gres.conf's lines for nodes by model and image; none for accelerators whose device files are not known."""
     for (model_name, image_name), names in members.items():
         model = plan.spec.catalogue[model_name]
         if model.gpus is None:
             continue
-        before, first = _device_files(plan.spec.image(image_name))
+        vendor = gpu_vendor(model, plan.spec.image(image_name))
+        device_files = vendor.device_files if vendor is not None else None
+        if device_files is None:
+            continue
         for cores, indexes in gpus_by_cores(model).items():
             yield DeviceLine(
                 names=hostlist(names),
                 kind=gpu_kind(model.gpus),
-                files=hostlist(f"{before}{first + index}" for index in indexes),
+                files=hostlist(f"{device_files.before}{device_files.first + index}" for index in indexes),
                 cores=cores,
             )
-
-
-def _device_files(image: Image | None) -> tuple[str, int]:
-    """What the device files of an image's GPU driver are called; NVIDIA's where it brings none that is known here."""
-    drivers = image.drivers if image is not None else ()
-    for driver in drivers:
-        for module in driver.modules:
-            if module in _FILES:
-                return _FILES[module]
-    return _NVIDIA
 
 
 def gpus_by_cores(model: HardwareModel) -> Mapping[str, tuple[int, ...]]:

@@ -20,7 +20,7 @@ from clusterwright.hosts.slurm.gpu_devices import DeviceLine, device_lines, gres
 from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.hosts.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.intent.device_kind import NodeKind
-from clusterwright.intent.gpu_services import gpu_driver, uses_enroot
+from clusterwright.intent.gpu_services import driven_vendor, gpu_vendor, uses_enroot
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT, SRUN_PORTS
 from clusterwright.intent.per_plan import per_plan
@@ -153,11 +153,13 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     scheduler = plan.spec.scheduler(kind.node_group)
     if scheduler is None or kind.slurm_units != WORKER_UNITS:
         return
-    waits = {"qos": has_lossless_nics(plan, kind), "gpus": _has_nvidia_gpus(plan, kind)}
-    for path, content in (*_waking(scheduler, WORKER_UNITS), *_worker_files(plan, scheduler, kind.node_group, **waits)):
+    qos, persistence_unit = has_lossless_nics(plan, kind), _persistence_unit(plan, kind)
+    files = _worker_files(plan, scheduler, kind.node_group, qos, persistence_unit)
+    for path, content in (*_waking(scheduler, WORKER_UNITS), *files):
         yield path, content, 0o644
-    gpus = plan.spec.catalogue[kind.model].gpus is not None
-    yield EPILOG, template("slurm/epilog.sh.j2").render(gpus=gpus).encode(), 0o755
+    vendor = gpu_vendor(plan.spec.catalogue[kind.model], plan.spec.image(kind.image))
+    held_by = vendor.held_by if vendor is not None else None
+    yield EPILOG, template("slurm/epilog.sh.j2").render(held_by=held_by).encode(), 0o755
     if _has_job_environment(plan, scheduler) and not job_environment(plan, kind.node_group):
         yield TASK_ENVIRONMENT.removeprefix("/"), template("slurm/no-environment.sh.j2").render().encode(), 0o755
 
@@ -165,9 +167,13 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 WRITER = Writer(KIND, applies, own, shared)
 
 
-def _has_nvidia_gpus(plan: Plan, kind: NodeKind) -> bool:
+def _persistence_unit(plan: Plan, kind: NodeKind) -> str:
+    """The unit that makes device files of GPUs, where the image brings their driver; "" without one."""
     image = plan.spec.image(kind.image)
-    return image is not None and gpu_driver(image) is not None and plan.spec.catalogue[kind.model].gpus is not None
+    vendor = driven_vendor(image) if image is not None else None
+    if vendor is None or plan.spec.catalogue[kind.model].gpus is None:
+        return ""
+    return vendor.persistence_unit or ""
 
 
 def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
@@ -346,13 +352,13 @@ def _hardware(host: Host | None) -> str:
 
 @per_plan
 def _worker_files(
-    plan: Plan, scheduler: Scheduler, node_group: str, qos: bool, gpus: bool
+    plan: Plan, scheduler: Scheduler, node_group: str, qos: bool, persistence_unit: str
 ) -> tuple[tuple[str, bytes], ...]:
     servers = ",".join(f"{name}:{SLURMCTLD_PORT}" for name in controllers(plan, scheduler))
     key = f"/{MUNGE_KEY}" if munge_secret(scheduler) is not None else ""
     options = template("slurm/slurmd.j2").render(servers=servers)
     mounts = bool(mounts_of(plan, node_group))
-    words = {"qos": qos, "gpus": gpus, "mounts": mounts, "settle_s": SETTLE_S}
+    words = {"qos": qos, "persistence_unit": persistence_unit, "mounts": mounts, "settle_s": SETTLE_S}
     drop_in = template("slurm/slurmd.service.conf.j2").render(authentication=AUTHENTICATION, key=key, **words)
     return (
         ("etc/default/slurmd", options.encode()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.intent.gpu_services import fabric_managers, gpu_driver
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import named_groups
 from clusterwright.spec.distribution import distribution_of
@@ -121,40 +120,6 @@ def driver_not_looked_up(subject: Subject) -> Iterator[Problem]:
         if missing is None and "source" not in (subject.spec.document.at(driver.path) or {}):
             message = f"Whether {driver.name} {driver.version} is published for {image.distribution} is not known."
             yield Problem((*driver.path, "version"), message, "Write under `source` where its packages are.")
-
-
-@rule("CW439", Severity.ERROR)
-def fabric_manager(subject: Subject) -> Iterator[Problem]:
-    """Images for GPUs behind NVSwitches: a fabric manager of the very version that the driver has."""
-    for image in subject.spec.images:
-        driver = gpu_driver(image)
-        models = [group.model for group in subject.spec.node_groups if group.image == image.name]
-        switched = [model.name for model in models if model.has_nvlink_switches]
-        if driver is None or not switched:
-            continue
-        path, found, mend = (*driver.path, "packages"), fabric_managers(image), f"Take it in version {driver.version}."
-        if not found:
-            message = f"GPUs of {switched[0]} are joined by NVSwitches, and {image.name} brings no fabric manager."
-            yield Problem(path, message, mend)
-        for package in found:
-            if package.version is None or package.version.split("-")[0] != driver.version:
-                held = f"is of version {package.version}" if package.version is not None else "may be of any version"
-                yield Problem(path, f"{package.name} {held}, and the driver is {driver.version}.", mend)
-
-
-@rule("CW440", Severity.ERROR)
-def metrics_without_gpus(subject: Subject) -> Iterator[Problem]:
-    """Images with `gpu_metrics` and no driver for GPUs, or that no node with GPUs runs."""
-    for image in subject.spec.images:
-        if image.gpu_metrics is None:
-            continue
-        groups = [group for group in subject.spec.node_groups if group.image == image.name]
-        path = (*image.path, "gpu_metrics")
-        if gpu_driver(image) is None:
-            message = f"{image.name} brings no driver with the module nvidia, through which DCGM reads GPUs."
-            yield Problem(path, message, "Add the driver to `drivers`, or take `gpu_metrics` away.", key=True)
-        elif groups and all(group.model.gpus is None for group in groups):
-            yield Problem(path, f"No node that runs {image.name} has GPUs.", "Take `gpu_metrics` away.", key=True)
 
 
 def _drivers(subject: Subject) -> Iterator[tuple[Image, Driver, bool | None]]:

@@ -78,6 +78,8 @@ class Gpus:
     nvml_name: str | None = None
     nvlink: Nvlink | None = None
     """None where it has none, or only ``pcie`` counts them."""
+    vendor: str | None = None
+    """A file of inventory/accelerators; None where the model's name says whose it is."""
     peak_tflops: Annotated[tuple[tuple[str, float], ...], Key("peak", "tflops"), By(_by_format)] = ()
 
 
@@ -195,13 +197,6 @@ class HardwareModel:
     platform_ports: MachinePorts | None = None
     release: str | None = None
     """The release of the network OS; None where tiers or the system say it."""
-
-    @property
-    def has_nvlink_switches(self) -> bool:
-        """Whether the node has NVLink switches, which connect nothing before its fabric manager has set them up."""
-        if self.gpus is not None and self.gpus.nvlink is not None:
-            return self.gpus.nvlink.switches == "node"
-        return self.nvlinks > 0
 
     @property
     def nvlinks(self) -> int:

@@ -27,7 +27,7 @@ from clusterwright.hosts.linux.writer.system import (
 )
 from clusterwright.hosts.linux.writer.system import kernel_settings as kernel_settings_of
 from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
-from clusterwright.intent.gpu_services import gpu_driver
+from clusterwright.intent.gpu_services import gpu_driver, gpu_vendor
 from clusterwright.intent.nccl_settings import NCCL_CONF, port_key
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.partitions import nccl_partition
@@ -43,6 +43,7 @@ from clusterwright.intent.traffic_classes import (
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.distribution import family_of
 from clusterwright.spec.fabric import Bond
+from clusterwright.spec.hardware.accelerators import knows_fabric_state
 from clusterwright.spec.image import USUAL_HEALTH, Health, Image, ImageCheck
 from clusterwright.text.json_lines import dump_lines
 from clusterwright.text.templates import template
@@ -215,13 +216,18 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
         return None
     pcie = hardware.pcie
     driver = gpu_driver(image)
+    vendor = gpu_vendor(hardware, image)
+    if vendor is None or vendor.node_check is None:
+        return None
     return {
+        "asked_by": vendor.node_check,
         "count": hardware.gpus.count,
         "model": hardware.gpus.model,
         "nvml_name": hardware.gpus.nvml_name,
         "memory_gb": hardware.gpus.memory_gb,
         "pci": list(pcie.gpus) if pcie is not None else [],
         "nvlinks": hardware.nvlinks,
+        "has_fabric_state": knows_fabric_state(hardware),
         "driver": driver.version if driver is not None else None,
         "fatal_xids": FATAL_XIDS,
     }

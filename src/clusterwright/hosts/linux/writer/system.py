@@ -13,10 +13,9 @@ from clusterwright.intent.gpu_services import (
     CONTAINER_DEVICES,
     ENROOT,
     ENROOT_FOLDERS,
-    METRICS,
     PODMAN,
-    gpu_driver,
     gpu_units,
+    metrics_units,
     sees_gpus_in_containers,
     uses_enroot,
 )
@@ -125,9 +124,10 @@ def _gpu_files(image: Image) -> Iterator[tuple[str, str]]:
         yield "etc/enroot/enroot.conf", template("node/enroot.conf.j2").render(folder=folder)
         folders = template("node/enroot-folders.service.j2").render(folder=folder)
         yield f"etc/systemd/system/{ENROOT_FOLDERS}", folders
-    if image.gpu_metrics is not None and gpu_driver(image) is not None:
+    units = metrics_units(image)
+    if image.gpu_metrics is not None and units:
         text = template("node/dcgm-exporter.conf.j2").render(port=image.gpu_metrics.port)
-        yield f"etc/systemd/system/{METRICS[1]}.d/90-clusterwright.conf", text
+        yield f"etc/systemd/system/{units[-1]}.d/90-clusterwright.conf", text
 
 
 def kernel_command_line(image: Image) -> tuple[str, ...]:

@@ -1,0 +1,186 @@
+"""CW356 to CW358, CW428, CW439 and CW440: drivers and services of GPUs, by what is written for their vendor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.intent.gpu_services import (
+    all_packages_named,
+    driven_vendor,
+    fabric_managers,
+    gpu_driver,
+    gpu_vendor,
+    metrics_units,
+)
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.hardware.accelerators import (
+    BY_NODE_WITH_NVLSM,
+    FabricManager,
+    Vendor,
+    fabric_manager_of,
+    is_fabric_manager_known,
+    runs_fabric_manager,
+)
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.image import Driver, Image
+from clusterwright.spec.model import ClusterSpec, NodeGroup
+
+
+@rule("CW356", Severity.WARNING)
+def gpus_without_driver(subject: Subject) -> Iterator[Problem]:
+    """Images that nodes with GPUs run, without a driver for these."""
+    for image, groups in _images_with_gpus(subject.spec):
+        if driven_vendor(image) is not None or image.driver_by_site is not None:
+            continue
+        group = groups[0]
+        vendor = gpu_vendor(group.model, image)
+        if vendor is not None:
+            whose, hint = vendor.title, f"Add it to `drivers`, with `modules: [{vendor.modules[0]}]`."
+        else:
+            whose = "their vendor"
+            hint = f"Write whose they are (`gpus.vendor` of {group.model.name}), and add their driver to `drivers`."
+        message = f"Nodes of {group.name} have GPUs, and {image.name} does not bring the driver of {whose}."
+        path = (*image.path, "drivers") if "drivers" in subject.spec.document.at(image.path) else (*image.path, "name")
+        yield Problem(path, message, hint)
+
+
+@rule("CW357", Severity.ERROR)
+def unwritten_accelerators(subject: Subject) -> Iterator[Problem]:
+    """GPUs for which nothing is written, drivers of another vendor, and containers without their device files."""
+    for image, groups in _images_with_gpus(subject.spec):
+        driver, driven = gpu_driver(image), driven_vendor(image)
+        for group in groups:
+            vendor = gpu_vendor(group.model, image)
+            if vendor is None:
+                continue
+            if vendor.unwritten:
+                lacking = ", ".join(vendor.unwritten)
+                message = f"Nothing is written for {vendor.title}'s GPUs of {group.model.name}: {lacking}."
+                hint = "Choose another model, or give these nodes no `image` of this spec."
+                yield Problem((*group.path, "model"), message, hint)
+            if driver is not None and driven is not None and driven is not vendor:
+                message = f"{driver.name} is {driven.title}'s driver, and {group.name} has {vendor.title}'s GPUs."
+                yield Problem((*driver.path, "modules"), message, "Give these nodes an image of their own.")
+            yield from _containers(image, vendor)
+
+
+def _containers(image: Image, vendor: Vendor) -> Iterator[Problem]:
+    """Device files that containers need of a vendor whose GPUs no program shows them."""
+    if image.containers is None:
+        return
+    missing = [device for device in vendor.container_devices if device not in image.containers.devices]
+    if missing:
+        names = ", ".join(missing)
+        message = f"Containers see {vendor.title}'s GPUs by device files, and {names} are not among theirs."
+        yield Problem((*image.containers.path, "devices"), message, f"Add {names}.")
+
+
+@rule("CW358", Severity.WARNING)
+def topology_that_nobody_writes(subject: Subject) -> Iterator[Problem]:
+    """`topology_file` for nodes of whose model no topology can be written."""
+    spec = subject.spec
+    for nccl in spec.nccl_profiles:
+        if not nccl.topology_file:
+            continue
+        for group in spec.node_groups:
+            if group.name not in nccl.nodes or group.model.gpus is None:
+                continue
+            vendor = gpu_vendor(group.model, spec.image(group.image or ""))
+            if group.model.pcie is None:
+                why = "the catalogue has no `pcie` of it"
+            elif vendor is not None and not vendor.topology_file:
+                why = f"{vendor.title}'s library reads another form"
+            else:
+                continue
+            message = f"No topology is written for {group.model.name} of {group.name}: {why}."
+            hint = "Describe `pcie` in the catalogue, or write `topology_file: false`: the library then looks itself."
+            yield Problem((*nccl.path, "topology_file"), message, hint)
+
+
+@rule("CW439", Severity.ERROR)
+def fabric_manager(subject: Subject) -> Iterator[Problem]:
+    """Images for GPUs behind NVSwitches: a fabric manager of the driver's version, and what it starts."""
+    for image, groups in _images_with_gpus(subject.spec):
+        driver, vendor = gpu_driver(image), driven_vendor(image)
+        if driver is None or vendor is None or vendor.fabric_manager is None:
+            continue
+        own = [group.model for group in groups if runs_fabric_manager(group.model)]
+        if own:
+            yield from _versions(image, driver, vendor.fabric_manager, own[0])
+        with_nvlsm = [model for model in own if fabric_manager_of(model) == BY_NODE_WITH_NVLSM]
+        if with_nvlsm:
+            yield from _subnet_manager(image, driver, vendor.fabric_manager, with_nvlsm[0])
+        for group in groups:
+            if not is_fabric_manager_known(group.model):
+                message = f"Who sets up the NVSwitches of {group.model.name} is not known."
+                hint = "Write `nvlink: {generation: ..., links: ..., switches: ...}` under `gpus` of the model."
+                yield Problem((*group.path, "model"), message, hint)
+
+
+def _versions(image: Image, driver: Driver, manager: FabricManager, model: HardwareModel) -> Iterator[Problem]:
+    path, packages = (*driver.path, "packages"), fabric_managers(image, manager)
+    mend = f"Take it in version {driver.version}."
+    if not packages:
+        message = f"GPUs of {model.name} are joined by NVSwitches, and {image.name} brings no fabric manager."
+        yield Problem(path, message, mend)
+    for package in packages:
+        if package.version is None or package.version.split("-")[0] != driver.version:
+            held = f"is of version {package.version}" if package.version is not None else "may be of any version"
+            yield Problem(path, f"{package.name} {held}, and the driver is {driver.version}.", mend)
+
+
+def _subnet_manager(image: Image, driver: Driver, manager: FabricManager, model: HardwareModel) -> Iterator[Problem]:
+    """NVLink's subnet manager, without which the fabric manager of newer NVSwitches sets up nothing."""
+    path, wanted = (*driver.path, "packages"), manager.subnet_manager
+    if all(package.name != wanted for package in all_packages_named(image)):
+        message = f"The fabric manager of {model.name} starts NVLink's subnet manager, which {image.name} lacks."
+        yield Problem(path, message, f"Add {wanted}.")
+    missing = [module for module in manager.modules if module not in image.modules]
+    if missing:
+        names = ", ".join(missing)
+        message = f"NVLink's subnet manager of {model.name} asks for {names}, which {image.name} does not load."
+        yield Problem(path, message, f"Add {names} to `modules` of the image.")
+
+
+@rule("CW428", Severity.WARNING)
+def fabric_manager_of_others(subject: Subject) -> Iterator[Problem]:
+    """Images with a fabric manager for nodes whose NVSwitches are set up elsewhere."""
+    for image, groups in _images_with_gpus(subject.spec):
+        driver, vendor = gpu_driver(image), driven_vendor(image)
+        if driver is None or vendor is None or vendor.fabric_manager is None:
+            continue
+        packages = fabric_managers(image, vendor.fabric_manager)
+        if not packages or any(runs_fabric_manager(group.model) for group in groups):
+            continue
+        group = groups[0]
+        where = "in its switch trays" if group.model.nvlinks else "nowhere: it has no NVSwitches"
+        message = f"{packages[0].name} does nothing on {group.model.name}, whose fabric manager runs {where}."
+        yield Problem((*driver.path, "packages"), message, "Take it away: its unit is not started.")
+
+
+@rule("CW440", Severity.ERROR)
+def metrics_without_gpus(subject: Subject) -> Iterator[Problem]:
+    """Images with `gpu_metrics` and no driver for GPUs, or that no node with GPUs runs."""
+    for image in subject.spec.images:
+        if image.gpu_metrics is None:
+            continue
+        groups = [group for group in subject.spec.node_groups if group.image == image.name]
+        path = (*image.path, "gpu_metrics")
+        driver, vendor = gpu_driver(image), driven_vendor(image)
+        if driver is None or vendor is None:
+            message = f"{image.name} brings no driver with the module nvidia, through which DCGM reads GPUs."
+            yield Problem(path, message, "Add the driver to `drivers`, or take `gpu_metrics` away.", key=True)
+        elif not metrics_units(image):
+            message = f"DCGM does not read {vendor.title}'s GPUs, whose driver {image.name} brings."
+            yield Problem(path, message, "Take `gpu_metrics` away.", key=True)
+        elif groups and all(group.model.gpus is None for group in groups):
+            yield Problem(path, f"No node that runs {image.name} has GPUs.", "Take `gpu_metrics` away.", key=True)
+
+
+def _images_with_gpus(spec: ClusterSpec) -> Iterator[tuple[Image, list[NodeGroup]]]:
+    """Images, each with the node groups with GPUs that run it."""
+    for image in spec.images:
+        groups = [group for group in spec.node_groups if group.image == image.name and group.model.gpus is not None]
+        if groups:
+            yield image, groups
