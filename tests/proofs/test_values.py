@@ -50,6 +50,29 @@ SAME: tuple[tuple[str, str, str], ...] = (
     (EOS, r"lldp run|no aaa root", "so by default, and not printed then (EOS user manual)"),
     (EOS, r"interface \* / (?:no shutdown|switchport(?: mode access)?)", "so by default, and not printed then"),
     (EOS, r"management api http-commands / (?:protocol https|no protocol http)", "so by default, and not printed then"),
+    (
+        AGENT,
+        (
+            r"sw / (?:version|staticRoutesToNull|vlans / \* / (?:recordStats|routable|ipAddresses)"
+            r"|ports / \* / pfc / watchdog / recoveryAction|vlanPorts / \* / emit(?:Priority)?Tags"
+            r"|(?:interfaces|staticRoutesToNull) / \* / routerID|qosPolicies / \* / (?:rules|qosMap / expMaps)"
+            r"|loadBalancers / \* / fieldSelection / (?:mplsFields|udfGroups)"
+            r"|portQueueConfigs / backend / \* / streamType"
+            r"|switchSettings / switchIdToSwitchInfo / \* / (?:switchType|switchIndex|systemPortRanges.*)"
+            r"|trafficCounters / \* / types|aclTableGroup / stage|udfConfig / udfPacketMatcher / \* / \*)"
+            r"|platform(?: / chip)?|thriftApiToRateLimitInQps"
+        ),
+        "so by default (agent_config.thrift, switch_config.thrift), and printed all the same",
+    ),
+    (
+        BGP,
+        (
+            r"listen_port|peer_groups / \* / pre_filter / warning_only|policies / prefix_lists / \* / boolean_operator"
+            r"|policies / .* / description"
+        ),
+        "so by default (bgp_config.thrift, bgp_policy.thrift), and printed all the same",
+    ),
+    (NVUE, r"- set: / system: / ssh-server: / state: enabled", "so by default, and printed all the same"),
     (SONIC, r".*(?:PASSWORD|passkey)", "a secret stands there, which nobody knows before it is on the switch"),
     (SONIC, r"AAA / authentication / failthrough", "off by default (hostcfgd)"),
     (

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from tests.proofs.ethernet_trees import text_of, tree
 from tests.switches.eos_statements import statements, with_statement
+from tests.switches.running_forms import eos_printed
 
 from clusterwright.cli.proofs import prove
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.switches.eos.drift import compare_eos
 from clusterwright.switches.eos.reader.lists import read_eos_lists
-from clusterwright.switches.eos.reader.normal_form import is_default, normal_form
+from clusterwright.switches.eos.reader.normal_form import normal_form
 from clusterwright.switches.eos.reader.sections import PATH
 from clusterwright.switches.eos.reader.system import READER
 
@@ -44,29 +43,10 @@ def test_a_text_that_does_not_read_leaves_claims_open_and_ends_no_check() -> Non
     assert {"ethernet-links", "qos", "ecmp-hash", "reachability"} <= verdicts.keys()
 
 
-def printed(text: str) -> str:
-    """A rendered text as `show running-config` prints it: names of ports, no defaults, its own order of interfaces."""
-    lines: list[str] = []
-    section = ""
-    for line in text.split("\n"):
-        section = line if line[:1] not in (" ", "!", "") else section
-        if is_default(section if line.startswith(" ") else "", line.strip()):
-            continue
-        words = NAMED.sub(lambda found: f" eq {NAMES[found[1]]}", line) if " permit " in line else line
-        lines.append(
-            words.replace("icmp any any 3", "icmp any any unreachable").replace("any any 11", "any any time-exceeded")
-        )
-    return "\n".join(lines)
-
-
-NAMES = {"22": "ssh", "53": "domain", "123": "ntp", "161": "snmp", "443": "https", "49": "tacacs"}
-NAMED = re.compile(r" eq (22|53|123|161|443|49)(?= |$)")
-
-
 @pytest.mark.parametrize("device", ["ctsw-p00-00", "mgmt-00", "ssw-00", "atsw-01"])
 def test_what_eos_prints_of_a_rendered_text_is_no_difference_and_reads_the_same(device: str) -> None:
     text = text_of("lab-roce", device, PATH)
-    running = printed(text)
+    running = eos_printed(text)
     assert running != text
     assert not list(compare_eos(text, running))
     assert normal_form(text) == text
@@ -75,7 +55,7 @@ def test_what_eos_prints_of_a_rendered_text_is_no_difference_and_reads_the_same(
 
 def test_planted_differences_in_what_eos_prints_are_all_found() -> None:
     text = text_of("lab-roce", SWITCH, PATH)
-    lines = printed(text).split("\n")
+    lines = eos_printed(text).split("\n")
     planted = 0
     for at, line in enumerate(lines):
         if not line.strip() or line.lstrip().startswith("!") or line == "end" or lines.count(line) > 1:

@@ -10,57 +10,13 @@ from typing import Any
 
 import pytest
 from tests.plans import plan_of
+from tests.switches.running_forms import in_older_forms, shuffled, with_defaults, with_the_images_own
 from tests.switches.test_sonic import config
 
 from clusterwright.switches.sonic.drift import compare_sonic
 
 Tables = dict[str, Any]
 SEED, PLANTED = 7, 200
-
-
-def shuffled(tables: Tables) -> None:
-    """Another order everywhere."""
-    order = random.Random(SEED)
-    for name in order.sample([*tables], len(tables)):
-        rows = tables.pop(name)
-        tables[name] = {key: rows[key] for key in order.sample([*rows], len(rows))}
-    for row in tables["ACL_TABLE"].values():
-        row.get("ports", []).reverse()
-
-
-def with_the_images_own(tables: Tables) -> None:
-    """What init_cfg.json.j2 brings along."""
-    tables["DEVICE_METADATA"]["localhost"] |= {
-        "mac": "94:6d:ae:00:00:01",
-        "timezone": "UTC",
-        "default_bgp_status": "up",
-    }
-    tables["CRM"] = {"Config": {"polling_interval": "300", "acl_table_low_threshold": "70"}}
-    tables["BGP_DEVICE_GLOBAL"] = {"STATE": {"tsa_enabled": "false", "wcmp_enabled": "false"}}
-    tables["AUTO_TECHSUPPORT"] = {"GLOBAL": {"state": "enabled", "max_core_limit": "5.0"}}
-    tables["KDUMP"] = {"config": {"enabled": "false", "num_dumps": "3"}}
-    tables["VERSIONS"] = {"DATABASE": {"VERSION": "version_202411_01"}}
-    tables["FLEX_COUNTER_TABLE"]["ACL"] = {"FLEX_COUNTER_STATUS": "enable", "POLL_INTERVAL": "10000"}
-    extra = {"has_global_scope": "False", "has_per_asic_scope": "True", "delayed": "False", "set_owner": "local"}
-    for name in ("swss", "syncd", "database", "teamd", "pmon"):
-        tables["FEATURE"][name] = {"state": "enabled", "auto_restart": "enabled", **extra}
-    tables["FEATURE"]["nat"] = {"state": "disabled", **extra}
-    for row in tables["FEATURE"].values():
-        row |= {"high_mem_alert": "disabled", "support_syslog_rate_limit": "true"}
-
-
-def with_defaults(tables: Tables) -> None:
-    """Defaults of the yang models written out, and left out where the file has them."""
-    for row in tables["PORT"].values():
-        row |= {"pfc_asym": "off", "tpid": "0x8100", "mode": "routed", "subport": "0"}
-        row.pop("autoneg")
-    for row in tables["SYSLOG_SERVER"].values():
-        row.pop("port")
-        row["format"] = "standard"
-    for key, row in tables["INTERFACE"].items():
-        if "|" not in key:
-            row |= {"ipv6_use_link_local_only": "disable", "nat_zone": "0"}
-    tables["MGMT_PORT"]["eth0"]["mtu"] = "1500"
 
 
 def with_aliases(tables: Tables) -> None:
@@ -78,28 +34,6 @@ def with_aliases(tables: Tables) -> None:
         key: {alias.get(port, port): length for port, length in row.items()}
         for key, row in tables["CABLE_LENGTH"].items()
     }
-
-
-def in_older_forms(tables: Tables) -> None:
-    """References in brackets, a field that stands for none, addresses in capitals, numbers and ranges."""
-    for row in tables["BUFFER_PROFILE"].values():
-        row["pool"] = f"[BUFFER_POOL|{row['pool']}]"
-    for name in ("INTERFACE", "ROUTE_MAP_SET", "VLAN_INTERFACE"):
-        for row in tables.get(name, {}).values():
-            row.update({} if row else {"NULL": "NULL"})
-    tables["BGP_NEIGHBOR"] = {key.replace("fd00", "FD00"): row for key, row in tables["BGP_NEIGHBOR"].items()}
-    for row in tables["BGP_NEIGHBOR"].values():
-        row["asn"] = int(row["asn"])
-    groups: dict[tuple[str, str], list[int]] = {}
-    for key, row in tables["BUFFER_QUEUE"].items():
-        port, number = key.split("|")
-        groups.setdefault((port, json.dumps(row)), []).append(int(number))
-    tables["BUFFER_QUEUE"] = {}
-    for (port, row), numbers in groups.items():
-        together = len(numbers) > 1 and numbers == [*range(numbers[0], numbers[-1] + 1)]
-        for name in [f"{numbers[0]}-{numbers[-1]}"] if together else map(str, numbers):
-            tables["BUFFER_QUEUE"][f"{port}|{name}"] = json.loads(row)
-    tables["AAA"]["authentication"]["failthrough"] = False
 
 
 FORMS = (shuffled, with_the_images_own, with_defaults, with_aliases, in_older_forms)

@@ -82,7 +82,8 @@ class Login(NamedTuple):
     """Something in a file that lets somebody in: an account, what opens it, or a user of SNMP.
 
     ``at`` is where it begins in the text. ``key`` is a public key (its type and the key) that opens the account,
-    ``has_password`` says that a password does, ``is_admin`` that the account may change the switch.
+    ``has_password`` says that a password does, ``hides_password`` that the text shows neither that nor the opposite,
+    ``is_admin`` that the account may change the switch.
     """
 
     at: int
@@ -90,6 +91,7 @@ class Login(NamedTuple):
     is_snmp: bool = False
     key: str = ""
     has_password: bool = False
+    hides_password: bool = False
     is_admin: bool = False
 
 
@@ -149,8 +151,8 @@ class SystemReader:
     file leaves switched off, each with its place; ``routes`` by file the routes that lead elsewhere. ``named`` finds
     lines that name the addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies.
     ``single_ports`` says that its filters know no ranges of ports, ``is_stateful`` that they know replies by their
-    connection, ``has_host_firewall`` that the Linux under it guards the management port. ``normal_form`` writes the
-    ``file`` that a device printed, or somebody edited, in the form that the others read, line by line.
+    connection, ``has_host_firewall`` that the Linux under it guards the management port. ``normal_form`` writes a
+    file that a device printed, or somebody edited, in the form that the others read, line by line.
     """
 
     system: str

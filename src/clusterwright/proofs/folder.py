@@ -31,7 +31,7 @@ _WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
 # Python ends lines at these, devices do not: behind one of them a line could be seen that no device reads.
 _ASCII_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 _CONTROLS = re.compile(b"[" + re.escape(_ASCII_CONTROLS) + b"]|\xc2\x85|\xe2\x80[\xa8\xa9]")
-_NORMAL_FORMS = {reader.file: reader.normal_form for reader in READERS}
+_NORMAL_FORMS = {path: reader.normal_form for reader in READERS for path in reader.unread}
 
 
 class TreeMismatch(ClusterwrightError):

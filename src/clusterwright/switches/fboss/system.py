@@ -7,9 +7,9 @@ from ipaddress import ip_address
 from typing import Any
 
 from clusterwright.device_files.differing import by_keys
-from clusterwright.device_files.json_drift import compare_json
 from clusterwright.device_files.writer import Writer
 from clusterwright.switches.fboss import effects
+from clusterwright.switches.fboss.drift import compare_agent, compare_bgp
 from clusterwright.switches.fboss.reader.configuration import AGENT, BGP
 from clusterwright.switches.fboss.reader.system import READER
 from clusterwright.switches.fboss.writer import configuration
@@ -31,8 +31,8 @@ def session_states(answer: Any) -> Iterator[tuple[str, str]]:
 FBOSS = SwitchSystem(
     reader=READER,
     writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=shared_files),
-    drift={"etc/coop/*.conf": compare_json},
-    differing=dict.fromkeys((AGENT, BGP), by_keys(compare_json)),
+    drift={AGENT: compare_agent, BGP: compare_bgp},
+    differing={AGENT: by_keys(compare_agent), BGP: by_keys(compare_bgp)},
     effects=effects.effect,
     probes=Probes(
         neighbours=("fboss2 show lldp",),

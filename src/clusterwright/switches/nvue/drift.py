@@ -1,7 +1,7 @@
 """What a switch with NVUE runs, against what it was given: objects, in whichever form its release prints them.
 
 `nv config show -o yaml` merges ports of equal settings to ranges, and shows secrets encrypted and passwords as `*`.
-Objects that the plan does not set are told, unless NVUE names them by itself, and a release that has other words.
+Objects that the plan does not set are told, unless NVUE sets them by itself, and a release that has other words.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from collections.abc import Iterator
 from clusterwright.device_files.drift import Difference, Found
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.placeholder import PLACEHOLDER
+from clusterwright.switches.nvue.reader.defaults import is_all_default, one_word
+from clusterwright.switches.nvue.reader.normal_form import normal_form
 from clusterwright.switches.nvue.reader.objects import Object, shown
 from clusterwright.switches.nvue.reader.releases import read_nvue_objects, release_bounds, stated_release
 from clusterwright.switches.nvue.words.table import dotted
 
 _HIDDEN = ("$nvsec$", "$6$", "$y$")  # a secret that NVUE encrypted, passwords that it hashed
-_WORDS = {"on": "enabled", "off": "disabled", "enable": "enabled", "disable": "disabled"}
 _Path = tuple[str, ...]
 
 
 def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
     """Objects and values by their paths. Raises ValueError."""
     try:
+        planned, runs = normal_form(planned), normal_form(runs)
         wanted, found = read_nvue_objects(planned), read_nvue_objects(runs)
         since, until = release_bounds(planned)
     except Unreadable as error:
@@ -44,17 +46,19 @@ def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[Found]:
         here = (*path, name)
         if name in runs.below:
             yield from _compare(own, runs.below[name], here)
-        elif not _is_secret(name) or not any(map(_is_secret, runs.below)):
+        elif (not _is_secret(name) or not any(map(_is_secret, runs.below))) and not is_all_default(here, own):
             yield Difference.MISSING, shown(here), _as_text(own), "", here, None
     for name, own in runs.below.items():
-        if name not in planned.below and not (_is_secret(name) and any(map(_is_secret, planned.below))):
-            here = (*path, name)
+        here = (*path, name)
+        if name in planned.below or is_all_default(here, own):
+            continue
+        if not (_is_secret(name) and any(map(_is_secret, planned.below))):
             yield Difference.UNEXPECTED, shown(here), "", _as_text(own), here, _as_text(own)
 
 
 def _is_same(planned: str, runs: str) -> bool:
     hidden = runs == "*" or _is_secret(runs)
-    same = _WORDS.get(planned, planned) == _WORDS.get(runs, runs)
+    same = one_word(planned) == one_word(runs)
     return same or (hidden and (_is_secret(planned) or planned == "*"))
 
 

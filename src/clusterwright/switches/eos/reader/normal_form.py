@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from ipaddress import AddressValueError, IPv6Address
+
+from clusterwright.facts.address_form import OTHER_IPV6_FORM, in_plain_form
 
 # Names that EOS prints for ports of TCP and UDP (its user manual, "ACLs": the numbers are IANA's); a name that differs
 # between the two protocols has a number for each.
@@ -39,14 +40,13 @@ _STEP = 10  # EOS numbers entries that have no number by tens
 
 _OTHER_FORMS = re.compile(
     r"[ \t\r]$|\bpeer-group\b|^   (?:permit|deny|remark) | (?:eq|range) [a-z]| any [a-z]|(?:permit|deny) [^\n]*host "
-    r"|(?:router bgp|remote-as) \d+\.\d+|[A-F][0-9A-Fa-f]*:|:[0-9a-f]*[A-F]|:0[0-9a-f]|:0:0(?::|$)",
+    rf"|(?:router bgp|remote-as) \d+\.\d+|{OTHER_IPV6_FORM}",
     re.M,
 )
 _LIST = re.compile(r"(ip|ipv6) access-list (standard (?=\S))?\S+")
 _ENTRY = re.compile(r"   (?:(\d+) )?(permit|deny|remark)(?= |$)")
 _ASDOT = re.compile(r"(?<=remote-as )(\d+)\.(\d+)$|(?<=^router bgp )(\d+)\.(\d+)$")
 _PEER_GROUP = re.compile(r"^(   neighbor \S+) peer-group(?= |$)")
-_IPV6 = re.compile(r"(?<![\w.:])[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:?[0-9A-Fa-f.]*(?![\w:])")
 # What people write freely, or what is no address though it looks like one.
 _FREE_TEXT = re.compile(r" +(?:description|remark|\d+ remark|neighbor \S+ description) |username |alias |banner ")
 _ADDRESSED = re.compile(
@@ -117,20 +117,13 @@ def _statement(line: str) -> str:
 
 def _with_addresses(line: str) -> str:
     """The line with addresses as RFC 5952 writes them, but for what is free text."""
-    return _IPV6.sub(_compressed, line) if _ADDRESSED.match(line) and not _FREE_TEXT.match(line) else line
+    return in_plain_form(line) if _ADDRESSED.match(line) and not _FREE_TEXT.match(line) else line
 
 
 def _as_number(found: re.Match[str]) -> str:
     """65536.1 as EOS counts it too (RFC 5396: asdot)."""
     high, low = (int(part) for part in found.groups() if part is not None)
     return str(high << 16 | low) if high < 1 << 16 and low < 1 << 16 else found[0]
-
-
-def _compressed(found: re.Match[str]) -> str:
-    try:
-        return str(IPv6Address(found[0]))
-    except AddressValueError:
-        return found[0]
 
 
 def _entry_words(version: str, words: list[str], *, is_standard: bool) -> list[str]:

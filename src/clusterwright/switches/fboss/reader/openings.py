@@ -65,7 +65,7 @@ def _said(shape: FileShape) -> _Said:
     switch = shape.outline["sw"]
     rows = (*switch["interfaces"], *switch["vlans"])
     return _Said(
-        tuple(key for key in switch if key in _OPEN),
+        tuple(key for key in switch if key in _OPEN and switch[key]),
         any(word in text for word, _, _ in _INSIDE for text in (shape.around, *shape.forms)),
         tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
         tuple(map(_interface, switch["interfaces"])),

@@ -10,6 +10,7 @@ from clusterwright.facts.reader import LOGS, PASSWORDS, SNMP, TIME, SystemReader
 from clusterwright.hosts.linux.reader.logins import LOGINS, SERVERS
 from clusterwright.switches.fboss.reader.configuration import AGENT, BGP, read_fboss
 from clusterwright.switches.fboss.reader.lists import FbossLists
+from clusterwright.switches.fboss.reader.normal_form import normal_form
 from clusterwright.switches.fboss.reader.openings import (
     log_servers,
     name_servers,
@@ -54,4 +55,5 @@ READER = SystemReader(
     policy_lines=policy_lines,
     single_ports=True,
     has_host_firewall=True,
+    normal_form=normal_form,
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.switches.fboss.reader.configuration import AGENT, BGP, LAYOUTS
+from clusterwright.switches.fboss.reader.defaults import AGENT_DEFAULTS, BGP_DEFAULTS, Defaults, defaults_of
 from clusterwright.switches.fboss.reader.document import FileShape, document_of, fields_of
 from clusterwright.switches.fboss.reader.known_fields import (
     AGENT_IDLE,
@@ -46,12 +47,12 @@ def bgp_unread(text: str) -> tuple[Unread, ...]:
 def _tables(file: str) -> tuple[_Node, _Shapes]:
     """What is known of a file's fields, and the shapes that this took so far."""
     if file == BGP:
-        return _known((BGP_READ, BGP_IDLE), BGP_EMPTY_LISTS), {}
+        return _known((BGP_READ, BGP_IDLE), BGP_EMPTY_LISTS, defaults_of(BGP_DEFAULTS)), {}
     refuted = "\n".join(f"sw {name}{_WHATEVER}" for name in AGENT_REFUTED.split())
-    return _known((AGENT_READ, AGENT_IDLE, refuted), EMPTY_LISTS), {}
+    return _known((AGENT_READ, AGENT_IDLE, refuted), EMPTY_LISTS, defaults_of(AGENT_DEFAULTS)), {}
 
 
-def _known(tables: Iterable[str], empty: str) -> _Node:
+def _known(tables: Iterable[str], empty: str, defaults: Defaults) -> _Node:
     root: _Node = {}
     for line in (line.split() for table in (*tables, empty) for line in table.strip().split("\n")):
         node = root
@@ -70,7 +71,19 @@ def _known(tables: Iterable[str], empty: str) -> _Node:
         for part in line[0].replace(_LIST, f".{_LIST}").split("."):
             node = node[part]
         node.update(dict.fromkeys((field.removesuffix(_LIST) for field in line[1:]), _EMPTY))
+    _add_defaults(root, defaults)
     return root
+
+
+def _add_defaults(node: _Node, defaults: Defaults) -> None:
+    """Accounts for fields that no reader knows where they are at their defaults."""
+    for name, field in defaults.below.items():
+        known = node.get(name)
+        if name not in node:
+            is_scalar = not field.below and not isinstance(field.default, dict | list)
+            known = node[name] = frozenset({_written(field.default)}) if is_scalar else {}
+        if isinstance(known, dict) and known is not _EMPTY:
+            _add_defaults(known, field)
 
 
 def _unread(file: str, text: str) -> tuple[Unread, ...]:

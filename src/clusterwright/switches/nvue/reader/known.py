@@ -11,6 +11,7 @@ from clusterwright.switches.nvue.reader.classes import oversubscribed
 from clusterwright.switches.nvue.reader.configuration import PATH
 from clusterwright.switches.nvue.reader.interfaces import enabled_beside, unknown_interfaces
 from clusterwright.switches.nvue.reader.lists import LIST_OBJECTS
+from clusterwright.switches.nvue.reader.logins import hidden_passwords
 from clusterwright.switches.nvue.reader.objects import Object
 from clusterwright.switches.nvue.reader.relays import unknown_filters
 from clusterwright.switches.nvue.reader.releases import mixed_words, read_nvue_objects
@@ -184,6 +185,8 @@ def _unknown(root: Object, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     yield from unknown_filters(root)
     yield from oversubscribed(root)
     yield from enabled_beside(root)
+    for name, _, password in hidden_passwords(root, text):
+        yield password.line, ("system", "aaa", "user", name, "a password that NVUE does not show")
 
 
 KNOWN = KnownObjects(

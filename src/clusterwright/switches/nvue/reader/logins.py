@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from clusterwright.facts.reader import Login
 from clusterwright.packets.tokens import Unreadable
-from clusterwright.switches.nvue.reader.objects import begins
-from clusterwright.switches.nvue.reader.releases import read_nvue_objects
+from clusterwright.switches.nvue.reader.objects import Object, begins
+from clusterwright.switches.nvue.reader.releases import has_header, read_nvue_objects
 
 LOCKED = ("", "*", "!")  # a password that none is; an empty one is told among the openings
+HIDDEN = "*"  # what NVUE prints in place of every password, whether the account is locked or has one
 _READING = frozenset({"nvue-monitor", "monitor"})
 
 
@@ -19,11 +20,26 @@ def logins(path: str, text: str) -> Iterator[Login]:
         root = read_nvue_objects(text)
     except Unreadable:
         return
+    hidden = {user.line for _, user, _ in hidden_passwords(root, text)}
     for name, own in root.items("system", "aaa", "user"):
-        has_password = own.text("hashed-password") not in LOCKED or bool(own.at("password").line)
-        is_admin = own.text("role", default="monitor") not in _READING
-        yield Login(begins(text, own.line), name, has_password=has_password, is_admin=is_admin)
+        yield Login(
+            at=begins(text, own.line),
+            name=name,
+            has_password=own.text("hashed-password") not in LOCKED or bool(own.at("password").line),
+            hides_password=own.line in hidden,
+            is_admin=own.text("role", default="monitor") not in _READING,
+        )
         for _, key in own.items("ssh", "authorized-key"):
             yield Login(begins(text, key.line), name, key=f"{key.text('type')} {key.text('key')}")
     for name, own in root.items("service", "snmp-server", "username"):
         yield Login(begins(text, own.line), name, is_snmp=True)
+
+
+def hidden_passwords(root: Object, text: str) -> Iterator[tuple[str, Object, Object]]:
+    """Accounts of a file that NVUE printed whose passwords it does not show: name, account and what stands there."""
+    if not has_header(text):
+        return
+    for name, user in root.items("system", "aaa", "user"):
+        for field in ("password", "hashed-password"):
+            if user.text(field) == HIDDEN:
+                yield name, user, user.at(field)

@@ -11,6 +11,7 @@ from clusterwright.switches.nvue.reader.objects import Object, read_objects
 from clusterwright.switches.nvue.words.renaming import find, in_oldest_words, signs
 from clusterwright.switches.nvue.words.table import ORDER, Release, parsed_release
 
+_ANY_HEADER = re.compile(r'^ *(?:- )?(?:\{ *)?["\']?header["\']?:', re.M)
 _HEADER = re.compile(r"^ +version: Cumulus Linux (\d+\.\d+)", re.M)
 
 
@@ -47,6 +48,11 @@ def read_nvue_objects(text: str) -> Object:
     root = deepcopy(root)  # others have what was read as it stands
     in_oldest_words(TREE, root)
     return root
+
+
+def has_header(text: str) -> bool:
+    """Whether NVUE printed a file: what is written for it has no header."""
+    return _ANY_HEADER.search(text) is not None
 
 
 def stated_release(text: str) -> Release | None:

@@ -10,6 +10,7 @@ from clusterwright.switches.nvue.reader.configuration import PATH, read_nvue
 from clusterwright.switches.nvue.reader.known import KNOWN
 from clusterwright.switches.nvue.reader.lists import NvueLists
 from clusterwright.switches.nvue.reader.logins import logins
+from clusterwright.switches.nvue.reader.normal_form import normal_form
 from clusterwright.switches.nvue.reader.openings import openings, routes, servers, silent
 from clusterwright.switches.nvue.reader.values import VALUES
 
@@ -38,4 +39,5 @@ READER = SystemReader(
     routes={PATH: routes},
     named=re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"?[0-9a-f.:]+/\d+\"?: (?:\{\})?)$", re.M),
     policy_lines=policy_lines,
+    normal_form=normal_form,
 )

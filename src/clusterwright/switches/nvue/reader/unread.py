@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.packets.tokens import Unreadable
+from clusterwright.switches.nvue.reader.defaults import is_all_default, is_default
 from clusterwright.switches.nvue.reader.objects import Object
 
 _Trie = dict[str, "_Trie"]
@@ -62,12 +63,12 @@ class KnownObjects:
 
 def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[_Place]:
     if not own.below:
-        if not any(_END in each for each in known):
+        if not any(_END in each for each in known) and not is_default(path, own.value):
             yield own.line, path
         return
     for name, below in own.items():
         here = tuple(each[word] for each in known for word in (name, "*") if word in each)
-        if not here:
-            yield below.line, (*path, name)
-        else:
+        if here:
             yield from _unread(below, here, (*path, name))
+        elif not is_all_default((*path, name), below):
+            yield below.line, (*path, name)

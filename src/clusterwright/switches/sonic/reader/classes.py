@@ -127,7 +127,7 @@ def _losses(tables: Json, port: str, queues: Sequence[str]) -> Iterator[tuple[st
         row = tables.get("WRED_PROFILE", {}).get(wred, {})
         if row.get("wred_green_enable") == "true" and row.get("ecn", "ecn_none") not in _MARKS_GREEN:
             yield f"drops packets of lossless queue {queue} early ({wred} marks none)", _mark("WRED_PROFILE", wred)
-        name = _row_of(tables.get("BUFFER_QUEUE", {}), port, queue).get("profile", "")
+        name = tables.get("BUFFER_QUEUE", {}).get(f"{port}|{queue}", {}).get("profile", "")
         profile = profiles.get(name, {})
         pool = pools.get(profile.get("pool", ""), {})
         place = _mark("BUFFER_QUEUE", f"{port}|{queue}")
@@ -140,20 +140,6 @@ def _losses(tables: Json, port: str, queues: Sequence[str]) -> Iterator[tuple[st
         elif int(pool.get("size", 0)) < shared_bytes:
             size = int(pool.get("size", 0))
             yield f"has {size:,} bytes for lossless queue {queue} at egress, ingress shares {shared_bytes:,}", place
-
-
-def _row_of(rows: Json, port: str, queue: str) -> Json:
-    """The row of a port's queue; a row may name several ports and a range of queues."""
-    if f"{port}|{queue}" in rows:
-        own: Json = rows[f"{port}|{queue}"]
-        return own
-    for key, row in rows.items():
-        ports, _, queues = key.partition("|")
-        first, _, last = queues.partition("-")
-        if port in ports.split(",") and int(first) <= int(queue) <= int(last or first):
-            found: Json = row
-            return found
-    return {}
 
 
 def _mark(table: str, row: str) -> Mark:
@@ -202,12 +188,10 @@ def headroom_pools(tables: Json) -> tuple[HeadroomPool, ...]:
     """The pools with headroom, and what the priority groups of all ports are promised of each."""
     promised: dict[str, int] = {}
     profiles = tables.get("BUFFER_PROFILE", {})
-    for key, row in tables.get("BUFFER_PG", {}).items():
+    for row in tables.get("BUFFER_PG", {}).values():
         profile = profiles.get(row.get("profile", ""), {})
-        first, _, last = key.partition("|")[2].partition("-")
-        groups = int(last or first) - int(first) + 1
         pool = profile.get("pool", "")
-        promised[pool] = promised.get(pool, 0) + groups * int(profile.get("xoff", 0))
+        promised[pool] = promised.get(pool, 0) + int(profile.get("xoff", 0))
     return tuple(
         HeadroomPool(
             name,

@@ -15,6 +15,7 @@ from clusterwright.facts.router import is_address
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.sonic.reader.configuration import PATH
+from clusterwright.switches.sonic.reader.defaults import is_default
 from clusterwright.switches.sonic.reader.document import place_of, tables_of
 from clusterwright.switches.sonic.reader.features import OFF, ON, SYSTEM, runs
 
@@ -144,7 +145,7 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
             if table == "FEATURE" and _is_unread_feature(document, row):
                 yield _at(text, table, row)
             for field, value in fields.items() if isinstance(fields, dict) else ():
-                if not KNOWN[table] & {_ANY, field, f"{field}={value}"}:
+                if not KNOWN[table] & {_ANY, field, f"{field}={value}"} and not is_default(table, field, value):
                     yield _at(text, table, row, field)
 
 

@@ -10,6 +10,7 @@ from clusterwright.facts.reader import LOGINS as LOGIN_SERVERS
 from clusterwright.hosts.linux.reader.logins import LOGINS
 from clusterwright.switches.sonic.reader.configuration import PATH, read_sonic
 from clusterwright.switches.sonic.reader.lists import SonicLists
+from clusterwright.switches.sonic.reader.normal_form import normal_form
 from clusterwright.switches.sonic.reader.openings import openings, servers, silent, snmp_users, unread
 from clusterwright.switches.sonic.reader.routes import routes
 from clusterwright.switches.sonic.reader.services import services
@@ -44,4 +45,5 @@ READER = SystemReader(
     routes={PATH: routes},
     named=re.compile(r'"(?:(?:SRC|DST)_IP(?:V6)?": "|eth0\|)[^"]*"'),
     policy_lines=policy_lines,
+    normal_form=normal_form,
 )

@@ -1,0 +1,29 @@
+"""What an FBOSS switch runs against its rendered files, whichever defaults either of them states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from clusterwright.device_files.drift import Compare, Found
+from clusterwright.device_files.json_drift import compare_json
+from clusterwright.switches.fboss.reader.defaults import (
+    AGENT_DEFAULTS,
+    BGP_DEFAULTS,
+    Defaults,
+    defaults_of,
+    without_defaults,
+)
+from clusterwright.switches.fboss.reader.normal_form import normal_form
+
+
+def _comparison(defaults: Defaults) -> Compare:
+    def compare(planned: str, runs: str) -> Iterator[Found]:
+        wanted, there = (without_defaults(json.loads(normal_form(text)), defaults) for text in (planned, runs))
+        yield from compare_json(json.dumps(wanted), json.dumps(there))
+
+    return compare
+
+
+compare_agent = _comparison(defaults_of(AGENT_DEFAULTS))
+compare_bgp = _comparison(defaults_of(BGP_DEFAULTS))

@@ -1,0 +1,72 @@
+"""What Cumulus Linux sets by itself: objects of its first configuration, and values that say the same as none.
+
+A running switch prints them (``nv config show``, /etc/nvue.d/startup.yaml) though no file names them: Cumulus Linux's
+manual, "Default Configuration" and "Role-Based Access Control"; exported files of NVIDIA/enterprise-ras. A ``*`` stands
+for any name, an object without a value for one with nothing below it. Accounts are none of them: they let somebody in.
+"""
+
+from __future__ import annotations
+
+from clusterwright.switches.nvue.reader.objects import Object
+
+_DEFAULTS = """
+bridge domain * type=vlan-aware
+system aaa class nvapply action=allow
+system aaa class nvapply command-path / permission=all
+system aaa class nvshow action=allow
+system aaa class nvshow command-path / permission=ro
+system aaa class sudo action=allow
+system aaa class sudo command-path / permission=all
+system aaa role nvue-admin class nvapply
+system aaa role nvue-monitor class nvshow
+system aaa role system-admin class nvapply
+system aaa role system-admin class sudo
+system api state=enabled
+system config auto-save enable=enabled
+system config auto-save state=enabled
+system control-plane acl acl-default-dos inbound
+system control-plane acl acl-default-whitelist inbound
+system reboot mode=cold
+system ssh-server state=enabled
+system wjh channel forwarding trigger l2
+system wjh channel forwarding trigger l3
+system wjh channel forwarding trigger tunnel
+system wjh enable=enabled
+system wjh state=enabled
+"""
+_WORDS = {"on": "enabled", "off": "disabled", "enable": "enabled", "disable": "disabled"}
+_ANY = "*"
+
+
+def one_word(value: str) -> str:
+    """The value, with a switch's state in the words that releases have had for it since 5.15."""
+    return _WORDS.get(value, value)
+
+
+def is_default(path: tuple[str, ...], value: str) -> bool:
+    """Whether a value at a path, "" for an empty object, says the same as no such object."""
+    return any(
+        one_word(value) == default and len(words) == len(path) and _fits(words, path) for words, default in _TABLE
+    )
+
+
+def is_all_default(path: tuple[str, ...], found: Object) -> bool:
+    """Whether an object at a path and everything below it says the same as no such object."""
+    if not found.below:
+        return is_default(path, found.value)
+    return all(is_all_default((*path, name), below) for name, below in found.below.items())
+
+
+def _fits(words: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    return all(word in (_ANY, name) for word, name in zip(words, path, strict=True))
+
+
+def _table() -> tuple[tuple[tuple[str, ...], str], ...]:
+    rows = []
+    for line in _DEFAULTS.strip().splitlines():
+        path, _, value = line.partition("=")
+        rows.append((tuple(path.split()), value))
+    return tuple(rows)
+
+
+_TABLE = _table()
