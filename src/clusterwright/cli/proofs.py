@@ -23,7 +23,7 @@ def prove(tree: RenderedTree, checks: Sequence[ProofCheck]) -> list[tuple[ProofC
 
     with suppress(VerifyError):  # the checks that read such a text find it again, and say so
         read_together(reading for check in checks for reading in check.readings(tree))
-    return [(check, _verdict(check, tree)) for check in checks if check.applies(tree)]
+    return [(check, _verdict(check, tree)) for check in checks if check.answers(tree)]
 
 
 def _verdict(check: ProofCheck, tree: RenderedTree) -> Verdict:

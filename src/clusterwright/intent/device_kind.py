@@ -15,7 +15,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import slurm_units
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.fabric import Bond
-from clusterwright.spec.hardware.systems import UNMANAGED
+from clusterwright.spec.hardware.systems import WITHOUT_FILES
 
 
 class KindNic(NamedTuple):
@@ -75,7 +75,7 @@ def device_kind(plan: Plan, device: Device) -> Kind | None:
     if is_managed(device):
         return kind_of(plan, device)
     system = plan.spec.catalogue[device.model].network_os if device.kind == "switch" else None
-    if system is None or system == UNMANAGED:
+    if system is None or system in WITHOUT_FILES:
         return None
     own = plan.cables_of[device.name]
     management = (cable.fabric for cable in own if cable.a.side == "management" and cable.a.device == device.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,11 @@ from clusterwright.facts.router import Mark, line_of
 from clusterwright.proofs.reading import SwitchReading, read_together
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import UnreadPlace, left_by
+from clusterwright.spec.fabric import Fabric
+from clusterwright.switches.readers import READERS, ROUTERS
+
+_ROUTED = frozenset[str]().union(*(reader.kinds for reader in ROUTERS))
+_MANAGED = frozenset[str]().union(*(reader.kinds for reader in READERS))
 
 REFUTED = "REFUTED"
 """The answer to a claim that has a counterexample."""
@@ -94,6 +99,10 @@ def _nothing(_: RenderedTree) -> tuple[SwitchReading[Any], ...]:
     return ()
 
 
+def _every_fabric(_: Fabric) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class ProofCheck:
     """One proof.
@@ -101,7 +110,8 @@ class ProofCheck:
     ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells
     whether a tree has what the check speaks about, ``judge`` gives the verdict on what readers take in and raises
     VerifyError for text that does not parse. ``spec_only`` is what of the claim only a spec tells, "" for nothing: of a
-    folder without one the answer says that it was not judged. ``readings`` are what it takes from switches' files.
+    folder without one the answer says that it was not judged. ``readings`` are what it takes from switches' files,
+    ``concerns`` tells of which Ethernet fabrics it claims something.
     """
 
     name: str
@@ -111,6 +121,24 @@ class ProofCheck:
     judge: Callable[[RenderedTree], Verdict]
     spec_only: str
     readings: Callable[[RenderedTree], Iterable[SwitchReading[Any]]] = _nothing
+    concerns: Callable[[Fabric], bool] = _every_fabric
+
+    def answers(self, tree: RenderedTree) -> bool:
+        """Whether a tree has what the check speaks about, or switches of another system that it ought to read."""
+        return self.applies(tree) or bool(self._other_systems(tree))
+
+    def _other_systems(self, tree: RenderedTree) -> dict[str, str]:
+        """The switches of another system that the claim is about, with their fabrics."""
+        declaration = tree.declaration
+        if declaration is None:
+            return {}
+        found: dict[str, str] = {}
+        for switch, name in declaration.other_systems.items():
+            fabric = declaration.ethernet.get(switch)
+            needed = _MANAGED if fabric is None else _ROUTED
+            if self.kinds >= needed and (fabric is None or self.concerns(fabric)):
+                found[switch] = name
+        return found
 
     def run(self, tree: RenderedTree) -> Verdict:
         """The verdict on all that stands in the tree: what no reader takes in, and files of the spec that the tree
@@ -118,22 +146,33 @@ class ProofCheck:
 
         Raises VerifyError for text that does not parse.
         """
-        read_together(self.readings(tree))
-        verdict = self.judge(tree)
+        verdict = Verdict((), (), Cases("files that it reads", 0))
+        if self.applies(tree):
+            read_together(self.readings(tree))
+            verdict = self.judge(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
         left = left_by(tree, self.name, self.kinds)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds]
-        if not left.places and not missing:
+        others = self._other_systems(tree)
+        if not left.places and not missing and not others:
             return verdict
         lack = f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
-        reasons = (verdict.unjudged, lack, left.reason)
+        reasons = (verdict.unjudged, lack, left.reason, _not_checked(others))
         return replace(
             verdict,
             notes=(*verdict.notes, *left.notes),
             unjudged="; ".join(reason for reason in reasons if reason),
             unread=left.places,
         )
+
+
+def _not_checked(others: Mapping[str, str]) -> str:
+    """The answer about switches of another system; "" where there are none."""
+    if not others:
+        return ""
+    count = f"{len(others):,} switch{'es' if len(others) > 1 else ''}"
+    return f"not checked: {count} of another system ({', '.join(sorted(set(others.values())))})"
 
 
 def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:

@@ -20,6 +20,7 @@ from clusterwright.proofs.declared_cables import (
     joined_planes,
     ports_of_gpus,
     switch_fabrics,
+    switches_configured_elsewhere,
 )
 from clusterwright.proofs.declared_logins import Accounts, declared_logins
 from clusterwright.proofs.encryption.declared import (
@@ -123,6 +124,19 @@ class Declaration:
         """The promised oversubscription of each switch of a tier, by ``fabric.tier``."""
         promised = promised_at_each_switch(self._plan.spec)
         return {f"{fabric}.{role}": ratio for (fabric, role), ratio in promised.items()}
+
+    # Switches that somebody else configures
+
+    @cached_property
+    def other_systems(self) -> Mapping[str, str]:
+        """By switch for which no text is written, though it has a configuration, its fabric."""
+        return switches_configured_elsewhere(self._plan)
+
+    @cached_property
+    def unjudged_switches(self) -> frozenset[str]:
+        """The switches of Ethernet fabrics that have one of another system: of half a fabric nothing is claimed."""
+        fabrics = set(self.other_systems.values())
+        return frozenset(switch for switch, fabric in self.ethernet.items() if fabric.name in fabrics)
 
     # Ethernet
 

@@ -8,6 +8,23 @@ from collections.abc import Mapping
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Cable, Plan
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.systems import EXTERNAL, UNMANAGED
+
+
+def switches_configured_elsewhere(plan: Plan) -> Mapping[str, str]:
+    """The fabric of each switch that somebody else configures.
+
+    On Ethernet each switch has something to configure; on InfiniBand the manager routes for those without a CPU.
+    """
+    ethernet = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
+    found: dict[str, str] = {}
+    for device in plan.devices:
+        if device.kind != "switch":
+            continue
+        system = plan.spec.catalogue[device.model].network_os
+        if system == EXTERNAL or (system == UNMANAGED and device.fabric in ethernet):
+            found[device.name] = device.fabric
+    return found
 
 
 def switch_fabrics(plan: Plan) -> Mapping[str, Fabric]:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import WITHOUT_FILES, systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,8 +81,8 @@ def _groups(inventory: Inventory, device: Device, attached: tuple[str, ...]) -> 
         yield group_name("pod", device.pod)
     if device.rack:
         yield group_name("rack", device.rack)
-    if inventory.plan.spec.catalogue[device.model].network_os == "unmanaged":
-        yield "unmanaged"
+    if (system := inventory.plan.spec.catalogue[device.model].network_os) in WITHOUT_FILES:
+        yield system or ""
 
 
 def _variables(

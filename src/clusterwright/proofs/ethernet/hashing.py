@@ -14,7 +14,7 @@ import numpy as np
 
 from clusterwright.facts.router import HashFunction, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
-from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.declared import declared, has_uplinks
 from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
@@ -172,4 +172,5 @@ HASHING = ProofCheck(
     _applies,
     _run,
     spec_only="whether the fabric is RoCE, whose hash takes in queue pairs",
+    concerns=has_uplinks,
 )

@@ -110,7 +110,9 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     try:
         roles = tree.declaration.roles if tree.declaration is not None else {}
         systems = zip(*_routers_read(tree).parts, strict=True)
-        routers = [replace(each, role=roles.get(each.device, "")) for own in systems for each in chain(*own)]
+        left_out = tree.declaration.unjudged_switches if tree.declaration is not None else frozenset()
+        read = (router for own in systems for router in chain(*own))
+        routers = [replace(each, role=roles.get(each.device, "")) for each in read if each.device not in left_out]
         network = _assemble(routers, list(_nics(tree)), _declared_tiers(tree))
         gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
         return network

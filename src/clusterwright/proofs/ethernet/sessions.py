@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from clusterwright.and_more import and_more
 from clusterwright.facts.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
 from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
-from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.declared import declared, has_uplinks
 from clusterwright.proofs.ethernet.edges import edges_of
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedNetwork, has_network, network_of_tree
 from clusterwright.proofs.ethernet.port_lists import list_faults
@@ -287,4 +287,5 @@ SESSIONS = ProofCheck(
     has_network,
     _run,
     spec_only="whether sessions, timers and authentication are those that are asked for",
+    concerns=has_uplinks,
 )

@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from clusterwright.facts.router import Mark, Policy, Prefix, Term, apply_policy, shown_prefix
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
+from clusterwright.proofs.ethernet.declared import has_uplinks
 from clusterwright.proofs.ethernet.edges import edges_of, is_exact
 from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
 from clusterwright.proofs.ethernet.routes import announced
@@ -287,4 +288,5 @@ VALLEYS = ProofCheck(
     has_network,
     _run,
     spec_only="which tier is lowest: it is taken to be the one with most hosts",
+    concerns=has_uplinks,
 )

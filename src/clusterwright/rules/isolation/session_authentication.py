@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import EXTERNAL, systems
 
 
 @rule("CW554", Severity.WARNING)
@@ -28,6 +28,8 @@ def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
             if wanted is None:
                 continue
             for tier in (lower, upper):
+                if tier.model.network_os == EXTERNAL:
+                    continue
                 system = known.get(tier.model.network_os or "")
                 if system is None or wanted.method not in system.authentication:
                     runs = tier.model.network_os or "no system"

@@ -11,7 +11,7 @@ from clusterwright.intent.traffic_classes import DSCPS, default_class, lossless_
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware.systems import system_of
+from clusterwright.spec.hardware.systems import EXTERNAL, system_of
 from clusterwright.spec.job import NcclProfile
 
 # RoCE MTU 4096 plus Ethernet, IPv6, UDP, BTH, RETH and ICRC fit an Ethernet MTU of 4,200 bytes with room to spare.
@@ -253,7 +253,7 @@ def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
         chooses = {tier.tier.role for tier in tiers if tier.chooses or lossless_numbers(fabric)}
         beside = {end.role for pair in joined if {low.role for low in pair} <= chooses for end in pair}
         for tier in tiers:
-            if tier.function is None and tier.tier.role in beside:
+            if tier.function is None and tier.tier.role in beside and tier.tier.model.network_os != EXTERNAL:
                 role = tier.tier.role
                 message = f"{role} cannot choose among equal paths otherwise than the tiers beside it: {tier.reason}."
                 hint = "Take a model whose system takes other seeds, or plan fewer tiers."

@@ -13,7 +13,7 @@ from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.platform_files import read_platform
 from clusterwright.spec.hardware.platform_ports import MachinePorts
 from clusterwright.spec.hardware.platforms import BadPlatform, platforms
-from clusterwright.spec.hardware.systems import UNMANAGED, systems
+from clusterwright.spec.hardware.systems import UNMANAGED, WITHOUT_FILES, systems
 from clusterwright.spec.structuring import Structuring
 from clusterwright.spec.text.document import Document, Path, format_path
 
@@ -298,13 +298,14 @@ class _ModelReading(Structuring):
                 f"A {kind} {'has no' if 'chips' in data else 'needs'} chips:.",
                 "Directors, and only they, are seen by the subnet manager as the chips inside them.",
             )
-        known = sorted({*systems(), UNMANAGED})
+        known = sorted({*systems(), *WITHOUT_FILES})
         if kind in _CABLED and "network_os" not in data:
-            self.object((), f"A {kind} needs network_os:.", "Name what it runs, or write unmanaged.")
+            self.object((), f"A {kind} needs network_os:.", "Name what it runs, or write external or unmanaged.")
         elif data.get("network_os", UNMANAGED) not in known:
             message = f'"{data["network_os"]}" is no system that is known.'
             close = get_close_matches(data["network_os"], known, n=1)
-            hint = f'Did you mean "{close[0]}"?' if close else f"Use one of: {', '.join(known)}."
+            others = f"Use one of: {', '.join(known)}; external is any that somebody else configures."
+            hint = f'Did you mean "{close[0]}"?' if close else others
             self.object(("network_os",), message, hint)
 
 

@@ -279,6 +279,8 @@ class System:
 
 
 UNMANAGED = "unmanaged"  # what a switch runs that has no CPU of its own
+EXTERNAL = "external"  # what a switch runs that somebody else configures
+WITHOUT_FILES = frozenset({UNMANAGED, EXTERNAL})
 
 Systems = Mapping[str, System]
 
@@ -301,7 +303,9 @@ def system_of(model: HardwareModel) -> System | None:
 
     Raises KeyError for a system that has no file: the catalogue's loader lets none in.
     """
-    return None if model.network_os in {None, UNMANAGED} else systems()[model.network_os]
+    if model.network_os is None or model.network_os in WITHOUT_FILES:
+        return None
+    return systems()[model.network_os]
 
 
 def release_of(model: HardwareModel, stated: str | None) -> str:

@@ -20,10 +20,15 @@ from clusterwright.proofs.ethernet.qos.notifications import notification_faults
 from clusterwright.proofs.ethernet.qos.pools import pool_facts, pool_faults
 from clusterwright.proofs.ethernet.qos.ports import port_faults
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.fabric import Fabric
 
 
 def _applies(tree: RenderedTree) -> bool:
     return has_network(tree) and any(is_lossless(tree, fabric) for fabric in network_of_tree(tree).fabrics)
+
+
+def _has_lossless_class(fabric: Fabric) -> bool:
+    return any(item.priority is not None for item in fabric.classes)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -141,4 +146,5 @@ QOS = ProofCheck(
     _applies,
     _run,
     spec_only="whether classes, queues, marks and times are those of the spec: switches are compared with each other",
+    concerns=_has_lossless_class,
 )

@@ -1,0 +1,22 @@
+"""CW275: switches that somebody else configures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.hardware.systems import EXTERNAL
+
+
+@rule("CW275", Severity.NOTE)
+def configured_elsewhere(subject: Subject) -> Iterator[Problem]:
+    """Tiers whose model runs a system that is not written here."""
+    for fabric in subject.spec.fabrics:
+        for tier in fabric.tiers:
+            if tier.model.network_os == EXTERNAL:
+                yield Problem(
+                    (*tier.path, "model"),
+                    f"{tier.role} runs another system: no configuration of {tier.model.name} is written or checked.",
+                    "`clusterwright inventory` lists the ports, cables, addresses and AS numbers to configure.",
+                )
