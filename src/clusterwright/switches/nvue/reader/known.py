@@ -13,6 +13,8 @@ from clusterwright.switches.nvue.reader.interfaces import enabled_beside, unknow
 from clusterwright.switches.nvue.reader.lists import LIST_OBJECTS
 from clusterwright.switches.nvue.reader.logins import hidden_passwords
 from clusterwright.switches.nvue.reader.objects import Object
+from clusterwright.switches.nvue.reader.openings import unknown_methods
+from clusterwright.switches.nvue.reader.policies import unknown_rules
 from clusterwright.switches.nvue.reader.relays import unknown_filters
 from clusterwright.switches.nvue.reader.releases import mixed_words, read_nvue_objects
 from clusterwright.switches.nvue.reader.unread import KnownObjects
@@ -135,6 +137,7 @@ vrf default router bgp router-id
 """
 # Without influence on any claim, and why.
 _IDLE = {
+    "whether `nv config apply` saves as well: the role saves by a step of its own": "system config auto-save state",
     "words for people": (
         "acl * rule * remark|vrf default router bgp neighbor * description|system message *|system timezone"
     ),
@@ -176,6 +179,8 @@ _TOUCHES = {
     "service": "isolation management",
     "system aaa": "isolation management",
     "system ssh-server": "isolation management",
+    "system gnmi-server": "isolation management",
+    "system telemetry": "isolation management",
 }
 
 
@@ -187,6 +192,8 @@ def _unknown(root: Object, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     yield from enabled_beside(root)
     for name, _, password in hidden_passwords(root, text):
         yield password.line, ("system", "aaa", "user", name, "a password that NVUE does not show")
+    yield from unknown_rules(root)
+    yield from unknown_methods(root)
 
 
 KNOWN = KnownObjects(

@@ -38,6 +38,9 @@ _OPEN = {
     ("vrf", VRF, "router", "bgp", "dynamic-neighbor"): "takes a session with whoever asks",
 }
 _MANAGEMENT, _ON = "mgmt", frozenset({"on", "enable", "enabled", "yes"})
+_LOCAL = "local"
+# NVIDIA, NVUE command reference, nv set system aaa authentication-order: local, tacacs and radius are read here.
+_METHODS = frozenset({_LOCAL, "tacacs", "radius"})
 _NO_HASH = frozenset({"", "<none>"})
 _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*")
 _DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
@@ -118,8 +121,28 @@ def _services(root: Object) -> Iterator[_Named]:
             yield from ((own, what, server, is_asked) for server, own in vrf.items("server"))
 
 
+def unknown_methods(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Methods of logins that are not read, such as LDAP: who they let in is not known."""
+    for number, method in root.items("system", "aaa", "authentication-order"):
+        if method.value not in _METHODS or not number.isdecimal():
+            yield method.line, ("system", "aaa", "authentication-order", number)
+
+
+def _methods_before_local(root: Object) -> frozenset[str]:
+    """The methods that are asked who an operator is before the switch's own accounts answer."""
+    numbered = [(number, method.value) for number, method in root.items("system", "aaa", "authentication-order")]
+    methods = [value for number, value in sorted(numbered, key=_number_of) if number.isdecimal()]
+    if _LOCAL in methods:
+        methods = methods[: methods.index(_LOCAL)]
+    return frozenset(methods)
+
+
+def _number_of(numbered: tuple[str, str]) -> int:
+    return int(numbered[0]) if numbered[0].isdecimal() else 0
+
+
 def _login_servers(root: Object) -> Iterator[_Named]:
-    asked = {method.value for _, method in root.items("system", "aaa", "authentication-order")}
+    asked = _methods_before_local(root)
     for word in ("radius", "tacacs"):
         own = root.at("system", "aaa", word)
         is_asked = (

@@ -1,11 +1,13 @@
-"""Reading `router policy` of NVUE: prefix lists, community lists and route maps, as NVUE hands them to FRR."""
+"""Reading `router policy` of NVUE: prefix lists, community lists and route maps, as NVUE hands them to FRR.
+
+A rule that does something else is unread at its line, which leaves every claim of the file open; the rest is read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from clusterwright.facts.router import Policy, PrefixRule, PrefixRules, Term, prefix_of
-from clusterwright.packets.tokens import Unreadable
 from clusterwright.switches.nvue.reader.objects import Object
 
 _BITS = {"ipv4": 32, "ipv6": 128}
@@ -13,7 +15,7 @@ _PERMIT, _DENY = "permit", "deny"
 
 
 def policies(root: Object) -> Mapping[str, Policy]:
-    """Route maps by name. Raises Unreadable for a rule whose meaning is not known."""
+    """Route maps by name, without what `unknown_rules` lists."""
     own = root.at("router", "policy")
     lists = {name: (each.text("type", default="ipv4"), _prefixes(each)) for name, each in own.items("prefix-list")}
     communities = {name: _communities(each) for name, each in own.items("community-list")}
@@ -23,11 +25,35 @@ def policies(root: Object) -> Mapping[str, Policy]:
     }
 
 
-def _in_order(own: Object) -> Iterator[tuple[str, Object]]:
-    rules = list(own.items("rule"))
-    if not all(number.isdecimal() for number, _ in rules):
-        raise Unreadable(own.line, "a rule of this has no number")
-    yield from sorted(rules, key=lambda each: int(each[0]))
+def unknown_rules(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Rules without a number, community lists that deny, and rules that do not simply permit or deny.
+
+    What a rule matches or sets that is not read is on no list of known objects.
+    """
+    for kind in ("prefix-list", "community-list", "route-map"):
+        for name, policy in root.items("router", "policy", kind):
+            for number, rule in policy.items("rule"):
+                path = ("router", "policy", kind, name, "rule", number)
+                is_read = {
+                    "prefix-list": True,
+                    "community-list": rule.text("action") == _PERMIT,
+                    "route-map": _is_simple(rule),
+                }
+                if not number.isdecimal():
+                    yield rule.line, path
+                elif not is_read[kind]:
+                    yield rule.line, (*path, "action")
+
+
+def _is_simple(rule: Object) -> bool:
+    """Whether a rule of a route map does nothing but permit or deny what it matches."""
+    actions = rule.at("action").below
+    return len(actions) == 1 and actions.keys() <= {_PERMIT, _DENY} and not any(own.below for own in actions.values())
+
+
+def _in_order(own: Object) -> list[tuple[str, Object]]:
+    rules = [(number, rule) for number, rule in own.items("rule") if number.isdecimal()]
+    return sorted(rules, key=lambda rule: int(rule[0]))
 
 
 def _prefixes(own: Object) -> PrefixRules:
@@ -44,32 +70,24 @@ def _prefixes(own: Object) -> PrefixRules:
 
 
 def _communities(own: Object) -> frozenset[str]:
-    """The communities of a list that permits them; one with a denial is not read."""
+    """The communities that a list permits."""
     found: set[str] = set()
     for _, rule in _in_order(own):
-        if rule.text("action") != _PERMIT:
-            raise Unreadable(rule.line, "a community list that denies is not read")
-        found |= rule.at("community").below.keys()
+        if rule.text("action") == _PERMIT:
+            found |= rule.at("community").below.keys()
     return frozenset(found)
 
 
 def _term(
     rule: Object, lists: Mapping[str, tuple[str, PrefixRules]], communities: Mapping[str, frozenset[str]]
 ) -> Term:
-    actions = rule.at("action").below
-    if len(actions) != 1 or actions.keys() - {_PERMIT, _DENY} or any(each.below for each in actions.values()):
-        raise Unreadable(rule.line, "this rule does not simply permit or deny")
-    unknown = rule.at("match").below.keys() - {"type", "ip-prefix-list", "community-list"}
-    unknown |= rule.at("set").below.keys() - {"community", "source-ip"}  # bgpd passes over a source: zebra takes it
-    if unknown:
-        raise Unreadable(rule.line, f"what {min(unknown)} does to a route is not known here")
     list_name, wanted = rule.text("match", "ip-prefix-list"), rule.text("match", "community-list")
     kind = rule.text("match", "type", default="ipv4")
     own_kind, prefixes = lists.get(list_name, (kind, ()))
     words = frozenset(rule.at("set", "community").below)
     change = "add" if "additive" in words else "set" if words else ""
     return Term(
-        _PERMIT in actions,
+        _PERMIT in rule.at("action").below,
         list_name,
         # A list of the other version is asked about nothing, and so matches nothing.
         (prefixes if own_kind == kind else ()) if list_name else None,
