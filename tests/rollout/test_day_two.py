@@ -160,3 +160,21 @@ def test_pulumi_s_own_command_changes_nothing_that_runs_without_a_reason(deploye
     done = pulumi("up", CLUSTERWRIGHT_AT_ONCE="nobody uses it yet")
     assert done.returncode == 0, done.stdout + done.stderr
     assert pulumi("up").returncode == 0
+
+
+def test_a_boot_server_keeps_what_nodes_boot_until_somebody_built_the_image(deployed: Cluster) -> None:
+    folder_of_scripts = deployed.root / "flash/svc-v00n0/srv/http/by-mac"
+    scripts = {path: path.read_bytes() for path in folder_of_scripts.iterdir()}
+    deployed.edit("packages: [", "packages: [nano, ")
+    held = deployed.run("up", "--yes", "--reason", "an editor")
+    assert held.returncode == 0, held.stderr
+    (release,) = re.findall(r"to be built: (\S+), which svc-v00n0 lacks", held.stderr)
+    assert scripts == {path: path.read_bytes() for path in folder_of_scripts.iterdir()}
+    assert deployed.run("preview", "--no-engine", "--expect-no-changes").returncode == 4
+
+    images = folder_of_scripts.parent / "images"
+    for ending in ("vmlinuz", "cpio.zst"):
+        (images / f"{release}.{ending}").touch()
+    sent = deployed.run("up", "--yes", "--reason", "the image is built")
+    assert sent.returncode == 0, sent.stderr
+    assert all(release.encode() in path.read_bytes() for path in folder_of_scripts.iterdir())

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,15 @@ class Store:
             self._keep(artifact.sha256, artifact.content)
         return self.put(tree_listing(tree))
 
+    def listing(self, digest: str) -> list[dict[str, Any]]:
+        """Path, mode, kind and SHA-256 of each file of the tree with this digest. Raises MissingObject."""
+        files: list[dict[str, Any]] = json.loads(self.get(digest))
+        return files
+
+    def put_listing(self, files: Iterable[Mapping[str, Any]]) -> str:
+        """Keeps a tree of files that are all here already, as ``listing`` gives them."""
+        return self.put(_listing_content(files))
+
     def get_tree(self, device: str, digest: str) -> DeviceTree:
         """The tree with this digest, as ``device``'s. Raises MissingObject."""
         return self._files(device, json.loads(self.get(digest)), [])
@@ -172,8 +181,12 @@ def _for_owner_only(path: str, flags: int) -> int:
 
 def tree_listing(tree: DeviceTree) -> bytes:
     """What the store keeps of a tree beside its files; the SHA-256 of it is the tree's digest."""
-    files = [
+    return _listing_content(
         {"path": artifact.path, "mode": artifact.mode, "kind": artifact.kind, "sha256": artifact.sha256}
-        for artifact in sorted(tree, key=lambda artifact: artifact.path)
-    ]
-    return json.dumps(files, sort_keys=True, separators=(",", ":")).encode()
+        for artifact in tree
+    )
+
+
+def _listing_content(files: Iterable[Mapping[str, Any]]) -> bytes:
+    in_order = sorted(files, key=lambda file: str(file["path"]))
+    return json.dumps(in_order, sort_keys=True, separators=(",", ":")).encode()

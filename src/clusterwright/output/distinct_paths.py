@@ -6,7 +6,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.hosts.boot.server import DEFINITIONS, HTTP
+from clusterwright.hosts.boot.served import HTTP
+from clusterwright.hosts.boot.server import DEFINITIONS
 from clusterwright.intent.device_kind import device_kind
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.output.renderers import SERVER_RENDERERS, device_files

@@ -24,9 +24,11 @@ from clusterwright.plan.model import Plan
 from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.rollout import ledger
 from clusterwright.rollout.consequences import effect_of
+from clusterwright.rollout.deployed import recorded
 from clusterwright.rollout.drifted import running_tree
 from clusterwright.rollout.ledger import UnderWay
 from clusterwright.rollout.running import running_devices
+from clusterwright.rollout.unbuilt_images import UnbuiltImage, keep_former_boots
 from clusterwright.rollout.waves import Wave, plan_waves
 from clusterwright.spec.rollout import RolloutPolicy
 
@@ -39,7 +41,8 @@ class Prepared:
     that the spec no longer has. ``rollout`` is how it goes out: a new one, or the one under way that it goes on with.
     ``runs`` are devices that hold files though no state says so. ``away`` are those out of service: nothing is sent to
     them, and they are owed what changes until they are back. ``only`` are the devices that were asked for alone: all
-    others stay as they are, and no stack is brought to the spec as a whole. Empty: all.
+    others stay as they are, and no stack is brought to the spec as a whole. Empty: all. ``unbuilt`` are images
+    that boot servers lack.
     """
 
     stacks: tuple[Stack, ...]
@@ -51,6 +54,7 @@ class Prepared:
     runs: frozenset[str] = frozenset()
     away: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
+    unbuilt: tuple[UnbuiltImage, ...] = ()
 
     @property
     def held(self) -> dict[str, str]:
@@ -147,10 +151,10 @@ def _prepared(
     manifests = {name: manifest.leaving_out(away, given[name].trees) for name, manifest in manifests.items()}
     if only:
         manifests = {name: manifest.alone(only - away, given[name].trees) for name, manifest in manifests.items()}
+    manifests, unbuilt = keep_former_boots(plan, target, manifests, _former(target, stacks, given))
     store = Store(target.root / "objects")
     for manifest in manifests.values():
-        if manifest.away or manifest.left_alone:
-            store.put(manifest.content())
+        store.put(manifest.content())
     first = tuple(
         stack.name
         for stack in stacks
@@ -170,7 +174,17 @@ def _prepared(
     covered = {name for _, wave in rollout.left for name in wave.devices}
     beside = {name: effect for name, effect in effects.items() if name not in covered}
     rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
-    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away, only)
+    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away, only, unbuilt)
+
+
+def _former(target: Chosen, stacks: Iterable[Stack], given: Mapping[str, Given]) -> dict[str, str]:
+    """The tree that each device was given last, also where it holds something else by now."""
+    trees: dict[str, str] = {}
+    for deployed in recorded(target.root, stacks).values():
+        trees.update(deployed.trees)
+    for stack_given in given.values():
+        trees.update((name, digest) for name, digest in stack_given.trees.items() if digest)
+    return trees
 
 
 def _require_deployed(stacks: Iterable[Stack], read: Mapping[str, Given]) -> None:

@@ -95,7 +95,8 @@ def preview(
     if save and status == 0:
         save_approval(save, prepared, text)
         click.echo(f"saved to {save}: manifest {prepared.digest}", err=True)
-    pending = expect_no_changes and (changes or not prepared.is_quiet)
+    is_owed = any(image.keeps_former for image in prepared.unbuilt)
+    pending = expect_no_changes and (changes or is_owed or not prepared.is_quiet)
     return _EXIT_PENDING if status == 0 and pending else status
 
 

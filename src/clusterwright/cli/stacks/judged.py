@@ -141,6 +141,7 @@ def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPre
         waves=prepared.waves,
         versions=site.target.secret_versions(),
         next_wave=len(prepared.rollout.finished) + 1,
+        unbuilt=prepared.unbuilt,
     )
     return JudgedPreview(preview(change, site.root, running), overrides)
 

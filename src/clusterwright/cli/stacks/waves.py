@@ -9,6 +9,7 @@ from clusterwright.cli.formats.columns import aligned_lines
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.prepare import Prepared
+from clusterwright.rollout.unbuilt_images import unbuilt_lines
 from clusterwright.rollout.waves import Wave
 
 _HEADINGS = ("wave", "", "layer", "units", "devices", "effect", "racks disturbed", "bandwidth left")
@@ -41,6 +42,7 @@ def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
     if prepared.away and (prepared.waves or first):
         names = _some(sorted(prepared.away))
         yield f"left out, as out of service: {names}; they get what they are owed once they are back"
+    yield from unbuilt_lines(prepared.unbuilt)
     if prepared.removed:
         yield f"at the end, what was put on {_some(prepared.removed)} is removed: the spec no longer has them"
 

@@ -65,6 +65,16 @@ class Manifest:
         kept = self.leaving_out(others, given)
         return replace(kept, away=self.away, left_alone=tuple(sorted(others & given.keys())))
 
+    def with_trees(self, digests: Mapping[str, str]) -> Manifest:
+        """The same with the trees of ``digests`` for the devices that it names."""
+        if self.trees.keys().isdisjoint(digests):
+            return self
+        units = (
+            replace(unit, devices={name: digests.get(name, digest) for name, digest in unit.devices.items()})
+            for unit in self.units
+        )
+        return replace(self, units=tuple(units))
+
     @property
     def trees(self) -> dict[str, str]:
         """Every device's tree."""

@@ -12,6 +12,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.hosts.boot.dhcp import kea_config
 from clusterwright.hosts.boot.newc import newc
 from clusterwright.hosts.boot.script import MARKS, boot_script, script_name, tree_path
+from clusterwright.hosts.boot.served import HTTP
 from clusterwright.hosts.image.identity import files_beside, identity_of
 from clusterwright.hosts.image.install import install_files
 from clusterwright.hosts.image.mkosi import mkosi_files
@@ -32,7 +33,6 @@ from clusterwright.spec.distribution import distribution_of
 from clusterwright.text.templates import template
 
 KIND = "boot"
-HTTP = "srv/http"
 DEFINITIONS = "srv/images"
 MARKS_FOLDER = "/var/lib/nginx/installing"  # where nginx may write on every distribution
 

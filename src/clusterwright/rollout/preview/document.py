@@ -42,6 +42,7 @@ def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -
             "asked": [asdict(each) for each in gates.questions],
             "left_out": [asdict(each) for each in gates.left_out],
         },
+        "to_build": [{**asdict(image), "servers": list(image.servers)} for image in found.unbuilt],
         "proofs": _proofs(found.guarded),
     }
 

@@ -23,6 +23,7 @@ from clusterwright.rollout.preview.sentences import Sentence, sentences
 from clusterwright.rollout.preview.spec_lines import SpecChange, spec_changes
 from clusterwright.rollout.running_jobs import RunningJob, planned_jobs
 from clusterwright.rollout.trees import Trees, trees_of
+from clusterwright.rollout.unbuilt_images import UnbuiltImage
 from clusterwright.rollout.waves import Wave
 
 _RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file that the spec names, gives other files now"
@@ -46,6 +47,8 @@ class Preview:
     waves: tuple[Wave, ...]
     disturbance: Disturbance
     guarded: Guarded
+    unbuilt: tuple[UnbuiltImage, ...] = ()
+    """Images that boot servers lack."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -72,6 +75,7 @@ class Change:
     waves: Sequence[Wave]
     versions: Versions = field(default_factory=dict)
     next_wave: int = 1
+    unbuilt: tuple[UnbuiltImage, ...] = ()
 
 
 def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
@@ -106,6 +110,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         waves=tuple(change.waves),
         disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes, change.next_wave),
         guarded=guard(plan.name, trees, (was, declaration_of(plan)), change.waves, drained_alone(before, plan, values)),
+        unbuilt=change.unbuilt,
     )
 
 

@@ -1,0 +1,138 @@
+"""Images that boot servers do not have yet: what is to be built, and what servers keep until it is.
+
+A boot script names an image by what it is built from. Where that changes, a node that is reset would look for an image
+that nobody has built. So a boot server that lacks it keeps its former scripts, archives and answer files, and gets the
+new ones with the first update that finds the image there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clusterwright.deploy.pulumi.manifest import Manifest
+from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.deploy.targets import Chosen
+from clusterwright.hosts.boot import server as boot_server
+from clusterwright.hosts.boot.served import built_files, is_for_boots, served_images
+from clusterwright.plan.model import Plan
+
+_LIMIT_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class UnbuiltImage:
+    """An image by the name of its files, with the boot servers that lack it."""
+
+    release: str
+    servers: tuple[str, ...]
+    keeps_former: bool
+    """Whether these servers go on with the files that they have; on a new one there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A boot server that changes: its former tree (empty for a new one), its next one, images that are new in it."""
+
+    name: str
+    former: list[dict[str, Any]]
+    wanted: list[dict[str, Any]]
+    releases: tuple[str, ...]
+
+
+def keep_former_boots(
+    plan: Plan, target: Chosen, manifests: Mapping[str, Manifest], former: Mapping[str, str]
+) -> tuple[dict[str, Manifest], tuple[UnbuiltImage, ...]]:
+    """The manifests without boot files that name an image which its server lacks, and those images.
+
+    ``former`` has the tree that each device was given last. Raises ClusterwrightError when servers cannot be asked.
+    """
+    if plan.spec.boot is None:
+        return dict(manifests), ()
+    store = Store(target.root / "objects")
+    trees = {name: digest for manifest in manifests.values() for name, digest in manifest.trees.items()}
+    servers = []
+    for device in plan.devices:
+        wanted = trees.get(device.name, "")
+        if wanted not in ("", former.get(device.name)) and boot_server.applies(plan, device):
+            servers.append(_server(plan, store, device.name, wanted, former.get(device.name, "")))
+    lacking = _lacking(target, servers)
+    replaced: dict[str, str] = {}
+    for server in servers:
+        if server.former and lacking[server.name]:
+            replaced[server.name] = store.put_listing(_with_former_boots(server))
+    kept = {name: manifest.with_trees(replaced) for name, manifest in manifests.items()}
+    return kept, tuple(_unbuilt(servers, lacking))
+
+
+def unbuilt_lines(images: tuple[UnbuiltImage, ...]) -> Iterator[str]:
+    """What people read of them."""
+    for image in images:
+        servers = ", ".join(image.servers)
+        if image.keeps_former:
+            consequence = "boot scripts there stay as they are, and change with the first update that finds it"
+        else:
+            consequence = "until then no node of it boots"
+        yield f"to be built: {image.release}, which {servers} lacks; {consequence} (clusterwright explain images)"
+
+
+def _server(plan: Plan, store: Store, name: str, wanted_digest: str, former_digest: str) -> _Server:
+    """The server, with the images that are new in its tree; a former tree that the store lost is taken for none."""
+    wanted = store.listing(wanted_digest)
+    try:
+        held = store.listing(former_digest) if former_digest else []
+    except MissingObject:
+        held = []
+    known = served_images(file["path"] for file in held)
+    releases = []
+    for image_name, version in sorted(served_images(file["path"] for file in wanted) - known):
+        image = plan.spec.image(image_name)
+        if image is not None and image.delivery == "memory":
+            releases.append(f"{image_name}_{version}")
+    return _Server(name, held, wanted, tuple(releases))
+
+
+def _with_former_boots(server: _Server) -> list[dict[str, Any]]:
+    new = [file for file in server.wanted if not is_for_boots(file["path"])]
+    kept = [file for file in server.former if is_for_boots(file["path"])]
+    return [*new, *kept]
+
+
+def _lacking(target: Chosen, servers: list[_Server]) -> dict[str, tuple[str, ...]]:
+    """The new images that each server lacks; one that does not answer has none of them, for all that is known."""
+    from clusterwright.deploy.ansible.query import CommandResult, RemoteCommand
+
+    devices = target.devices()
+    lacking: dict[str, tuple[str, ...]] = {}
+    for server in servers:
+        missing = []
+        for release in server.releases:
+            paths = built_files(release)
+            if devices is None:
+                folder = target.root / "flash" / server.name
+                is_there = all((folder / path).is_file() for path in paths)
+            elif server.name in devices.over_ssh:
+                question = RemoteCommand(("ls", *(str(Path("/") / path) for path in paths)), _LIMIT_S)
+                answer = devices.run({server.name: question})[server.name]
+                is_there = isinstance(answer, CommandResult) and answer.status == 0
+            else:
+                is_there = False
+            if not is_there:
+                missing.append(release)
+        lacking[server.name] = tuple(missing)
+    return lacking
+
+
+def _unbuilt(servers: list[_Server], lacking: Mapping[str, tuple[str, ...]]) -> Iterator[UnbuiltImage]:
+    releases = {release: None for server in servers for release in lacking[server.name]}
+    for release in releases:
+        for keeps_former in (True, False):
+            names = tuple(
+                server.name
+                for server in servers
+                if release in lacking[server.name] and bool(server.former) is keeps_former
+            )
+            if names:
+                yield UnbuiltImage(release, names, keeps_former)
