@@ -126,13 +126,13 @@ def test_a_dead_device_that_is_out_of_service_stops_no_rollout_and_is_owed_what_
     assert (again.returncode, "nothing changed" in again.stderr) == (0, True), again.stderr
     assert deployed.run("refresh").returncode == 0
 
-    held = {file.relative_to(aside): file.read_bytes() for file in aside.rglob("*.ipxe")}
+    held = {file.relative_to(aside): file.read_bytes() for file in aside.rglob("*.cpio")}
     device.unlink()
     aside.rename(device)
     deployed.spec.write_text(changed)
     back = deployed.run("up", "--yes", "--reason", "a new board")
     assert back.returncode == 0, back.stderr
-    assert held != {file.relative_to(device): file.read_bytes() for file in device.rglob("*.ipxe")}
+    assert held != {file.relative_to(device): file.read_bytes() for file in device.rglob("*.cpio")}
 
 
 def test_pulumi_s_own_command_changes_nothing_that_runs_without_a_reason(deployed: Cluster) -> None:

@@ -63,6 +63,16 @@ class Chosen:
 
         return ResolvingTarget(target, self.fetch_secrets, self.root / self.name)
 
+    @property
+    def provider_settings(self) -> dict[str, str]:
+        """What a stack's provider is told of the target: whole paths, since it runs in another folder."""
+        settings = {"root": str(self.root.resolve()), "target": self.name}
+        if self.access:
+            settings["access"] = str(self.access.resolve())
+        if self.secrets:
+            settings["secrets"] = str(self.secrets.resolve())
+        return settings
+
     def of_stack(self, name: str) -> Chosen:
         """The same target with the secrets that lie in the configuration of the stack of this name."""
         from clusterwright.deploy.pulumi.project import pulumi_environment

@@ -141,6 +141,7 @@ class Execution:
         return stack.name in self.prepared.first
 
     def _whole(self, stacks: list[Stack]) -> tuple[UpdateEnd, str] | None:
+        stacks = [stack for stack in stacks if stack.name not in self.prepared.settled]
         ran = drive_stacks(stacks, self._update, self.orders.at_once, is_stopped=self.orders.is_aborted)
         self._stacks += ran
         if failed := [each.stack for each in ran if not each.ok]:

@@ -42,7 +42,8 @@ class Prepared:
     ``runs`` are devices that hold files though no state says so. ``away`` are those out of service: nothing is sent to
     them, and they are owed what changes until they are back. ``only`` are the devices that were asked for alone: all
     others stay as they are, and no stack is brought to the spec as a whole. Empty: all. ``unbuilt`` are images
-    that boot servers lack.
+    that boot servers lack. ``settled`` are stacks whose state says all that an update would write: no engine is started
+    for them.
     """
 
     stacks: tuple[Stack, ...]
@@ -55,6 +56,7 @@ class Prepared:
     away: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
     unbuilt: tuple[UnbuiltImage, ...] = ()
+    settled: frozenset[str] = frozenset()
 
     @property
     def held(self) -> dict[str, str]:
@@ -174,7 +176,16 @@ def _prepared(
     covered = {name for _, wave in rollout.left for name in wave.devices}
     beside = {name: effect for name, effect in effects.items() if name not in covered}
     rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
-    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away, only, unbuilt)
+    settled = frozenset(name for name in names if _is_settled(given[name], manifests[name], target))
+    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away, only, unbuilt, settled)
+
+
+def _is_settled(given: Given, manifest: Manifest, target: Chosen) -> bool:
+    """Whether a stack was brought to this manifest as a whole, from here, and nothing was found to differ since."""
+    if given.manifest != manifest.digest or given.trees != manifest.trees or given.failed:
+        return False
+    settings = target.provider_settings
+    return {name: given.provider.get(name) for name in settings} == settings
 
 
 def _former(target: Chosen, stacks: Iterable[Stack], given: Mapping[str, Given]) -> dict[str, str]:

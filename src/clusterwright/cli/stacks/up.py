@@ -170,7 +170,7 @@ def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None,
             note_done(site, prepared, kept)
         _tell_end(listen, rollout, result)
     trail.ended(result)
-    return _tell(site, result)
+    return _tell(site, result, prepared.settled)
 
 
 def _at(rollout: UnderWay) -> str:
@@ -285,7 +285,7 @@ def _tell_end(listen: Listener, rollout: UnderWay, result: Result) -> None:
     listen(Event(kind, text=text, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
 
 
-def _tell(site: ChosenStacks, result: Result) -> int:
+def _tell(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
     from clusterwright.rollout.execution import UpdateEnd
 
     if result.end is UpdateEnd.DONE:
@@ -293,7 +293,7 @@ def _tell(site: ChosenStacks, result: Result) -> int:
         if changed:
             click.echo(f"{len(result.waves)} waves: {changed} devices changed", err=True)
             return 0
-        return tell_ran("up", site.stacks, result.stacks)
+        return _tell_whole(site, result, settled)
     click.echo(f"up {result.end.value}: {result.text}. The same command goes on from here.", err=True)
     status = {
         UpdateEnd.DONE: 0,
@@ -302,3 +302,13 @@ def _tell(site: ChosenStacks, result: Result) -> int:
         UpdateEnd.ABORTED: EXIT_INTERRUPTED,
     }
     return status[result.end]
+
+
+def _tell_whole(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
+    """What became of stacks that were driven as a whole, beside those that nothing was to be done for."""
+    if len(settled) == len(site.stacks):
+        click.echo(f"nothing changed; {len(settled)} stacks hold what they are to have", err=True)
+        return 0
+    if settled:
+        click.echo(f"left alone, as they hold what they are to have: {len(settled)} stacks", err=True)
+    return tell_ran("up", tuple(stack for stack in site.stacks if stack.name not in settled), result.stacks)

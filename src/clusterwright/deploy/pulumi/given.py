@@ -8,19 +8,23 @@ from typing import Any
 
 from clusterwright.deploy.pulumi.upper_layer import Downlinks
 
+PROVIDER_TYPE = "pulumi:providers:clusterwright"
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
 
     ``failed`` says why devices did not take what they were to have last; ``downlinks`` is what a stack of the upper
-    layer offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known.
+    layer offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known,
+    ``provider`` what its provider was told: where files are kept, and how they reach devices.
     """
 
     trees: Mapping[str, str]
     failed: Mapping[str, str]
     downlinks: Downlinks = field(default_factory=dict)
     manifest: str = ""
+    provider: Mapping[str, str] = field(default_factory=dict)
 
     def under(self, former: Mapping[str, str]) -> Given:
         """The same under the names that devices have now; ``former`` has those before, of the ones that were renamed.
@@ -42,12 +46,15 @@ def read_given(state: Mapping[str, Any]) -> Given:
     failed: dict[str, str] = {}
     downlinks: dict[str, Mapping[str, str]] = {}
     manifest = ""
+    provider: dict[str, str] = {}
     for resource in state.get("resources", []):
         outputs = resource.get("outputs", {})
         if resource["type"] == "pulumi:pulumi:Stack":
             manifest = outputs.get("manifest", "")
+        if resource["type"] == PROVIDER_TYPE:
+            provider = {key: value for key, value in resource.get("inputs", {}).items() if isinstance(value, str)}
         if resource.get("custom") and isinstance(outputs.get("devices"), dict):
             trees |= outputs["devices"]
             failed |= outputs.get("failed", {})
             downlinks |= dict.fromkeys(outputs["devices"], outputs.get("downlinks", {}))
-    return Given(trees, failed, downlinks, manifest)
+    return Given(trees, failed, downlinks, manifest, provider)

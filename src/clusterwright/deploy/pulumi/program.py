@@ -51,11 +51,8 @@ class TargetProvider(pulumi.ProviderResource):
     """The provider with its target."""
 
     def __init__(self, target: Chosen, name: str = "target", options: pulumi.ResourceOptions | None = None) -> None:
-        access = {"access": str(target.access)} if target.access else {}
-        secrets = {"secrets": str(target.secrets)} if target.secrets else {}
         stack = {"project": str(target.stack.project), "stack": target.stack.name} if target.stack else {}
-        place = {"root": str(target.root), "target": target.name}
-        super().__init__("clusterwright", name, {**place, **access, **secrets, **stack}, options)
+        super().__init__("clusterwright", name, {**target.provider_settings, **stack}, options)
 
 
 class UnitResource(pulumi.CustomResource):
