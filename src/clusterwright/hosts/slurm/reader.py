@@ -1,0 +1,105 @@
+"""What Slurm's files say of nodes, GPUs, partitions, controllers and topology: slurm.conf(5), gres.conf(5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+SLURM_CONF = "etc/slurm/slurm.conf"
+GRES_CONF = "etc/slurm/gres.conf"
+TOPOLOGY_CONF = "etc/slurm/topology.conf"
+SLURMD_DEFAULTS = "etc/default/slurmd"
+MOST_NAMES = 1 << 20
+"""Names of one expression: more are no cluster's, and would fill the memory."""
+_SETTING = re.compile(r'(?P<key>\w+)\s*=\s*(?P<value>"[^"]*"|\S*)')
+_PART = re.compile(r"\[(?P<ranges>[\d,-]+)\]|(?P<text>[^\[\],]+)")
+_SERVERS = re.compile(r"--conf-server[ =](?P<servers>[^\s\"']+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmLine:
+    """A line of settings; ``words`` are its values by key in small letters."""
+
+    number: int
+    words: Mapping[str, str]
+
+    def value(self, key: str) -> str:
+        """The value of a key, "" where the line does not have it."""
+        return self.words.get(key, "")
+
+
+@lru_cache(maxsize=64)
+def read_lines(text: str) -> tuple[SlurmLine, ...]:
+    """The lines of a file of Slurm's that say something. A line that ends with a backslash goes on in the next."""
+    lines = []
+    begun, first = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        bare = re.sub(r"(?<!\\)#.*", "", line).rstrip()
+        first = first or number
+        if bare.endswith("\\"):
+            begun += bare[:-1] + " "
+            continue
+        words = {found["key"].lower(): found["value"].strip('"') for found in _SETTING.finditer(begun + bare)}
+        if words:
+            lines.append(SlurmLine(first, words))
+        elif (begun + bare).strip():
+            lines.append(SlurmLine(first, {(begun + bare).split()[0].lower(): ""}))
+        begun, first = "", 0
+    return tuple(lines)
+
+
+@lru_cache(maxsize=4096)
+def names_of(expression: str) -> tuple[str, ...]:
+    """The names that an expression as ``gpu-p[00-01]n[0-1]`` stands for.
+
+    Raises ValueError for one that does not read.
+    """
+    names: list[str] = []
+    for term in _terms(expression):
+        names += _names_of_term(term)
+        if len(names) > MOST_NAMES:
+            raise ValueError(f"{expression}: more names than any cluster has")
+    return tuple(names)
+
+
+def _terms(expression: str) -> Iterator[str]:
+    """An expression at its commas outside of brackets."""
+    depth, begin = 0, 0
+    for index, letter in enumerate(expression):
+        depth += {"[": 1, "]": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            yield expression[begin:index]
+            begin = index + 1
+    yield expression[begin:]
+
+
+def _names_of_term(term: str) -> Iterator[str]:
+    choices: list[list[str]] = []
+    end = 0
+    for found in _PART.finditer(term):
+        if found.start() != end:
+            raise ValueError(f"{term}: is no list of names")
+        end = found.end()
+        choices.append([found["text"]] if found["text"] is not None else list(_numbers(found["ranges"])))
+    if end != len(term) or not term:
+        raise ValueError(f"{term}: is no list of names")
+    return ("".join(parts) for parts in product(*choices))
+
+
+def _numbers(ranges: str) -> Iterator[str]:
+    for written in ranges.split(","):
+        low, _, high = written.partition("-")
+        last = high or low
+        if not low.isdecimal() or not last.isdecimal() or int(last) - int(low) > MOST_NAMES:
+            raise ValueError(f"{written}: is no range of numbers")
+        for number in range(int(low), int(last) + 1):
+            yield f"{number:0{len(low)}}"
+
+
+def read_servers(text: str) -> tuple[str, ...]:
+    """The controllers that slurmd fetches its configuration from, in order; none where it is told of none."""
+    found = _SERVERS.search(text)
+    return tuple(server.partition(":")[0] for server in found["servers"].split(",")) if found is not None else ()

@@ -1,0 +1,1 @@
+"""Proofs about what starts and occupies nodes: the scheduler, and how machines boot."""

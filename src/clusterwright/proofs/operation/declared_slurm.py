@@ -1,0 +1,97 @@
+"""What a spec asks of each Slurm, made from the plan and not by the renderers' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Device, Plan, format_address
+from clusterwright.spec.job import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredNode:
+    """A node that Slurm places jobs on."""
+
+    gpus: int
+    processors: tuple[int, int, int] | None
+    """Sockets, cores of each, threads of each; None where the catalogue does not say."""
+    memory_mib: int | None
+    is_in_service: bool
+    leaf: str
+    """Its group of the scheduler's leaf level, "" where that is the whole cluster."""
+    fetches_configuration: bool
+    """Whether its image is rendered here, with slurmd in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredQueue:
+    """A partition of Slurm's."""
+
+    nodes: frozenset[str]
+    groups: frozenset[str]
+    accounts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSlurm:
+    """A Slurm: its controllers, the acting one first, with the addresses that each has."""
+
+    controllers: Mapping[str, frozenset[str]]
+    nodes: Mapping[str, DeclaredNode]
+    queues: Mapping[str, DeclaredQueue]
+
+
+def declared_slurms(plan: Plan) -> tuple[DeclaredSlurm, ...]:
+    """Every Slurm of the spec."""
+    return tuple(_slurm(plan, scheduler) for scheduler in plan.spec.schedulers if scheduler.slurm is not None)
+
+
+def _slurm(plan: Plan, scheduler: Scheduler) -> DeclaredSlurm:
+    members = [device for device in plan.devices if device.kind == "node" and device.node_group in scheduler.nodes]
+    queues = {
+        partition.name: DeclaredQueue(
+            nodes=frozenset(device.name for device in members if device.node_group in partition.nodes),
+            groups=frozenset(partition.allow_groups),
+            accounts=frozenset(partition.allow_accounts),
+        )
+        for partition in scheduler.partitions
+    }
+    return DeclaredSlurm(
+        controllers=_controllers(plan, scheduler),
+        nodes={device.name: _node(plan, scheduler, device) for device in members},
+        queues=queues,
+    )
+
+
+def _controllers(plan: Plan, scheduler: Scheduler) -> Mapping[str, frozenset[str]]:
+    wanted = scheduler.controllers
+    candidates = []
+    for device in plan.devices:
+        is_wanted = device.role == "service" if wanted.nodes is None else device.node_group == wanted.nodes
+        if device.kind == "node" and device.state == "active" and is_wanted:
+            candidates.append(device.name)
+    return {name: _addresses(plan, name) for name in candidates[: wanted.count]}
+
+
+def _addresses(plan: Plan, name: str) -> frozenset[str]:
+    """The addresses of a machine's adapters."""
+    found = set()
+    for cable in plan.cables_of[name]:
+        end = cable.a if cable.a.device == name else cable.b
+        if end.address is not None and end.side == "host":
+            found.add(format_address(end.address, plan.address_version(end.fabric)))
+    return frozenset(found)
+
+
+def _node(plan: Plan, scheduler: Scheduler, device: Device) -> DeclaredNode:
+    model = plan.spec.catalogue[device.model]
+    host, leaf = model.host, scheduler.slurm.leaf if scheduler.slurm is not None else ""
+    return DeclaredNode(
+        gpus=model.gpus.count if model.gpus is not None else 0,
+        processors=(host.sockets, host.cores_per_socket, host.threads_per_core) if host is not None else None,
+        memory_mib=host.memory_gb * 10**9 // 2**20 if host is not None else None,
+        is_in_service=device.state == "active",
+        leaf=next((name for name in device.groups if plan.group_by_name[name].level == leaf), ""),
+        fetches_configuration=device.image is not None,
+    )

@@ -1,0 +1,275 @@
+"""Where Slurm places jobs: on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.
+
+Read are the files of controllers and what tells slurmd where they are. Settings of slurm.conf beside nodes, partitions
+and controllers are not judged: one that is not the rendered one leaves the claim not proven where the spec is named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from clusterwright.and_more import and_more
+from clusterwright.hosts.slurm.reader import (
+    GRES_CONF,
+    SLURM_CONF,
+    SLURMD_DEFAULTS,
+    TOPOLOGY_CONF,
+    SlurmLine,
+    names_of,
+    read_lines,
+    read_servers,
+)
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.declared_slurm import DeclaredNode, DeclaredSlurm
+from clusterwright.proofs.tree import RenderedTree
+
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+_SHOWN = 3
+_GONE = ("down", "drain", "fail", "future", "power_down", "planned")
+_TEMPLATE = "default"
+_FILES = (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF)
+
+
+@dataclass
+class _Configuration:
+    """What a controller's files say, with the faults of reading them."""
+
+    nodes: dict[str, SlurmLine] = field(default_factory=dict)
+    queues: dict[str, tuple[SlurmLine, frozenset[str]]] = field(default_factory=dict)
+    controllers: dict[str, tuple[int, str]] = field(default_factory=dict)
+    gpu_files: dict[str, list[str]] = field(default_factory=dict)
+    leaves: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The leaf switch or block of each node."""
+    faults: list[Fault] = field(default_factory=list)
+
+    def names(self, path: str, line: SlurmLine, key: str) -> tuple[str, ...]:
+        """The names that a value stands for; one that does not read is a fault."""
+        try:
+            return names_of(line.value(key))
+        except ValueError as error:
+            self.faults.append((path, line.number, str(error)))
+            return ()
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    slurms = tree.declaration.slurms if tree.declaration is not None else ()
+    by_controller = {name: slurm for slurm in slurms for name in slurm.controllers}
+    found: list[Counterexample] = []
+    judged: dict[tuple[str | None, ...], tuple[_Configuration, DeclaredSlurm | None, list[Fault]]] = {}
+    nodes: set[str] = set()
+    gpus = 0
+    for device in sorted({*tree.devices_with(SLURM_CONF), *by_controller}):
+        texts = tuple(tree.text(device, path) for path in _FILES)
+        declared = by_controller.get(device)
+        known = judged.get(texts)
+        if known is None or known[1] is not declared:  # controllers of one Slurm have the same files
+            configuration = _read(*texts)
+            faults = [*configuration.faults, *_faults(configuration, texts)]
+            if tree.declaration is not None:
+                faults += _faults_of_spec(configuration, declared)
+            judged[texts] = known = (configuration, declared, faults)
+            nodes.update(configuration.nodes)
+            gpus += sum(_gpu_count(line) or 0 for line in configuration.nodes.values())
+        found += [Counterexample(device, *fault) for fault in known[2]]
+    for slurm in slurms:
+        found += _worker_faults(tree, slurm)
+    facts = (Fact("nodes that Slurm places jobs on", len(nodes)), Fact("GPUs", gpus))
+    return Verdict(facts, tuple(found), Cases("nodes of Slurm", len(nodes)))
+
+
+def _read(conf: str | None, gres: str | None, topology: str | None) -> _Configuration:
+    made = _Configuration()
+    for line in read_lines(conf or ""):
+        if "nodename" in line.words:
+            for name in made.names(SLURM_CONF, line, "nodename"):
+                if name in made.nodes:
+                    made.faults.append((SLURM_CONF, line.number, f"{name} stands on two lines"))
+                made.nodes[name] = line
+        elif "partitionname" in line.words:
+            members = frozenset(made.names(SLURM_CONF, line, "nodes")) if line.value("nodes") else frozenset()
+            made.queues[line.value("partitionname")] = (line, members)
+        elif "slurmctldhost" in line.words:
+            name, _, address = line.value("slurmctldhost").partition("(")
+            made.controllers[name] = (line.number, address.removesuffix(")"))
+        elif "include" in line.words:
+            made.faults.append((SLURM_CONF, line.number, "another file is included, which is not read"))
+    for line in read_lines(gres or ""):
+        _read_devices(made, line)
+    for line in read_lines(topology or ""):
+        leaf = line.value("switchname") or line.value("blockname")
+        for name in made.names(TOPOLOGY_CONF, line, "nodes") if line.value("nodes") else ():
+            if name in made.leaves:
+                made.faults.append((TOPOLOGY_CONF, line.number, f"{name} is at two leaves"))
+            made.leaves[name] = (line.number, leaf)
+    return made
+
+
+def _read_devices(made: _Configuration, line: SlurmLine) -> None:
+    if line.value("autodetect").lower() not in {"", "off"}:
+        message = f"GPUs are looked for by {line.value('autodetect')}, for which slurmd needs a plugin"
+        made.faults.append((GRES_CONF, line.number, message))
+    if line.value("name") != "gpu":
+        return
+    files = made.names(GRES_CONF, line, "file")
+    for name in made.names(GRES_CONF, line, "nodename"):
+        made.gpu_files.setdefault(name, []).extend(files)
+
+
+def _faults(made: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fault]:
+    """What contradicts itself, whatever the spec asks for."""
+    for path, text in zip(_FILES, texts, strict=True):
+        if text is None:
+            yield path, 0, "the file is missing"
+    if _TEMPLATE in {name.lower() for name in (*made.nodes, *made.queues)}:
+        yield SLURM_CONF, 0, "a line for `DEFAULT` changes what the lines below it say"
+    for name, (line, members) in made.queues.items():
+        unknown = sorted(members - made.nodes.keys())
+        if unknown:
+            yield SLURM_CONF, line.number, f"{name} has {and_more(unknown, _SHOWN)}, of which no line says what it is"
+    counted: dict[tuple[int, str], list[str]] = {}
+    for name, line in made.nodes.items():
+        wrong = _device_fault(line, made.gpu_files.get(name, []))
+        if wrong:
+            counted.setdefault((line.number, wrong), []).append(name)
+    for (number, wrong), names in counted.items():
+        yield SLURM_CONF, number, f"{and_more(names, _SHOWN)}: {wrong}"
+    homeless = [name for name in made.nodes if name not in made.leaves]
+    if homeless and made.leaves:
+        yield TOPOLOGY_CONF, 0, f"{and_more(homeless, _SHOWN)} at no leaf: no job reaches them"
+
+
+def _device_fault(line: SlurmLine, files: list[str]) -> str:
+    count = _gpu_count(line)
+    if count is None:
+        return f"Gres={line.value('gres')} does not read"
+    twice = sorted(file for file, times in Counter(files).items() if times > 1)
+    if twice:
+        return f"{twice[0]} stands twice in gres.conf"
+    return "" if len(files) == count else f"{count} GPUs, of which gres.conf has {len(files)} device files"
+
+
+def _gpu_count(line: SlurmLine) -> int | None:
+    """The GPUs of a node line; None where they do not read."""
+    total = 0
+    for resource in filter(None, line.value("gres").split(",")):
+        kind, *rest = resource.split("(")[0].split(":")
+        if kind == "gpu":
+            if not rest or not rest[-1].isdecimal():
+                return None
+            total += int(rest[-1])
+    return total
+
+
+def _faults_of_spec(made: _Configuration, declared: DeclaredSlurm | None) -> Iterator[Fault]:
+    if declared is None:
+        yield SLURM_CONF, 0, "the spec has no controller of Slurm here"
+        return
+    yield from _controller_faults(made, declared)
+    unknown = sorted(made.nodes.keys() - declared.nodes.keys())
+    if unknown:
+        yield SLURM_CONF, made.nodes[unknown[0]].number, f"{and_more(unknown, _SHOWN)}: no node of this Slurm"
+    missing = sorted(declared.nodes.keys() - made.nodes.keys())
+    if missing:
+        yield SLURM_CONF, 0, f"{and_more(missing, _SHOWN)} missing: no job is placed there"
+    wrong: dict[tuple[int, str], list[str]] = {}
+    for name in declared.nodes.keys() & made.nodes.keys():
+        line = made.nodes[name]
+        for message in _node_faults(name, line, declared.nodes[name]):
+            wrong.setdefault((line.number, message), []).append(name)
+    for (number, message), names in sorted(wrong.items()):
+        yield SLURM_CONF, number, f"{and_more(sorted(names), _SHOWN)}: {message}"
+    yield from _queue_faults(made, declared)
+    yield from _leaf_faults(made, declared)
+
+
+def _controller_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
+    if list(made.controllers) != list(declared.controllers):
+        written, wanted = (", ".join(names) or "nobody" for names in (made.controllers, declared.controllers))
+        number = next((number for number, _ in made.controllers.values()), 0)
+        yield SLURM_CONF, number, f"the controllers are {written}, the spec has {wanted}"
+    for name, (number, address) in made.controllers.items():
+        addresses = declared.controllers.get(name, frozenset())
+        if address and address not in addresses:
+            yield SLURM_CONF, number, f"{name} has no address {address}"
+
+
+def _node_faults(name: str, line: SlurmLine, planned: DeclaredNode) -> Iterator[str]:
+    gpus = _gpu_count(line)
+    if gpus is not None and gpus != planned.gpus:
+        yield f"{gpus} GPUs, the model has {planned.gpus}"
+    keys = ("sockets", "corespersocket", "threadspercore")
+    written = tuple(line.value(key) for key in keys)
+    if planned.processors is not None and written != tuple(map(str, planned.processors)):
+        wanted = " x ".join(map(str, planned.processors))
+        yield f"{' x '.join(written)} sockets, cores and threads, the model has {wanted}"
+    memory = line.value("realmemory")
+    if planned.memory_mib is not None and not (memory.isdecimal() and int(memory) <= planned.memory_mib):
+        yield f"RealMemory={memory}, the model has {planned.memory_mib}: Slurm drains a node with less"
+    for key in ("nodeaddr", "nodehostname", "port"):
+        if line.value(key) not in {"", name}:
+            yield f"{key} {line.value(key)} leads elsewhere"
+    is_gone = line.value("state").lower().startswith(_GONE)
+    if is_gone is planned.is_in_service:
+        yield f"State={line.value('state')}, and the spec has it {'in' if planned.is_in_service else 'out of'} service"
+
+
+def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
+    for name in sorted(made.queues.keys() - declared.queues.keys()):
+        yield SLURM_CONF, made.queues[name][0].number, f"the spec has no partition {name}"
+    for name, queue in declared.queues.items():
+        if name not in made.queues:
+            yield SLURM_CONF, 0, f"the partition {name} is missing"
+            continue
+        line, members = made.queues[name]
+        if members != queue.nodes:
+            strange = sorted(members ^ queue.nodes)
+            yield SLURM_CONF, line.number, f"{name} and the spec differ in {and_more(strange, _SHOWN)}"
+        for key, wanted in (("allowgroups", queue.groups), ("allowaccounts", queue.accounts)):
+            allowed = frozenset(filter(None, line.value(key).split(",")))
+            if allowed != wanted:
+                lets_in, meant = (", ".join(sorted(names)) or "anybody" for names in (allowed, wanted))
+                yield SLURM_CONF, line.number, f"{name} lets in {lets_in} by {key}, the spec {meant}"
+        if line.value("state").lower() not in {"", "up"}:
+            yield SLURM_CONF, line.number, f"{name} is {line.value('state')}: it takes or starts no job"
+
+
+def _leaf_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
+    """Nodes of one planned group at one leaf, and of others at others, whatever leaves are called."""
+    leaf_of_group: dict[str, str] = {}
+    group_of_leaf: dict[str, str] = {}
+    for name, node in declared.nodes.items():
+        if name not in made.leaves:
+            continue
+        number, leaf = made.leaves[name]
+        if leaf_of_group.setdefault(node.leaf, leaf) != leaf or group_of_leaf.setdefault(leaf, node.leaf) != node.leaf:
+            yield TOPOLOGY_CONF, number, f"{name} of {node.leaf or 'the cluster'} is at the leaf {leaf}"
+
+
+def _worker_faults(tree: RenderedTree, slurm: DeclaredSlurm) -> Iterator[Counterexample]:
+    wanted = list(slurm.controllers)
+    for name, node in slurm.nodes.items():
+        if not node.fetches_configuration:
+            continue
+        text = tree.text(name, SLURMD_DEFAULTS)
+        servers = list(read_servers(text or ""))
+        if servers != wanted:
+            asked = ", ".join(servers) or "nobody"
+            message = f"slurmd asks {asked} for its configuration, the controllers are {', '.join(wanted)}"
+            yield Counterexample(name, SLURMD_DEFAULTS, 0, message)
+
+
+def _applies(tree: RenderedTree) -> bool:
+    return bool(tree.devices_with(SLURM_CONF)) or (tree.declaration is not None and bool(tree.declaration.slurms))
+
+
+SLURM_NODES = ProofCheck(
+    "slurm",
+    "Slurm places jobs on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.",
+    frozenset({"slurm"}),
+    _applies,
+    _run,
+    spec_only="which nodes, GPUs, partitions and controllers there ought to be",
+)
