@@ -33,7 +33,7 @@ class Fault(NamedTuple):
     trouble: str = ""
 
 
-ROCE, IB, ALL = NODES[:1], NODES[1:], NODES
+ROCE, IB, H100, ALL = NODES[:1], NODES[1:], NODES[:2], NODES
 _SMI = "^nvidia-smi --query"
 FAULTS = (
     Fault("gpu-count", ALL, _SMI, r"(?m)^0000.*\n", ""),
@@ -53,6 +53,24 @@ FAULTS = (
     Fault("gpu-nvlink", ALL, "nvlink --status", r"[\d.]+ GB/s", "<inactive>"),
     Fault("gpu-nvlink", ALL, "nvlink --status", r"[\d.]+ GB/s", "12.5 GB/s"),
     Fault("gpu-nvlink", ALL, "nvlink --status", "", "", "nvidia-smi did not answer within 1.5 s"),
+    Fault("gpu-nvlink", ALL, "nvlink --status", r"(?s)GPU 3: .*?(?=GPU 4: )", ""),
+    Fault("gpu-nvlink-errors", ALL, "errorcounters", r"(?s)GPU 3: .*?(?=GPU 4: )", ""),
+    Fault("gpu-nvlink-errors", ALL, "errorcounters", r"(?m)^\t Link 3: .*\n\t Link 3: .*\n\t Link 3: .*\n", ""),
+    Fault("gpu-nvlink-errors", ALL, "errorcounters", "Replay Errors: 0", "Replay Errors: N/A"),
+    Fault("gpu-pcie", ALL, _SMI, "16, 16", "[N/A], [N/A]"),
+    Fault("gpu-slowdown", ALL, _SMI, "Not Active, Not Active", "[N/A], Not Active"),
+    Fault("gpu-fabric", H100, "^nvidia-smi -q", ": Completed", ": In Progress"),
+    Fault("gpu-fabric", H100, "^nvidia-smi -q", ": Success", ": Insufficient Resources"),
+    Fault("gpu-fabric", H100, "^nvidia-smi -q", r"Route Unhealthy( +): N/A", r"Route Unhealthy\g<1>: True"),
+    Fault("gpu-fabric", H100, "^nvidia-smi -q", r"(?s)GPU 0000.*?Processes", "Processes"),
+    Fault("gpu-fabric", H100, "^nvidia-smi -q", r"        State .*\n", ""),
+    Fault("gpu-fabric", H100, "^nvidia-smi -q", "", "", "nvidia-smi did not answer within 10 s"),
+    Fault("memory-modules", ALL, "^dmidecode", "Size: 64 GB", "Size: No Module Installed"),
+    Fault("memory-modules", ALL, "^dmidecode", "Size: 64 GB", "Size: 32 GB"),
+    Fault("memory-modules", ALL, "^dmidecode", "", "", "dmidecode: No such file or directory"),
+    Fault("disk-wear", ALL, "nvme.*/state", r"(?m)^/sys/class/nvme/nvme2/state.*\n", ""),
+    Fault("power-supplies", ALL, "power-supplies$", r"(?m)^PSU2.*\n", ""),
+    Fault("power-supplies", ALL, "power-supplies$", r"ok  (?=\| 10\.3 \| \d+ Watts)", "ns  "),
     Fault("gpu-xid", ALL, "^dmesg", "", "NVRM: Xid (PCI:0000:52:00): 79, pid=0, GPU has fallen off the bus.\n"),
     Fault("gpu-xid", ALL, "^dmesg", r"to 0x0 \(None\)", "to 0x2 (Node Reboot Required)"),
     Fault("memory-size", ALL, "^cat /proc/meminfo", "MemTotal: +2113405112", "MemTotal:  2046296248"),

@@ -17,7 +17,22 @@ FIELDS = (
     *("clocks_throttle_reasons.hw_thermal_slowdown", "clocks_throttle_reasons.hw_power_brake_slowdown"),
 )
 _LINK = re.compile(r"^\s*Link (\d+): (.*)$")
-_LINK_ERRORS = re.compile(r"^\s*Link (\d+): (?:Replay|Recovery|CRC) Errors: (\d+)")
+# Counters' names differ between generations: Replay and CRC up to the fourth, Malformed packet, Rx since the fifth.
+_LINK_ERRORS = re.compile(r"^\s*Link (\d+): (.*Errors): (\S+)")
+_GPU = re.compile(r"^GPU ([0-9A-Fa-f]{8}:\S+)$")
+_FABRIC_WORD = re.compile(r"^        +(\S.*?) *: (.*)$")
+# What nvidia-smi -q says of a fabric that is whole; N/A is said of what a generation does not have.
+_WHOLE_FABRIC = {
+    "State": ("Completed",),
+    "Status": ("Success",),
+    "Summary": ("Healthy", "N/A"),
+    "Bandwidth": ("Full", "N/A"),
+    "Route Recovery in progress": ("False", "N/A"),
+    "Route Unhealthy": ("False", "N/A"),
+    "Access Timeout Recovery": ("False", "N/A"),
+    "Incorrect Configuration": ("None", "N/A"),
+}
+_WHOLE_QUERY_S = 10.0  # it asks everything of every GPU
 # 154 tells of the action that the GPU asks for; that it asks for none any more is told by the same number.
 _XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (?!154,.*\(None\)$)(\d+)", re.M)
 _MIB = 1024 * 1024
@@ -59,7 +74,7 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     wrong = [
         f"{_at(row)} has {row['pcie.link.width.current']} of {row['pcie.link.width.max']} PCIe lanes"
         for row in rows
-        if row["pcie.link.width.current"] != row["pcie.link.width.max"]
+        if _has_lost_lanes(row, may_be_silent=not gpus["has_pcie_width"])
     ]
     yield check("gpu-pcie", _all(rows, "pcie.link.width.current"), "all lanes", wrong)
     most = expected["limits"]["uncorrected_ecc"]
@@ -77,17 +92,21 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         if row[name] not in ("0", "No")
     ]
     yield check("gpu-rows", "see reason" if wrong else "none", "no remapping pending or failed", wrong)
-    wrong = [
-        f"{_at(row)}: {name.split('.')[1]}"
-        for row in rows
-        for name in FIELDS[-2:]
-        if row[name] not in ("Not Active", "[N/A]")
-    ]
+    wrong = [f"{_at(row)}: {name.split('.')[1]}" for row in rows for name in FIELDS[-2:] if row[name] != "Not Active"]
     yield check("gpu-slowdown", "see reason" if wrong else "none", "no hardware slowdown", wrong)
     if gpus["nvlinks"]:
         yield _nvlinks(readings, gpus["count"], gpus["nvlinks"])
-        yield _nvlink_errors(readings, expected["limits"]["nvlink_errors"])
+        yield _nvlink_errors(readings, gpus["count"] * gpus["nvlinks"], expected["limits"]["nvlink_errors"])
+    if gpus["has_fabric_state"]:
+        yield _fabric(readings, gpus["count"])
     yield _xid(readings, expected)
+
+
+def _has_lost_lanes(row: dict[str, str], *, may_be_silent: bool) -> bool:
+    current, most = row["pcie.link.width.current"], row["pcie.link.width.max"]
+    if may_be_silent and current == most == "[N/A]":
+        return False
+    return not number(current) >= number(most)
 
 
 def _nvlinks(readings: Readings, count: int, links: int) -> Check:
@@ -105,6 +124,7 @@ def _nvlinks(readings: Readings, count: int, links: int) -> Check:
     rates = sorted(rate for of_gpu in up.values() for rate in of_gpu.values())
     common = max(set(rates), key=rates.count) if rates else ""
     wrong = [f"{gpu} has {len(found)} of {links} NVLinks up" for gpu, found in up.items() if len(found) != links]
+    wrong += [f"{len(up)} of {count} GPUs tell of their NVLinks"] if len(up) != count else []
     wrong += [
         f"{gpu} link {number} runs at {rate}, others at {common}"
         for gpu, found in up.items()
@@ -116,22 +136,56 @@ def _nvlinks(readings: Readings, count: int, links: int) -> Check:
     return check("gpu-nvlink", f"{len(rates)} links up", f"{links} on each of {count}", wrong)
 
 
-def _nvlink_errors(readings: Readings, most: int) -> Check:
+def _nvlink_errors(readings: Readings, links: int, most: int) -> Check:
     """Transfers over NVLink that were repeated, links that recovered: they slow every collective down in silence."""
     asked = readings.run("nvidia-smi", "nvlink", "--errorcounters")
     counts: dict[str, int] = {}
+    silent: dict[str, list[str]] = {}
+    counted: set[str] = set()
     gpu = ""
     for line in asked.text.splitlines():
         counter = _LINK_ERRORS.match(line)
         if line.startswith("GPU "):
             gpu = line.split(":")[0]
         elif counter is not None:
-            link = f"{gpu} link {counter.group(1)}"
-            counts[link] = counts.get(link, 0) + int(counter.group(2))
+            link, name, text = f"{gpu} link {counter.group(1)}", counter.group(2), counter.group(3)
+            if text.isdigit():
+                counts[link] = counts.get(link, 0) + int(text)
+                counted.add(name)
+            else:
+                silent.setdefault(name, []).append(link)
     wrong = [f"{link} counts {count}" for link, count in counts.items() if count > most]
+    # What no link counts is a counter that this generation does not have.
+    wrong += [f"{link} tells no {name}" for name in sorted(counted.intersection(silent)) for link in silent[name]]
+    wrong += [f"{len(counts)} of {links} NVLinks count errors"] if len(counts) != links else []
     if asked.trouble or not counts:
         wrong = [asked.trouble or "nvidia-smi counts no errors of NVLinks"]
     return check("gpu-nvlink-errors", f"{len(counts)} links", f"at most {most} on each", wrong)
+
+
+def _fabric(readings: Readings, count: int) -> Check:
+    """How far each GPU has joined the fabric of NVSwitches: one that has not takes no work, or hangs."""
+    asked = readings.run("nvidia-smi", "-q", limit_s=_WHOLE_QUERY_S)
+    by_gpu: dict[str, dict[str, str]] = {}
+    gpu, is_fabric = "", False
+    for line in asked.text.splitlines():
+        named = _GPU.match(line)
+        word = _FABRIC_WORD.match(line)
+        if named is not None:
+            gpu, is_fabric = _address(named.group(1)), False
+        elif re.match(r"^    \S", line):
+            is_fabric = line.strip() == "Fabric"
+        elif is_fabric and word is not None:
+            by_gpu.setdefault(gpu, {})[word.group(1)] = word.group(2)
+    wrong = []
+    for address, words in by_gpu.items():
+        states = [f"{name} {words.get(name, 'missing')}" for name in ("State", "Status") if name not in words]
+        for name, text in words.items():
+            if name in _WHOLE_FABRIC and text not in _WHOLE_FABRIC[name]:
+                states.append(f"{name} {text}")
+        wrong += [f"{address}: {', '.join(states)}"] if states else []
+    wrong += [f"{len(by_gpu)} of {count} GPUs tell of their fabric"] if len(by_gpu) != count else []
+    return check("gpu-fabric", f"{len(by_gpu)} GPUs", "joined on each", [asked.trouble] if asked.trouble else wrong)
 
 
 def _xid(readings: Readings, expected: Expected) -> Check:

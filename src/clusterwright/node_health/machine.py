@@ -31,7 +31,11 @@ _WEAR = (
     " echo $each; nvme smart-log --output-format=json $each || echo {}; done"
 )
 # A row of ipmitool's for a power supply: name, number, status, entity, what the sensor says.
-_SUPPLY = re.compile(r"^(\S.*?) +\| [0-9A-F]{2}h \| (\S+) +\| +[\d.]+ \|(.*)$", re.M)
+_SUPPLY = re.compile(r"^(\S.*?) +\| [0-9A-F]{2}h \| (\S+) +\| +([\d.]+) \|(.*)$", re.M)
+_HEALTHY_SUPPLY = re.compile(r" (Presence detected|Fully Redundant|[\d.]+ .+)")
+# IPMI 2.0, table 43-13: entities 10.1, 10.2, ... are power supplies.
+_SUPPLY_ENTITY = re.compile(r"10\.\d+")
+_MODULE_SIZE = re.compile(r"^\s+Size: (\d+ [MG]B)$", re.M)
 
 
 def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
@@ -39,11 +43,14 @@ def machine_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     yield from _logged(readings, is_told=_asks_for_xids(expected))
     if expected.get("memory_gib"):
         yield _memory(readings, expected["memory_gib"])
+    parts = expected.get("parts", {})
+    if parts.get("memory_modules"):
+        yield _memory_modules(readings, parts["memory_modules"])
     yield _memory_errors(readings)
     yield _disks(readings)
-    yield _wear(readings, expected["limits"]["disk_wear_percent"])
+    yield _wear(readings, expected["limits"]["disk_wear_percent"], parts.get("disks", 0))
     if expected.get("bmc"):
-        yield _power_supplies(readings, expected["bmc"]["oldest_s"])
+        yield _power_supplies(readings, expected["bmc"]["oldest_s"], parts)
     yield _governor(readings)
     adapters = [nic for nic in expected["nics"] if nic["pci"] and nic["link"] != "ethernet"]
     if expected.get("pcie") and adapters:
@@ -82,6 +89,16 @@ def _memory(readings: Readings, planned_gib: int) -> Check:
     return check("memory-size", f"{held_gib:.0f} GiB", f"{planned_gib} GiB", wrong)
 
 
+def _memory_modules(readings: Readings, planned: int) -> Check:
+    """Memory modules that the firmware has found, each with its size; an empty slot says so, a lost one as well."""
+    asked = readings.run("dmidecode", "--type", "17")
+    sizes = _MODULE_SIZE.findall(asked.text)
+    wrong = [f"{len(sizes)} of {planned} modules"] if len(sizes) != planned else []
+    common = max(set(sizes), key=sizes.count) if sizes else ""
+    wrong += [f"a module of {size}, others of {common}" for size in sorted(set(sizes) - {common})]
+    return check("memory-modules", f"{len(sizes)} modules", planned, [asked.trouble] if asked.trouble else wrong)
+
+
 def _memory_errors(readings: Readings) -> Check:
     """Errors that correction did not mend since boot, by memory controller (EDAC); corrected ones are no reason."""
     counts = readings.files("/sys/devices/system/edac/mc/mc*/ue_count")
@@ -105,11 +122,12 @@ def _disks(readings: Readings) -> Check:
     return check("disks", f"{len(rows)} local", "written to, not full", [asked.trouble] if trouble else wrong)
 
 
-def _wear(readings: Readings, most_percent: int) -> Check:
+def _wear(readings: Readings, most_percent: int, planned: int) -> Check:
     """What NVMe controllers say of themselves: dead, warning, worn beyond the limit, or with data that is lost."""
     states = readings.files("/sys/class/nvme/nvme*/state")
     asked = readings.run("sh", "-c", _WEAR)
     wrong = [f"{path.split('/')[-2]} is {state}" for path, state in states.items() if state != "live"]
+    wrong += [f"{len(states)} of {planned} controllers"] if len(states) < planned else []
     logs = dict(re.findall(r"^/dev/(\w+)\n(.*?)(?=^/dev/|\Z)", asked.text, re.M | re.S))
     for name in (path.split("/")[-2] for path, state in states.items() if state == "live"):
         try:
@@ -124,23 +142,47 @@ def _wear(readings: Readings, most_percent: int) -> Check:
     return check("disk-wear", f"{len(states)} controllers", f"live, at most {most_percent} % worn", wrong)
 
 
-def _power_supplies(readings: Readings, oldest_s: int) -> Check:
+def _power_supplies(readings: Readings, oldest_s: int, parts: Mapping[str, int]) -> Check:
     """Power supplies as the BMC sees them. It answers in seconds, so a unit of its own asks it and keeps the answer."""
     asked = readings.file(SENSORS_FILE)
     now = readings.file("/proc/uptime").text.split(" ")[0]
     asked_at, _, told = asked.text.partition("\n")
-    supplies = _SUPPLY.findall(told)
-    # A sensor of watts or volts has a threshold of its own, by which "ok" was said.
-    wrong = [
-        f"{name} is {said.strip() or 'not there'}"
-        for name, status, said in supplies
-        if status not in ("ok", "ns") or (status == "ok" and not re.fullmatch(r" (Presence detected|[\d.]+ .+)", said))
-    ]
-    if asked.trouble or not supplies:
+    rows = _SUPPLY.findall(told)
+    wrong = []
+    for name, status, _, said in rows:
+        # A sensor of watts or volts has a threshold of its own, by which "ok" was said.
+        is_healthy = status == "ok" and _HEALTHY_SUPPLY.fullmatch(said) is not None
+        if not is_healthy and status != "ns":
+            wrong.append(f"{name} is {said.strip() or 'not there'}")
+    wrong += _lost_supplies(rows, parts.get("power_supplies", 0), parts.get("power_supply_sensors", 0))
+    if asked.trouble or not rows:
         wrong = [asked.trouble or f"the BMC names no power supply: {told.strip() or 'no message'}"]
     elif not number(now) - number(asked_at.split(" ")[0]) <= oldest_s:
         wrong = ["the BMC was not asked for long"]
-    return check("power-supplies", f"{len(supplies)} sensors", "present, without failure", wrong)
+    return check("power-supplies", f"{len(rows)} sensors", "present, without failure", wrong)
+
+
+def _lost_supplies(rows: list[tuple[str, str, str, str]], planned: int, sensors: int) -> Iterator[str]:
+    """Supplies that are gone, and sensors of one that is there and give no reading.
+
+    An empty bay's sensors give none either: where nobody planned a number, a supply without any reading counts as one.
+    """
+    readings_by_supply: dict[str, int] = {}
+    silent: dict[str, list[str]] = {}
+    for name, status, entity, _ in rows:
+        if _SUPPLY_ENTITY.fullmatch(entity) is None:
+            continue
+        if status == "ns":
+            silent.setdefault(entity, []).append(name)
+        else:
+            readings_by_supply[entity] = readings_by_supply.get(entity, 0) + 1
+    if planned and len(readings_by_supply) < planned:
+        yield f"{len(readings_by_supply)} of {planned} supplies"
+    for entity, count in readings_by_supply.items():
+        for name in silent.get(entity, ()):
+            yield f"{name} gives no reading"
+        if sensors and count + len(silent.get(entity, ())) < sensors:
+            yield f"supply {entity} has {count} of {sensors} sensors"
 
 
 def _governor(readings: Readings) -> Check:

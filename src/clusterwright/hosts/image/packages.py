@@ -10,6 +10,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import is_controller, keeps_accounts, works_for_slurm
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution, SlurmPackages, slurm_number
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import Image, Package
 
 
@@ -88,9 +89,14 @@ def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
         },
         "disks": True,
         "power-supplies": any(spec.catalogue[model].management is not None for model in models),
+        "memory-modules": any(_counts_memory_modules(spec.catalogue[model]) for model in models),
         **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
     }
     return tuple(need for need, is_wanted in wanted.items() if is_wanted)
+
+
+def _counts_memory_modules(model: HardwareModel) -> bool:
+    return model.parts is not None and model.parts.memory_modules is not None
 
 
 def changed_slurm_number(plan: Plan, image: Image, distribution: Distribution) -> int | None:

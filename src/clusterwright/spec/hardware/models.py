@@ -94,6 +94,18 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class PartCounts:
+    """Parts that a node's check counts; None for those that nobody has counted."""
+
+    power_supplies: int | None
+    power_supply_sensors: int | None
+    """Sensors of each power supply that its BMC lists."""
+    memory_modules: int | None
+    disks: int | None
+    """NVMe controllers."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cpu:
     """What a processor says of itself (CPUID)."""
 
@@ -193,6 +205,7 @@ class HardwareModel:
     buffer: Buffer | None = None
     macsec: Annotated[tuple[str, ...], Key("macsec", "ciphers")] = ()
     host: Host | None = None
+    parts: PartCounts | None = None
     pcie: Pcie | None = None
     platform_ports: MachinePorts | None = None
     release: str | None = None

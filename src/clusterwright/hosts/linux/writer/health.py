@@ -7,7 +7,7 @@ in two files, one that equal nodes share and one with what a node has alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from math import ceil
 from typing import Any
 
@@ -43,7 +43,8 @@ from clusterwright.intent.traffic_classes import (
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.distribution import family_of
 from clusterwright.spec.fabric import Bond
-from clusterwright.spec.hardware.accelerators import knows_fabric_state
+from clusterwright.spec.hardware.accelerators import BY_SWITCH_TRAYS, fabric_manager_of, knows_fabric_state
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import USUAL_HEALTH, Health, Image, ImageCheck
 from clusterwright.text.json_lines import dump_lines
 from clusterwright.text.templates import template
@@ -159,6 +160,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "gpus": _gpus(plan, image, model),
         "bmc": {"oldest_s": _MISSED_LOOKS * image.health.interval_s} if hardware.management is not None else None,
         "memory_gib": hardware.host.memory_gb if hardware.host is not None else None,
+        **_parts(hardware),
         "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
         if hardware.pcie is not None
         else None,
@@ -187,6 +189,13 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "left_out": sorted(image.health.leave_out),
     }
     return dump_lines(document, 2)
+
+
+def _parts(hardware: HardwareModel) -> dict[str, Any]:
+    """How many of its parts a machine has to have, as far as the catalogue counts them."""
+    counts = asdict(hardware.parts) if hardware.parts is not None else {}
+    planned = {name: count for name, count in counts.items() if count is not None}
+    return {"parts": planned} if planned else {}
 
 
 def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
@@ -227,6 +236,8 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
         "memory_gb": hardware.gpus.memory_gb,
         "pci": list(pcie.gpus) if pcie is not None else [],
         "nvlinks": hardware.nvlinks,
+        # The GPUs of superchips hang on their processors by NVLink-C2C, not by PCIe.
+        "has_pcie_width": fabric_manager_of(hardware) != BY_SWITCH_TRAYS,
         "has_fabric_state": knows_fabric_state(hardware),
         "driver": driver.version if driver is not None else None,
         "fatal_xids": FATAL_XIDS,
