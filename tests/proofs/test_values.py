@@ -47,7 +47,11 @@ LATE = ("ethernet-failures", "isolation")
 # Edits after which a file says the same, and why.
 SAME: tuple[tuple[str, str, str], ...] = (
     (EOS, r"end", "ends a file that ends there anyway"),
-    (EOS, r"lldp run|no aaa root", "so by default, and not printed then (EOS user manual)"),
+    (
+        EOS,
+        r"qos map traffic-class .* to tx-queue|lldp run|no aaa root",
+        "so by default, and not printed then (EOS user manual)",
+    ),
     (EOS, r"interface \* / (?:no shutdown|switchport(?: mode access)?)", "so by default, and not printed then"),
     (EOS, r"management api http-commands / (?:protocol https|no protocol http)", "so by default, and not printed then"),
     (

@@ -103,6 +103,10 @@ def _every_fabric(_: Fabric) -> bool:
     return True
 
 
+def _judgeable(_: RenderedTree) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class ProofCheck:
     """One proof.
@@ -112,6 +116,7 @@ class ProofCheck:
     VerifyError for text that does not parse. ``spec_only`` is what of the claim only a spec tells, "" for nothing: of a
     folder without one the answer says that it was not judged. ``readings`` are what it takes from switches' files,
     ``concerns`` tells of which Ethernet fabrics it claims something.
+    ``unjudgeable`` says why nothing of the claim can be judged of a tree, "" where it can.
     """
 
     name: str
@@ -122,6 +127,7 @@ class ProofCheck:
     spec_only: str
     readings: Callable[[RenderedTree], Iterable[SwitchReading[Any]]] = _nothing
     concerns: Callable[[Fabric], bool] = _every_fabric
+    unjudgeable: Callable[[RenderedTree], str] = _judgeable
 
     def answers(self, tree: RenderedTree) -> bool:
         """Whether a tree has what the check speaks about, or switches of another system that it ought to read."""
@@ -140,6 +146,13 @@ class ProofCheck:
                 found[switch] = name
         return found
 
+    def _verdict(self, tree: RenderedTree) -> Verdict:
+        """The verdict on what readers take in."""
+        why_not = self.unjudgeable(tree)
+        if why_not:
+            return Verdict((), (), Cases("files that can be judged", 0), unjudged=why_not)
+        return self.judge(tree)
+
     def run(self, tree: RenderedTree) -> Verdict:
         """The verdict on all that stands in the tree: what no reader takes in, and files of the spec that the tree
         lacks, leave the claim not proven.
@@ -149,7 +162,7 @@ class ProofCheck:
         verdict = Verdict((), (), Cases("files that it reads", 0))
         if self.applies(tree):
             read_together(self.readings(tree))
-            verdict = self.judge(tree)
+            verdict = self._verdict(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
         left = left_by(tree, self.name, self.kinds)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clusterwright.facts.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, without_cables
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
 
@@ -181,4 +181,5 @@ ETHERNET_BISECTION = ProofCheck(
     _run,
     spec_only="which oversubscription is promised",
     concerns=has_uplinks,
+    unjudgeable=without_cables,
 )

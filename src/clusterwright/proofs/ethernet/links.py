@@ -9,7 +9,14 @@ from clusterwright.facts.router import Mark, Port, Router, stem_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.bonds import bond_count, bond_faults
 from clusterwright.proofs.ethernet.declared import declared
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, routers_read
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    RoutedFabric,
+    has_network,
+    network_of_tree,
+    routers_read,
+    without_cables,
+)
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.lanes import can_join
 
@@ -149,4 +156,5 @@ LINKS = ProofCheck(
     _run,
     spec_only="whether packets have the length that is asked for, and whether all cables are there",
     readings=routers_read,
+    unjudgeable=without_cables,
 )

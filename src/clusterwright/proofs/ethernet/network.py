@@ -25,6 +25,7 @@ from clusterwright.proofs.unread import unread_of
 from clusterwright.switches.readers import READERS, ROUTERS
 
 KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
+_ENDS = 2  # of a cable
 Integers = NDArray[np.int64]
 _BySystem = tuple[tuple[Router, ...], ...]  # of each reader
 
@@ -119,6 +120,24 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def without_cables(tree: RenderedTree) -> str:
+    """Why nothing that cables decide can be judged: no port's description says where its cable goes, "" where one does.
+
+    Readers take a cable from what the spec renders, ``to DEVICE PORT``; others describe their ports in other ways.
+    """
+    if not has_network(tree):
+        return ""
+    network = network_of_tree(tree)
+    if len(network.routers) < _ENDS or network.mismatches or any(fabric.links for fabric in network.fabrics):
+        return ""
+    for router in network.routers.values():
+        for port in router.ports:
+            if port.address is not None and port.peer and " " not in port.peer:
+                where = f"{router.device} {port.name} has {port.peer}"
+                return f"not proven, because no description names the cable of its port as `to DEVICE PORT`: {where}"
+    return ""
 
 
 def routers_read(tree: RenderedTree) -> tuple[SwitchReading[_BySystem], ...]:

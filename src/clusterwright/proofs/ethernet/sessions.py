@@ -10,7 +10,14 @@ from clusterwright.facts.router import Mark, Port, Router, Session, leads_outsid
 from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
 from clusterwright.proofs.ethernet.edges import edges_of
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedNetwork, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    RoutedFabric,
+    RoutedNetwork,
+    has_network,
+    network_of_tree,
+    without_cables,
+)
 from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
@@ -288,4 +295,5 @@ SESSIONS = ProofCheck(
     _run,
     spec_only="whether sessions, timers and authentication are those that are asked for",
     concerns=has_uplinks,
+    unjudgeable=without_cables,
 )

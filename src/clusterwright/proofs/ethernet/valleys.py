@@ -23,7 +23,14 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.declared import has_uplinks
 from clusterwright.proofs.ethernet.edges import edges_of, is_exact
-from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    Integers,
+    RoutedFabric,
+    has_network,
+    network_of_tree,
+    without_cables,
+)
 from clusterwright.proofs.ethernet.routes import announced
 from clusterwright.proofs.tree import RenderedTree
 
@@ -289,4 +296,5 @@ VALLEYS = ProofCheck(
     _run,
     spec_only="which tier is lowest: it is taken to be the one with most hosts",
     concerns=has_uplinks,
+    unjudgeable=without_cables,
 )

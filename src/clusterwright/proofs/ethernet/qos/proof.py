@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from clusterwright.facts.router import DSCPS, QosMap, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, without_cables
 from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_faults, usual_treatment
 from clusterwright.proofs.ethernet.qos.declared import assumed_words, declared_faults, is_lossless
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark
@@ -147,4 +147,5 @@ QOS = ProofCheck(
     _run,
     spec_only="whether classes, queues, marks and times are those of the spec: switches are compared with each other",
     concerns=_has_lossless_class,
+    unjudgeable=without_cables,
 )

@@ -276,7 +276,7 @@ def _paused(body: str) -> Iterable[int]:
 def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> QosMap:
     """The switch's map from DSCP to class and queue, and the priorities that any of its profiles pauses."""
     class_of: list[int | None] = [None] * DSCPS
-    queue_of: dict[int, int] = {}
+    queue_of = {number: number for number in range(8)}  # what EOS does by itself, and does not print
     marks: dict[str, Mark] = {}
     for header, _ in statements:
         if found := re.fullmatch(r"qos map dscp ([\d ]+) to traffic-class (\d+)", header):

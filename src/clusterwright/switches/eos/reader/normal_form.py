@@ -54,9 +54,13 @@ _ADDRESSED = re.compile(
     r"|   network|ipv6 prefix-list|logging|ntp|tacacs-server|radius-server|ip name-server|   server|   ipv6 dhcp) "
 )
 
+OWN_QUEUES = frozenset(
+    f"qos map traffic-class {number} to {word} {number}" for number in range(8) for word in ("tx-queue", "uc-tx-queue")
+)
+"""A traffic class has the transmit queue of its own number by itself (EOS user manual, "Quality of Service")."""
 # By the sections that they stand in, lines that state what EOS does by itself (EOS user manual, each command's page).
 DEFAULTS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
-    (re.compile(r""), frozenset({"lldp run", "no aaa root"})),
+    (re.compile(r""), frozenset({"lldp run", "no aaa root", *OWN_QUEUES})),
     (
         re.compile(r"interface (?:Ethernet|Port-Channel)\S+"),
         frozenset(
