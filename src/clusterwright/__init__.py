@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "inventory", "lint", "load", "plan", "render", "verify"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def load(path: str | os.PathLike[str]) -> ClusterSpec:

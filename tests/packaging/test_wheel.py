@@ -85,7 +85,8 @@ def test_man_finds_the_manual_page(installed: Path) -> None:
 def test_the_files_about_the_project_agree() -> None:
     citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text())
     assert citation["version"] == __version__
-    assert f"## {__version__}" in (CHECKOUT / "CHANGELOG.md").read_text()
+    changelog = (CHECKOUT / "CHANGELOG.md").read_text()
+    assert "\n## Unreleased\n" in changelog or f"\n## {__version__} (" in changelog  # `make release` dates it
     assert citation["license"] == "Apache-2.0"
     assert (CHECKOUT / "LICENSES/Apache-2.0.txt").read_bytes() == (CHECKOUT / "LICENSE").read_bytes()
 

@@ -35,6 +35,12 @@ _STDIN = "-"
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of the standard output.")
 @click.option("--quiet", "-q", is_flag=True, help="Leave out the line that counts; text only.")
+@click.option(
+    "--since",
+    default="",
+    metavar="VERSION",
+    help="Show last, under a heading, what rules find that this version of clusterwright did not have; text only.",
+)
 @click.option("--statistics", is_flag=True, help="Count findings by code instead of showing each; text only.")
 @click.option(
     "--stdin-filename",
@@ -55,6 +61,7 @@ def lint(
     *,
     quiet: bool,
     statistics: bool,
+    since: str,
     stdin_filename: str,
     fix: bool,
     diff: bool,
@@ -79,8 +86,8 @@ def lint(
     from clusterwright.report.writing import write_lines
     from clusterwright.spec.text.source import MAX_BYTES
 
-    if form != "text" and (quiet or statistics):
-        raise click.UsageError("--quiet and --statistics are for --format text; the other formats count by themselves.")
+    if form != "text" and (quiet or statistics or since):
+        raise click.UsageError("--quiet, --statistics and --since are for --format text.")
     gc.disable()  # what is read and typed is kept to the end: the collector would walk all of it again and again
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
@@ -105,7 +112,7 @@ def lint(
         result, lines = clusterwright.lint(paths, on=day), source_line
     if form == "text":
         colour = output is None and wants_colour(sys.stdout)
-        text = render_text(result, lines, colour=colour, quiet=quiet, statistics=statistics)
+        text = render_text(result, lines, colour=colour, quiet=quiet, statistics=statistics, since=since)
     else:
         text = render_as(result, form, threshold)
     if output is None:

@@ -11,7 +11,7 @@ import json
 import os.path
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,15 @@ def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
                 "`clusterwright up` writes it again."
             ) from None
     return found
+
+
+def programs(root: Path) -> frozenset[str]:
+    """The versions of this program by which stacks were brought to what they are; a note that is damaged has none."""
+    versions: set[str] = set()
+    for file in (root / FOLDER).glob("*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            versions.add(str(json.loads(file.read_bytes())["program"]))
+    return frozenset(versions)
 
 
 def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deployed | None:

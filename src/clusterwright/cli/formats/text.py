@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from clusterwright.cli.terminal import visible
 from clusterwright.finding import Finding, Severity
+from clusterwright.rules.releases import is_newer_than
 
 if TYPE_CHECKING:
     from clusterwright.rules.engine import LintResult, NotJudged
@@ -31,17 +32,28 @@ _WORD = re.compile(r""""[^"]*"|'[^']*'|[^\s,:\[\]{}#]+""")
 
 
 def render_text(
-    result: LintResult, source_line: SourceLine, *, colour: bool = False, quiet: bool = False, statistics: bool = False
+    result: LintResult,
+    source_line: SourceLine,
+    *,
+    colour: bool = False,
+    quiet: bool = False,
+    statistics: bool = False,
+    since: str = "",
 ) -> str:
     """All findings, or with ``statistics`` how many there are of each code; what was not judged; and, unless ``quiet``,
     a last line that counts everything. ``colour`` adds escapes for a terminal.
+
+    With ``since`` the findings of rules that this version did not have come last, under a heading of their own. Raises
+    ClusterwrightError where it is no version.
     """
     if statistics:
         return "".join(f"{line}\n" for line in [*_statistics(result), *([] if quiet else [_summary(result)])])
-    blocks = [
-        _block(finding, None if finding.code in _NOT_SHOWN else source_line(*_place(finding)), colour)
-        for finding in result.findings
-    ]
+    newer = [finding for finding in result.findings if since and is_newer_than(finding.code, since)]
+    earlier = [finding for finding in result.findings if finding not in newer]
+    blocks = [_block(finding, source_line, colour) for finding in earlier]
+    if newer:
+        blocks.append(f"{len(newer)} findings of rules that {since} did not have, each with what to change:\n")
+        blocks += [_block(finding, source_line, colour) for finding in newer]
     blocks += [_unjudged(item, colour) for item in result.not_judged]
     return "".join(f"{block}\n" for block in [*blocks, *([] if quiet else [_summary(result)])])
 
@@ -65,7 +77,8 @@ def _place(finding: Finding) -> tuple[str, int]:
     return finding.position.file, finding.position.line
 
 
-def _block(finding: Finding, line: str | None, colour: bool) -> str:
+def _block(finding: Finding, source_line: SourceLine, colour: bool) -> str:
+    line = None if finding.code in _NOT_SHOWN else source_line(*_place(finding))
     severity = finding.severity.label
     position = visible(str(finding.position))
     if colour:

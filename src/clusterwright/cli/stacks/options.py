@@ -155,6 +155,7 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
     with noting_reads() as read:
         spec = sound_spec(path)
     if spec is None:
+        _tell_of_newer_rules(path, target.root)
         return None
     target.carries(())  # a bad access file is refused before anything is touched
     if spec.secrets and target.secrets is None:
@@ -171,6 +172,24 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
 
         require_secrets(plan, target, stacks)
     return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(path, read), devices)
+
+
+def _tell_of_newer_rules(spec: Path, root: Path) -> None:
+    """Say which errors come from rules that the version did not have by which the stacks were deployed."""
+    from clusterwright.rollout.deployed import programs
+    from clusterwright.rules.engine import lint_path
+    from clusterwright.rules.releases import is_newer_than, numbers_of
+
+    versions = sorted(programs(root), key=numbers_of)
+    if not versions:
+        return
+    newer = [finding for finding in lint_path(spec).errors if is_newer_than(finding.code, versions[0])]
+    if newer:
+        click.echo(
+            f"{len(newer)} of these errors come from rules that {versions[0]}, by which this was deployed, did not "
+            f"have: each says what to change. `clusterwright lint --since {versions[0]} {spec}` shows them apart.",
+            err=True,
+        )
 
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
