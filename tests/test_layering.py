@@ -29,6 +29,7 @@ GROUND = frozenset(
         "json_api",
         "known_secrets",
         "placeholder",
+        "plugins",
         "typed_record",
     }
 )

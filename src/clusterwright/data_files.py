@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from clusterwright.plugins import plugin_folders
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -23,6 +25,11 @@ def folder(name: str) -> Path:
         if candidate.is_dir():
             return candidate
     raise FileNotFoundError(f"this installation of clusterwright lacks its {name}/ folder; reinstall the package")
+
+
+def folders(name: str) -> tuple[Path, ...]:
+    """The folder ``name`` of this installation, then those of installed packages with switch systems."""
+    return (folder(name), *plugin_folders(name))
 
 
 @cache

@@ -7,14 +7,16 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 
 import click
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.plugins import INVENTORY_FORMATS, load_plugin, plugins
 
 FORMATS = (
     "json", "csv", "ansible", "dns", "prometheus", "crew", "labels", "monitoring", "netbox", "nautobot",
-    "netbox-load", "nautobot-load",
+    "netbox-load", "nautobot-load", *plugins(INVENTORY_FORMATS),
 )  # fmt: skip
 FOLDERS = frozenset(FORMATS) - {"json", "ansible", "prometheus"}
 
@@ -81,6 +83,8 @@ def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: st
                 name: partial(imported_files, kind, site=site),
                 f"{name}-load": partial(loaded_files, kind, site=site),
             }
+        if form in plugins(INVENTORY_FORMATS):
+            folders[form] = load_plugin(plugins(INVENTORY_FORMATS)[form], FunctionType)
         written = replace_files(out, folders[form](chosen))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
         return 0

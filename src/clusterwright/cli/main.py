@@ -20,6 +20,8 @@ from clusterwright.cli.command_group import CommandGroup
 from clusterwright.cli.isolating import with_isolation
 from clusterwright.cli.terminal import echo_styled, escaping_streams
 from clusterwright.finding import ClusterwrightError, SpecError
+from clusterwright.plugins import COMMANDS as PLUGIN_COMMANDS
+from clusterwright.plugins import load_plugin, package_of, plugins
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use; nor must
 # the list of all commands, so the first sentence of each one's help stands beside it.
@@ -152,20 +154,23 @@ class LazyGroup(CommandGroup):
     """A click group over COMMANDS."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all subcommands."""
-        return sorted(COMMANDS)
+        """The names of all subcommands, those of installed packages among them."""
+        return sorted({**plugins(PLUGIN_COMMANDS), **COMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The subcommand called ``cmd_name``, imported now; None when there is none."""
         if cmd_name not in COMMANDS:
-            return None
+            entry = plugins(PLUGIN_COMMANDS).get(cmd_name)
+            return None if entry is None else with_isolation(load_plugin(entry, click.Command))
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return with_isolation(command)
 
     def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
-        """What stands beside each name in COMMANDS: no module is imported for it."""
-        return [(name, summary) for name, (_, summary) in sorted(COMMANDS.items())]
+        """What stands beside each name in COMMANDS: no module is imported for it, nor for one of another package."""
+        summaries = {name: f"Added by {package_of(entry)}." for name, entry in plugins(PLUGIN_COMMANDS).items()}
+        summaries |= {name: summary for name, (_, summary) in COMMANDS.items()}
+        return sorted(summaries.items())
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """As click does, by COMMANDS alone."""

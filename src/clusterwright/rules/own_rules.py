@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.plugins import RULES, load_plugin, plugins, unusable_plugin
 from clusterwright.rules.rule import OURS, Check, LintRule, Problem, Subject
 from clusterwright.spec.schema.fence import FencedError
 from clusterwright.spec.text.source import read_text
@@ -35,6 +36,20 @@ def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
             if found.setdefault(value.code, value) is not value:
                 _refuse(shown, value, f"two rules have the code {value.code}", "each a")
     return {code: replace(each, check=_guarded(each.code, each.check)) for code, each in found.items() if each.check}
+
+
+def installed_rules() -> Mapping[str, LintRule]:
+    """The rules that installed packages add, by code. Raises ClusterwrightError for a package that cannot be used."""
+    rules: dict[str, LintRule] = {}
+    for entry in plugins(RULES).values():
+        for rule in vars(load_plugin(entry, ModuleType)).values():
+            if not isinstance(rule, LintRule) or rule.check is None:
+                continue
+            if rule.code.startswith(OURS):
+                raise unusable_plugin(entry, f"has the rule {rule.code}: {OURS} begins the codes of clusterwright")
+            if rules.setdefault(rule.code, rule) is not rule:
+                raise unusable_plugin(entry, f"has the rule {rule.code}, and so has another package")
+    return {code: replace(rule, check=_guarded(code, rule.check)) for code, rule in rules.items() if rule.check}
 
 
 def _refuse(shown: str, rule: LintRule, what: str, give: str) -> None:

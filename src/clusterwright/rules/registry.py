@@ -1,4 +1,4 @@
-"""All rules by code: every ``LintRule`` that stands at the top level of a module of this package and its families."""
+"""All rules by code: every ``LintRule`` at the top level of a module of this package, its families and of plugins."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clusterwright import rules
+from clusterwright.rules.own_rules import installed_rules
 from clusterwright.rules.rule import LintRule
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 @cache
 def all_rules() -> Mapping[str, LintRule]:
-    """Every rule, in the order of the codes. Raises ValueError when two rules share a code."""
+    """Every rule, in the order of the codes. Raises ValueError when two of ours share a code, ClusterwrightError for a
+    plugin that cannot be used.
+    """
     found: dict[str, LintRule] = {}
     for module in walk_packages(rules.__path__, f"{rules.__name__}."):
         for value in vars(import_module(module.name)).values():
@@ -25,4 +28,4 @@ def all_rules() -> Mapping[str, LintRule]:
                 continue
             if found.setdefault(value.code, value) is not value:
                 raise ValueError(f"two rules have the code {value.code}, one of them in {module.name}")
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType(dict(sorted({**found, **installed_rules()}.items())))

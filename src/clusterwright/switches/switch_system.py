@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from clusterwright.device_files.differing import Differing
@@ -15,6 +16,7 @@ from clusterwright.device_files.drift import Compare
 from clusterwright.device_files.effect import Effects
 from clusterwright.device_files.writer import Writer
 from clusterwright.facts.reader import SystemReader, Unsupported
+from clusterwright.plugins import SYSTEMS, load_plugin, plugins, unusable_plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +60,18 @@ class SwitchSystem:
     def system(self) -> str:
         """Its name, as the hardware catalogue's ``network_os`` has it."""
         return self.reader.system
+
+
+@cache
+def installed_systems() -> tuple[SwitchSystem, ...]:
+    """The switch systems that installed packages add, by name.
+
+    Raises ClusterwrightError for one that cannot be loaded, or is called otherwise than its entry point.
+    """
+    systems = []
+    for name, entry in plugins(SYSTEMS).items():
+        system: SwitchSystem = load_plugin(entry, SwitchSystem)
+        if system.system != name:
+            raise unusable_plugin(entry, f'is the system "{system.system}": the entry point has to have its name')
+        systems.append(system)
+    return tuple(systems)

@@ -12,12 +12,12 @@ from clusterwright.text.quoting import FILTERS
 
 @cache
 def environment() -> Environment:
-    """The environment over ``templates/``: an undefined name is an error, block tags leave no blank lines.
+    """The environment over ``templates/`` and those of plugins. Undefined names are errors, block tags leave no line.
 
     Filters are the functions of ``quoting``, one for each format.
     """
     found = Environment(
-        loader=FileSystemLoader(data_files.folder("templates")),
+        loader=FileSystemLoader(data_files.folders("templates")),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

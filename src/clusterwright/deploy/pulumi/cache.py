@@ -24,6 +24,7 @@ from clusterwright import data_files, durable
 from clusterwright.deploy.pulumi.manifest import Manifest, load_manifest
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.targets import Chosen
+from clusterwright.plugins import plugin_packages
 
 ReadFiles = Mapping[Path, frozenset[str]]
 """The files that a spec was read from, each with the SHA-256 of what was read every time."""
@@ -58,9 +59,9 @@ class TargetLayer:
 
 
 def installation_digest() -> str:
-    """SHA-256 of the package, what travels with it, Python, and the versions of the libraries that it asks for."""
+    """SHA-256 of the package, what travels with it, plugins, Python, and the versions of the libraries it asks for."""
     whole = hashlib.sha256(sys.version.encode())
-    for folder in filter(Path.is_dir, (_PACKAGE, *map(_data_folder, _FOLDERS))):
+    for folder in filter(Path.is_dir, (_PACKAGE, *map(_data_folder, _FOLDERS), *plugin_packages())):
         for place, content in _files_below(str(folder), folder.name):
             whole.update(f"{place}\0{hashlib.sha256(content).hexdigest()}\n".encode())
     for name, version in sorted(_libraries()):

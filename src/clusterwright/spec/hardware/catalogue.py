@@ -29,9 +29,9 @@ DUPLICATE_MODEL = "CW130"
 def load_catalogue(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> Catalogue:
     """Every model in the ``*.yaml`` files of ``folder`` and in the files ``extra``, by name.
 
-    Without ``folder`` it is the catalogue that travels with the package. Raises SpecError with the findings of the
-    first stage that failed: reading (CW10x), schema (CW11x), models that contradict themselves (CW131), models that
-    share a name (CW130).
+    Without ``folder`` it is the catalogue that travels with the package, and those of plugins. Raises SpecError with
+    the findings of the first stage that failed: reading (CW10x), schema (CW11x), models that contradict themselves
+    (CW131), models that share a name (CW130).
     """
     return _by_name(loaded_models(folder, extra))
 
@@ -39,8 +39,11 @@ def load_catalogue(folder: FilePath | None = None, extra: Sequence[FilePath] = (
 def loaded_models(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> tuple[LoadedModel, ...]:
     """The same models in the order of the files, each with where it stands. Raises SpecError as load_catalogue does,
     but for names that models share."""
-    home = folder or data_files.folder("inventory") / "hardware"
-    return (*_read_folder(home), *_read(extra))
+    folders = [folder] if folder else [inventory / "hardware" for inventory in data_files.folders("inventory")]
+    models: list[LoadedModel] = []
+    for home in folders:
+        models.extend(_read_folder(home))
+    return (*models, *_read(extra))
 
 
 @cache

@@ -287,9 +287,10 @@ Systems = Mapping[str, System]
 
 @cache
 def systems() -> Systems:
-    """Every system that travels with the package, by name. Raises SpecError for a file that does not read."""
+    """Every system of the package and of plugins, by name. Raises SpecError for a file that does not read."""
     found = {}
-    for path in sorted((data_files.folder("inventory") / "systems").glob("*.yaml")):
+    files = [path for folder in data_files.folders("inventory") for path in sorted((folder / "systems").glob("*.yaml"))]
+    for path in files:
         document = read_document(path)
         findings = check(document, "system")
         if findings:

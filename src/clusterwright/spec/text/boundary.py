@@ -10,6 +10,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from clusterwright import data_files
+from clusterwright.plugins import plugin_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,4 +86,7 @@ def _home() -> FilePath | None:
 
 
 def _data_folders() -> tuple[FilePath, ...]:
-    return tuple(data_files.folder(name).resolve() for name in ("inventory", "docs", "templates"))
+    return (
+        *(data_files.folder(name).resolve() for name in ("inventory", "docs", "templates")),
+        *(folder.resolve() for folder in plugin_folders("inventory")),
+    )
