@@ -24,17 +24,7 @@ def site_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     constraints = ("--build-constraints", str(CHECKOUT / "requirements-build.lock"))
     build = (uv, "build", "--quiet", "--wheel", "--out-dir", str(place), *constraints)
     subprocess.run([*build, str(Path(__file__).parent / "acme")], capture_output=True, check=True, cwd=place)
-    install = (
-        uv,
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--python",
-        sys.executable,
-        "--target",
-        str(place / "site"),
-    )
+    install = (uv, "pip", "install", "--quiet", "--no-deps", "--python", sys.executable)
     wheels = map(str, place.glob("*.whl"))
     subprocess.run([*install, "--target", str(place / "site"), *wheels], capture_output=True, check=True, cwd=place)
     return place / "site"
