@@ -62,5 +62,8 @@ def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     return tuple(sorted((*own, *_own(SERVER_RENDERERS, plan, device)), key=_path))
 
 
-SERVER_RENDERERS = (Writer(boot_server.KIND, boot_server.applies, boot_server.over(NODE_FILES)),)
+SERVER_RENDERERS = (
+    Writer(boot_server.KIND, boot_server.applies, boot_server.over(NODE_FILES)),
+    Writer(boot_server.ARCHIVES, boot_server.applies, boot_server.archives(NODE_FILES)),
+)
 RENDERERS = (*DEVICE_RENDERERS, *SERVER_RENDERERS)

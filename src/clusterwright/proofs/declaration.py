@@ -41,6 +41,7 @@ from clusterwright.proofs.infiniband.declared_members import (
 )
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.proofs.operation.declared_boot import DeclaredBoot, declared_boot
 from clusterwright.proofs.operation.declared_slurm import DeclaredSlurm, declared_slurms
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.ipoib import lnet_networks
@@ -103,6 +104,11 @@ class Declaration:
     def logins(self) -> Mapping[str, Accounts]:
         """By node that runs an image, its accounts."""
         return declared_logins(self._plan)
+
+    @cached_property
+    def boot(self) -> DeclaredBoot | None:
+        """The machines that start over the network; None where none does."""
+        return declared_boot(self._plan)
 
     @cached_property
     def slurms(self) -> tuple[DeclaredSlurm, ...]:

@@ -26,6 +26,7 @@ from clusterwright.proofs.infiniband.routing import UP_DOWN
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.node_logins import NODE_LOGINS
+from clusterwright.proofs.operation.boot import NETWORK_BOOT
 from clusterwright.proofs.operation.slurm import SLURM_NODES
 
 CHECKS: tuple[ProofCheck, ...] = (
@@ -52,5 +53,6 @@ CHECKS: tuple[ProofCheck, ...] = (
     ENCRYPTION,
     MANAGEMENT,
     NODE_LOGINS,
+    NETWORK_BOOT,
     SLURM_NODES,
 )

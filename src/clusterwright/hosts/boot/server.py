@@ -33,6 +33,9 @@ from clusterwright.spec.distribution import distribution_of
 from clusterwright.text.templates import template
 
 KIND = "boot"
+"""Who boots, from where and by which script."""
+ARCHIVES = "boot-archives"
+"""What is fetched: images' definitions, and files of images and nodes as archives."""
 DEFINITIONS = "srv/images"
 MARKS_FOLDER = "/var/lib/nginx/installing"  # where nginx may write on every distribution
 
@@ -50,8 +53,7 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
         if not nics:
             return
         address = _address(nics[0])
-        yield from _images(plan, device, f"http://{_bracketed(address)}", files)
-        yield from _nodes(plan, device, files)
+        yield from _scripts(plan, device, files)
         served = _served(plan, device.name)
         if served:
             version, kea = kea_config(plan, [(nic.interface, _address(nic)) for nic in nics], served)
@@ -76,6 +78,22 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
         ):
             text = template(f"boot/{text_of}.j2").render(words)
             yield Artifact(device.name, path, text.encode(), KIND)
+
+    return render
+
+
+def archives(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
+    """The renderer of what boot servers hand out, which takes the nodes' own files from ``files``."""
+
+    def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+        nics = _nics(plan, device)
+        if not nics:
+            return
+        yield from _images(plan, device, f"http://{_bracketed(_address(nics[0]))}", files)
+        for name in _served_nodes(plan, device.name):
+            if identity_of(plan, plan.by_name[name].image or "", files) is not None:
+                overlay = _overlay(plan, plan.by_name[name], files)
+                yield Artifact(device.name, f"{HTTP}/nodes/{name}.cpio", overlay, ARCHIVES)
 
     return render
 
@@ -133,16 +151,16 @@ def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[
             continue
         folder = tree_path(identity)
         archive = f"{folder}/tree.cpio"
-        yield Artifact(device.name, f"{HTTP}/{archive}", newc(files_beside(plan, name, files)), KIND)
+        yield Artifact(device.name, f"{HTTP}/{archive}", newc(files_beside(plan, name, files)), ARCHIVES)
         for path, text in install_files(plan, image, distribution, url, archive):
-            yield Artifact(device.name, f"{HTTP}/{folder}/{path}", text.encode(), KIND)
+            yield Artifact(device.name, f"{HTTP}/{folder}/{path}", text.encode(), ARCHIVES)
         if device.name == first:
             for path, text, mode in mkosi_files(plan, image, distribution, identity.version):
-                yield Artifact(device.name, f"{DEFINITIONS}/{name}/{path}", text.encode(), KIND, mode)
+                yield Artifact(device.name, f"{DEFINITIONS}/{name}/{path}", text.encode(), ARCHIVES, mode)
 
 
-def _nodes(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:
-    """Script and overlay of every node that this server serves."""
+def _scripts(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:
+    """The script of every node that this server serves."""
     for name in _served_nodes(plan, device.name):
         node = plan.by_name[name]
         image, identity = plan.spec.image(node.image or ""), identity_of(plan, node.image or "", files)
@@ -154,7 +172,6 @@ def _nodes(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:
         script = boot_script(name, image, distribution, identity, own).encode()
         for nic in _boot_nics(plan)[name]:
             yield Artifact(device.name, f"{HTTP}/{script_name(nic.mac)}", script, KIND)
-        yield Artifact(device.name, f"{HTTP}/nodes/{name}.cpio", _overlay(plan, node, files), KIND)
 
 
 def keep_overlay(plan: Plan, node: Device, own: tuple[Artifact, ...], files: NodeFiles) -> None:

@@ -1,0 +1,144 @@
+"""What a boot server's files say: who gets which address, and what a machine fetches, from where and in which order."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any
+
+KEA = {4: "etc/kea/kea-dhcp4.conf", 6: "etc/kea/kea-dhcp6.conf"}
+FIRST_SCRIPT = "srv/http/boot.ipxe"
+SCRIPTS = "srv/http/by-mac/"
+_URL = re.compile(r"(?:https?|tftp)://(?:\[(?P<v6>[^\]]*)\]|(?P<v4>[^/:\s]*))(?::\d+)?(?P<path>/\S*)?")
+_NODE = re.compile(r"\bclusterwright\.node=(?P<name>\S+)")
+_SILENT = frozenset({"imgfree", "echo", "sleep", "reboot", "boot", "exit", "goto"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """An adapter that gets an address: its MAC address, and the name of its machine."""
+
+    mac: str
+    address: str
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class DhcpServer:
+    """Kea's configuration as far as it says who gets what."""
+
+    reservations: tuple[Reservation, ...]
+    open_pools: tuple[str, ...]
+    """Pools from which adapters without a reservation get addresses."""
+    urls: tuple[str, ...]
+    """What firmware and iPXE are told to fetch."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedFile:
+    """Something that a script fetches, with its line; ``server`` is an address, or a name."""
+
+    line: int
+    command: str
+    server: str
+    path: str
+    node: str = ""
+    """Whom the kernel's parameters say that the machine is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BootScript:
+    """What iPXE does by a script, in order, and the lines with commands that nobody knows here."""
+
+    fetched: tuple[FetchedFile, ...]
+    unknown: tuple[tuple[int, str], ...]
+    needs_mark: bool
+    """Whether the first fetch is one that leads past all others where it fails."""
+
+
+@lru_cache(maxsize=32)
+def read_dhcp(text: str) -> DhcpServer:
+    """Kea's configuration of either version. Raises ValueError for one that does not read."""
+    document = json.loads(text)
+    try:
+        (inside,) = (document[key] for key in ("Dhcp4", "Dhcp6") if key in document)
+        subnets = [*inside.get("subnet4", ()), *inside.get("subnet6", ())]
+        return DhcpServer(
+            reservations=tuple(_reservations(subnets)),
+            open_pools=tuple(_open_pools(subnets)),
+            urls=tuple(_urls(inside)),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"is no configuration of Kea: {error}") from error
+
+
+def _reservations(subnets: list[Any]) -> Iterator[Reservation]:
+    for subnet in subnets:
+        for reserved in subnet.get("reservations", ()):
+            addresses = reserved["ip-addresses"] if "ip-addresses" in reserved else [reserved["ip-address"]]
+            for address in addresses:
+                yield Reservation(reserved["hw-address"].lower(), str(ip_address(address)), reserved["hostname"])
+
+
+def _open_pools(subnets: list[Any]) -> Iterator[str]:
+    for subnet in subnets:
+        for pool in subnet.get("pools", ()):
+            if pool.get("client-class") != "KNOWN":
+                yield pool["pool"]
+
+
+def _urls(value: Any) -> Iterator[str]:
+    """Every URL below a value."""
+    if isinstance(value, Mapping):
+        for below in value.values():
+            yield from _urls(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _urls(below)
+    elif isinstance(value, str) and _URL.match(value):
+        yield value
+
+
+def server_of(url: str) -> str:
+    """The address or name of a URL's server; "" for one that has none."""
+    found = _URL.match(url)
+    if found is None:
+        return ""
+    name = found["v6"] or found["v4"] or ""
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name
+
+
+@lru_cache(maxsize=4096)
+def read_script(text: str) -> BootScript:
+    """A script of iPXE's."""
+    fetched: list[FetchedFile] = []
+    unknown: list[tuple[int, str]] = []
+    needs_mark = False
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.split("||")[0].split()
+        if not words or words[0].startswith(("#", ":")) or words[0] in _SILENT:
+            continue
+        url = next((word for word in words[1:] if _URL.match(word)), None)
+        if words[0] not in {"kernel", "initrd", "chain", "imgfetch"} or url is None:
+            unknown.append((number, line))
+            continue
+        if not fetched:
+            needs_mark = words[0] == "imgfetch" and line.rstrip().endswith("|| goto disk")
+        match, node = _URL.match(url), _NODE.search(line)
+        fetched.append(
+            FetchedFile(
+                line=number,
+                command=words[0],
+                server=server_of(url),
+                path=(match["path"] or "") if match is not None else "",
+                node=node["name"] if node is not None else "",
+            )
+        )
+    return BootScript(tuple(fetched), tuple(unknown), needs_mark)

@@ -1,0 +1,197 @@
+"""What machines start over the network: their planned addresses, and what their own boot servers have, in order.
+
+Disks are at stake: a machine that is installed asks for its mark first, and starts from its disk where there is none.
+What an archive or an installer holds is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.and_more import and_more
+from clusterwright.hosts.boot.reader import (
+    FIRST_SCRIPT,
+    KEA,
+    SCRIPTS,
+    BootScript,
+    DhcpServer,
+    FetchedFile,
+    read_dhcp,
+    read_script,
+    server_of,
+)
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.declared_boot import DeclaredBoot, DeclaredMachine
+from clusterwright.proofs.tree import RenderedTree
+
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _BootServer:
+    """The texts of a boot server, scripts by the MAC address that they are for."""
+
+    dhcp_path: str
+    dhcp: str | None
+    first: str | None
+    scripts: dict[str, str]
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.declaration.boot if tree.declaration is not None else None
+    found: list[Counterexample] = []
+    unknown: list[str] = []
+    adapters: set[str] = set()
+    for device in _servers(tree):
+        server = _server(tree, device)
+        for mac, text in server.scripts.items():
+            script = read_script(text)
+            unknown += [f'{device}:/{_path(mac)}:{number}: "{line}"' for number, line in script.unknown]
+        found += [Counterexample(device, *fault) for fault in _faults(device, server, declared)]
+        adapters.update(server.scripts)
+    reason = f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else ""
+    facts = [Fact("adapters that get an address and a script", len(adapters))]
+    if declared is not None:
+        facts.insert(0, Fact("machines that start over the network", len(declared.machines)))
+    return Verdict(tuple(facts), tuple(found), Cases("adapters that machines start by", len(adapters)), unjudged=reason)
+
+
+def _servers(tree: RenderedTree) -> list[str]:
+    devices = {device for path in (*KEA.values(), FIRST_SCRIPT) for device in tree.devices_with(path)}
+    if tree.declaration is not None and tree.declaration.boot is not None:
+        devices.update(tree.declaration.boot.addresses)
+    return sorted(devices)
+
+
+def _path(mac: str) -> str:
+    return f"{SCRIPTS}{mac.replace(':', '-')}.ipxe"
+
+
+def _server(tree: RenderedTree, device: str) -> _BootServer:
+    path = next((path for path in KEA.values() if (device, path) in tree.files), KEA[6])
+    scripts = {}
+    for place in tree.paths:
+        if place.startswith(SCRIPTS) and (device, place) in tree.files:
+            mac = place.removeprefix(SCRIPTS).removesuffix(".ipxe").replace("-", ":").lower()
+            scripts[mac] = tree.text(device, place) or ""
+    return _BootServer(path, tree.text(device, path), tree.text(device, FIRST_SCRIPT), scripts)
+
+
+def _faults(device: str, server: _BootServer, declared: DeclaredBoot | None) -> Iterator[Fault]:
+    dhcp = None
+    if server.dhcp is None:
+        yield server.dhcp_path, 0, "the file is missing: no machine gets an address"
+    else:
+        try:
+            dhcp = read_dhcp(server.dhcp)
+        except ValueError as error:
+            yield server.dhcp_path, 0, f"Kea does not start: {error}"
+    if dhcp is not None:
+        yield from _dhcp_faults(server, dhcp)
+        if declared is not None:
+            yield from _address_faults(device, server, dhcp, declared)
+    if declared is not None:
+        yield from _script_faults(device, server, declared)
+
+
+def _dhcp_faults(server: _BootServer, dhcp: DhcpServer) -> Iterator[Fault]:
+    for pool in dhcp.open_pools:
+        yield server.dhcp_path, 0, f"adapters that nobody has noted get addresses of {pool}"
+    by_mac: dict[str, set[str]] = {}
+    for reserved in dhcp.reservations:
+        by_mac.setdefault(reserved.mac, set()).add(reserved.address)
+    for mac, addresses in by_mac.items():
+        if len(addresses) > 1:
+            yield server.dhcp_path, 0, f"{mac} has several addresses: {', '.join(sorted(addresses))}"
+    without = sorted(by_mac.keys() - server.scripts.keys())
+    if without:
+        yield SCRIPTS.rstrip("/"), 0, f"no script for {and_more(without, _SHOWN)}"
+
+
+def _address_faults(device: str, server: _BootServer, dhcp: DhcpServer, declared: DeclaredBoot) -> Iterator[Fault]:
+    planned = {
+        (mac, address, name)
+        for name, machine in declared.machines.items()
+        if device in machine.servers
+        for mac, address in machine.adapters.items()
+    }
+    reserved = {(each.mac, each.address, each.machine) for each in dhcp.reservations}
+    for mac, address, name in sorted(reserved - planned):
+        yield server.dhcp_path, _line(server.dhcp, mac), f"{mac} gets {address} as {name}, which is not planned"
+    for mac, address, name in sorted(planned - reserved):
+        yield server.dhcp_path, 0, f"{mac} of {name} does not get {address}"
+    addresses = declared.addresses.get(device, frozenset())
+    for url in dhcp.urls:
+        if server_of(url) not in addresses:
+            yield server.dhcp_path, _line(server.dhcp, url), f"machines are sent to {url}, which is another machine's"
+
+
+def _line(text: str | None, word: str) -> int:
+    before, found, _ = (text or "").partition(word)
+    return before.count("\n") + 1 if found else 0
+
+
+def _script_faults(device: str, server: _BootServer, declared: DeclaredBoot) -> Iterator[Fault]:
+    own = declared.addresses.get(device, frozenset())
+    if server.first is None:
+        yield FIRST_SCRIPT, 0, "the file is missing: no machine finds its script"
+    else:
+        for fetched in read_script(server.first).fetched:
+            if fetched.server not in own:
+                yield FIRST_SCRIPT, fetched.line, f"machines are sent on to {fetched.server}, which is another machine"
+    machine_of = {mac: name for name, machine in declared.machines.items() for mac in machine.adapters}
+    for mac, text in server.scripts.items():
+        name = machine_of.get(mac)
+        if name is None or device not in declared.machines[name].servers:
+            yield _path(mac), 0, f"{mac} is no adapter of a machine that this server serves"
+            continue
+        for line, message in _machine_faults(name, read_script(text), declared.machines[name], declared):
+            yield _path(mac), line, message
+
+
+def _machine_faults(
+    name: str, script: BootScript, machine: DeclaredMachine, declared: DeclaredBoot
+) -> Iterator[tuple[int, str]]:
+    kernels = [fetched for fetched in script.fetched if fetched.command == "kernel"]
+    if not kernels:
+        yield 0, "no kernel is started"
+    if machine.is_installed and not script.needs_mark:
+        yield 0, f"{name} is installed whether or not its mark is there: its disks are wiped at every start"
+    order = [_server_name(fetched, declared) for fetched in kernels]
+    if order and order != [server for server in machine.servers if server in order]:
+        yield kernels[0].line, f"servers are asked in another order than {', '.join(machine.servers)}"
+    for fetched in script.fetched:
+        if _server_name(fetched, declared) not in machine.servers:
+            yield fetched.line, f"{fetched.server} is no boot server of {name}"
+    for fetched in kernels:
+        if fetched.node != name:
+            yield fetched.line, f"the kernel is told that it runs {fetched.node or 'no node'}, and it is {name}"
+        folder = "/install/" if machine.is_installed else f"/images/{machine.image}_"
+        if not fetched.path.startswith(folder):
+            yield fetched.line, f"{name} starts {fetched.path}, which is no kernel of {machine.image}"
+    for fetched in script.fetched:
+        if fetched.command == "imgfetch" and fetched.path.rpartition("/")[2] != name:
+            yield fetched.line, f"{name} asks for the mark {fetched.path}, which is another machine's"
+        if fetched.command == "initrd" and "/nodes/" in fetched.path and fetched.path != f"/nodes/{name}.cpio":
+            yield fetched.line, f"{name} gets the files of another machine, {fetched.path}"
+
+
+def _server_name(fetched: FetchedFile, declared: DeclaredBoot) -> str:
+    return next((name for name, own in declared.addresses.items() if fetched.server in own), fetched.server)
+
+
+def _applies(tree: RenderedTree) -> bool:
+    return bool(_servers(tree))
+
+
+NETWORK_BOOT = ProofCheck(
+    "network-boot",
+    "Machines get their planned addresses and start their image from their own boot servers; none wipes disks unasked.",
+    frozenset({"boot"}),
+    _applies,
+    _run,
+    spec_only="which machines, addresses, images and servers there ought to be",
+)

@@ -1,0 +1,56 @@
+"""Who boots from which server, made from the plan and not by the renderers' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.boot import boot_nics, format_mac, servers_by_rack
+from clusterwright.plan.model import Plan, format_address
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredMachine:
+    """A machine that starts over the network."""
+
+    adapters: Mapping[str, str]
+    """The planned address by MAC address."""
+    servers: tuple[str, ...]
+    """The names of its boot servers, the first one first."""
+    image: str
+    is_installed: bool
+    """Whether its image goes onto its disks."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredBoot:
+    """The machines that start over the network, and the addresses of boot servers."""
+
+    machines: Mapping[str, DeclaredMachine]
+    addresses: Mapping[str, frozenset[str]]
+
+
+def declared_boot(plan: Plan) -> DeclaredBoot | None:
+    """All of them; None where nothing boots over the network."""
+    boot = plan.spec.boot
+    if boot is None:
+        return None
+    version = plan.address_version(boot.fabric)
+    by_rack = servers_by_rack(plan)
+    installed = {image.name for image in plan.spec.images if image.delivery == "disk"}
+    machines = {}
+    for name, nics in boot_nics(plan).items():
+        device = plan.by_name[name]
+        machines[name] = DeclaredMachine(
+            adapters={format_mac(nic.mac): format_address(nic.interface.address or 0, version) for nic in nics},
+            servers=by_rack[device.rack],
+            image=device.image or "",
+            is_installed=device.image in installed,
+        )
+    servers = {server for machine in machines.values() for server in machine.servers}
+    addresses: dict[str, set[str]] = {name: set() for name in servers}
+    for cable in plan.cables:
+        end = cable.a
+        if cable.fabric == boot.fabric and end.device in servers and end.address is not None:
+            addresses[end.device].add(format_address(end.address, version))
+    return DeclaredBoot(machines, {name: frozenset(found) for name, found in addresses.items()})
