@@ -96,6 +96,7 @@ def _slurm(draw: st.DrawFn, spec: Data, workers: list[Data], hosts: list[str]) -
         found["block_sizes"] = [leaf * 2**power for power in range(draw(st.integers(1, 3)))]
     elif chance(draw, 50):
         found["partitions"] = [{"name": f"p-{name}", "nodes": name, "allow_groups": [name]} for name in names]
+        spec["site"]["directory"] = {"by_site": "SSSD asks the site's LDAP.", "groups": list(names)}
     host = next(group for group in spec["nodes"] if group["name"] == hosts[0])
     if hosts[0] == "controllers" or chance(draw, 40):
         backups = min(host["count"], draw(st.integers(1, 2)))

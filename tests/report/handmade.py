@@ -170,7 +170,7 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
     return ClusterSpec(
         name="handmade",
         title=title,
-        site=Site("example.net", 42, None, (), (), (), Services((), (), ()), (), None, None, None, None, ()),
+        site=Site("example.net", 42, None, (), (), (), Services((), (), ()), (), None, None, None, None, None, ()),
         node_groups=(nodes,),
         fabrics=(fabric,),
         mounts=(),

@@ -40,6 +40,13 @@ def test_a_flow_that_goes_missing_is_found(flow: str, tmp_path: Path) -> None:
     assert TABLE & {finding.code for finding in found}, [str(finding) for finding in found]
 
 
+def test_nfs_over_rdma_asks_for_roce_where_no_infiniband_is_between(tmp_path: Path) -> None:
+    options = "mounts:\n  - {name: home, options: [vers=4.2, proto=rdma, port=20049, hard, noatime, nodev, nosuid]}\n"
+    messages = [each.message for each in findings_of(tmp_path, options, "lab-nvue") if each.code == "CW505"]
+    assert len(messages) == 2
+    assert all("over UDP port 4791" in message for message in messages)
+
+
 def test_a_boot_server_listens_where_the_table_says() -> None:
     """Ports of the rendered servers, and of every URL that firmware, iPXE and installers are told."""
     plan = plan_of("lab-roce")

@@ -110,6 +110,15 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountDirectory:
+    """Where users and groups of jobs come from, and the ``groups`` that are there."""
+
+    by_site: str
+    groups: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """The place: DNS domain, racks and where they stand, servers that every device uses, who may log in.
 
@@ -129,6 +138,7 @@ class Site:
     aaa: CentralAaa | None
     telemetry: Telemetry | None
     syslog_tls: SyslogTls | None
+    directory: AccountDirectory | None
     path: Path
     own_management: frozenset[str] = frozenset()
 

@@ -119,6 +119,8 @@ class SlurmView:
     has_pmix: bool
     """Whether packages of all nodes are known to bring PMIx: named without it, it would end every srun."""
     key_by_site: str
+    groups_by_site: str
+    """Who brings the groups that partitions name; "" where the spec does not say."""
     srun_ports: tuple[int, int] = SRUN_PORTS
 
 
@@ -235,6 +237,7 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         health_interval_s=_health_interval_s(plan, members),
         boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
         epilog=f"/{EPILOG}",
+        groups_by_site=_groups_by_site(plan, scheduler),
         key_by_site=topology.munge.by_site or "" if topology.munge is not None else "",
         tree_width=_tree_width(len(members)) if passes_messages_on(scheduler) else max(USUAL_WIDTH, len(members)),
         message_timeout_s=timeout_s,
@@ -242,6 +245,14 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         has_pmix=_have_pmix(plan, scheduler),
         task_prolog=TASK_ENVIRONMENT if _has_job_environment(plan, scheduler) else "",
     )
+
+
+def _groups_by_site(plan: Plan, scheduler: Scheduler) -> str:
+    directory = plan.spec.site.directory
+    names_groups = any(partition.allow_groups for partition in scheduler.partitions)
+    if directory is None or not names_groups:
+        return ""
+    return f"{', '.join(directory.groups)}: {directory.by_site}"
 
 
 def _have_pmix(plan: Plan, scheduler: Scheduler) -> bool:

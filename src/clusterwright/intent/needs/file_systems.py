@@ -20,6 +20,8 @@ NFS_PORT, PORTMAPPER, MOUNTD = 2049, 111, 20048
 Ports = tuple[str, int, int, bool]
 """Protocol, first and last port, and whether servers ask nodes at these too."""
 
+ROCE: tuple[Ports, ...] = (("udp", 4791, 4791, True),)  # IANA, roce
+
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
@@ -48,19 +50,18 @@ def is_nfs(mount: Mount) -> bool:
     return mount.type in ("nfs", "nfs4")
 
 
-def ports_of(mount: Mount) -> tuple[Ports, ...]:
+def ports_of(mount: Mount, *, over_infiniband: bool) -> tuple[Ports, ...]:
     """What a mount asks its storage at; nothing where that is not known: any flow may carry it.
 
-    NFS and Lustre over RDMA are such: whether packets or messages of InfiniBand carry it, its adapters decide.
+    NFS and Lustre over RDMA are such where both ends are on a fabric of InfiniBand (``over_infiniband``): whether
+    packets or messages carry it, adapters decide. Elsewhere RDMA travels as RoCE, of which both ends send requests.
     """
     options = dict(option.partition("=")[::2] for option in mount.options)
-    if uses_rdma(mount):
-        return ()
+    if uses_rdma(mount) or (is_nfs(mount) and options.get("proto") == "rdma"):
+        return () if over_infiniband else ROCE
     if not is_nfs(mount):
         known = FILE_SYSTEMS.get(mount.type)
         return known.ports if known is not None else ()
-    if options.get("proto") == "rdma":
-        return ()
     port = _number(options, "port", NFS_PORT)
     version = options.get("vers", options.get("nfsvers", "4"))
     is_third = mount.type == "nfs" and (version.startswith("3") or "v3" in options)

@@ -38,12 +38,22 @@ def mounts(spec: ClusterSpec) -> Iterator[Need]:
                 continue
             path, unit = (*mount.path, "nodes", at), f"the mount of {mount.mountpoint}"
             for who, whom in product(party_of(spec, name), party_of(spec, mount.system)):
-                for protocol, low, high, is_asked in ports_of(mount) or ((ANY, 0, 0, False),):
+                known = ports_of(mount, over_infiniband=meet_on_infiniband(spec, name, mount.system))
+                for protocol, low, high, is_asked in known or ((ANY, 0, 0, False),):
                     why = f"{mount.mountpoint} is mounted from it"
                     yield Need("mount", who, whom, protocol, low, high, why, unit, path)
                     if is_asked:
                         why = f"{mount.mountpoint} is mounted there, and its servers connect by themselves"
                         yield Need("mount", whom, who, protocol, low, high, why, f"servers of {mount.mountpoint}", path)
+
+
+def meet_on_infiniband(spec: ClusterSpec, nodes: str, storage: str) -> bool:
+    """Whether two node groups are attached to one fabric of InfiniBand."""
+    for fabric in spec.fabrics:
+        attached = {attach.nodes for attach in fabric.attach}
+        if fabric.technology == "infiniband" and {nodes, storage} <= attached:
+            return True
+    return False
 
 
 def secrets(spec: ClusterSpec) -> Iterator[Need]:

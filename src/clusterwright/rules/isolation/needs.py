@@ -1,7 +1,7 @@
 """CW505, CW609, CW614, CW621 and CW622 to CW626: what machines need of each other, and no flow lets through.
 
 What they need is one table (``intent/needs``); a rule here is a part of it, and lists nothing itself. CW559:
-have nodes the client of what storage of others speaks?
+have nodes the client of what storage of others speaks? CW429: does it speak the nodes' version of IP?
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from clusterwright.intent.needs.file_systems import FILE_SYSTEMS
 from clusterwright.intent.needs.need import ANY, Need, Party, meets
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
+from clusterwright.spec.ipoib import uses_rdma
 from clusterwright.spec.isolation import BOOT
 from clusterwright.spec.model import ClusterSpec
 
@@ -151,3 +152,27 @@ def _brings(image: Image, packages: tuple[str, ...], unit: str | None) -> bool:
     given += [package.name for package in image.packages]
     has_package = any(name.startswith(packages) for name in given) if packages else False
     return has_package or (unit is not None and unit in image.enabled_units)
+
+
+@rule("CW429", Severity.WARNING)
+def lustre_over_ipv6(subject: Subject) -> Iterator[Problem]:
+    """Mounts of Lustre over TCP whose nodes reach their storage over IPv6 alone."""
+    spec = subject.spec
+    for mount in spec.mounts:
+        if mount.type != "lustre" or uses_rdma(mount):
+            continue
+        for at, name in enumerate(mount.nodes):
+            if _versions_between(spec, name, mount.system) == {6}:
+                message = f"{mount.mountpoint} is Lustre over TCP, and {name} reaches {mount.system} over IPv6 alone."
+                hint = "Use Lustre 2.16, the first that speaks IPv6, at both ends, or IPv4 addresses between them."
+                yield Problem((*mount.path, "nodes", at), message, hint)
+
+
+def _versions_between(spec: ClusterSpec, nodes: str, storage: str) -> set[int]:
+    """The versions of IP of the fabrics that two node groups are attached to, without the one for management."""
+    versions: set[int] = set()
+    for fabric in spec.fabrics:
+        attached = {attach.nodes for attach in fabric.attach}
+        if fabric.addressing is not None and {nodes, storage} <= attached:
+            versions.add(fabric.addressing.hosts.version)
+    return versions

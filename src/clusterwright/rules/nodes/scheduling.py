@@ -1,4 +1,4 @@
-"""CW268 to CW273, CW338, CW616 to CW618, CW635, CW636: schedulers, their node groups, who runs them, what is asked.
+"""CW268 to CW273, CW338, CW359, CW616 to CW618, CW635, CW636: schedulers, who runs them, what is asked.
 
 CW620: execution nodes that can be given work.
 """
@@ -155,6 +155,24 @@ def words_of_slurm(subject: Subject) -> Iterator[Problem]:
                 if names == (_ANYBODY,):
                     message = f"Slurm reads `{_ANYBODY}` alone as anybody: {part.name} is open to everyone."
                     yield Problem((*part.path, key), message, f"Name another one beside it, or take `{key}` away.")
+
+
+@rule("CW359", Severity.ERROR)
+def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
+    """Groups of partitions that slurmctld will not find: it lets nobody submit there."""
+    spec = subject.spec
+    directory = spec.site.directory
+    known = set(directory.groups) if directory is not None else set()
+    for scheduler in spec.schedulers:
+        group = spec.node_group(controller_group(spec, scheduler))
+        image = spec.image(group.image or "") if group is not None else None
+        local = {name for user in image.users for name in (user.name, *user.groups)} if image is not None else set()
+        for part in scheduler.partitions if scheduler.slurm is not None else ():
+            for at, name in enumerate(part.allow_groups):
+                if name not in known | local and part.allow_groups != (_ANYBODY,):
+                    message = f"Nobody brings the group {name} to Slurm's controller: {part.name} would take no job."
+                    hint = "Name it under `site.directory`, or among the groups of a user of the controller's image."
+                    yield Problem((*part.path, "allow_groups", at), message, hint)
 
 
 @rule("CW636", Severity.WARNING)
