@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # of them keep two cores busy: a fourth of the time of two is waiting for routers, engines and machines to say that they run.
 SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-foreign test-pythons lint docs bench figures lock golden clean
+.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-foreign test-pythons test-kill release release-files vulnerabilities lint docs bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -113,6 +113,16 @@ lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes ne
 	@$(COMPILE) pyproject.toml --group lint --group test --group docs -c requirements.lock \
 		--override tools/overrides.txt -o requirements-dev.lock
 	@printf 'hatchling==1.27.0\neditables\n' | $(COMPILE) --no-annotate - -o requirements-build.lock
+
+release: setup ## dates the changelog, commits, makes the tag of the version and what is published of it; pushes nothing
+	@tools/release tag
+	@tools/release files dist
+
+release-files: setup ## writes wheel, sdist, bill of materials, provenance and notes of HEAD to dist/
+	@tools/release files dist
+
+vulnerabilities: ## asks a database (OSV_URL, or api.osv.dev) about every package of the locks; 2: it was not asked
+	@tools/check-vulnerabilities
 
 clean: ## removes the environment, caches and what `make up` deployed
 	@rm -rf $(VENV) .cache build dist $(UP) .mypy_cache .ruff_cache .pytest_cache .hypothesis
