@@ -46,8 +46,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / ".cache").symlink_to(CHECKOUT / ".cache")
     for arguments in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-qm", "what is there")):
         run("git", *arguments, cwd=place)
-    for arguments in (("tag",), ("files", str(place / "dist"))):
-        done = run(place / "tools/release", *arguments, cwd=place)
+    for steps in (["tag"], ["files", str(place / "dist")]):
+        done = run(place / "tools/release", *steps, cwd=place)
         assert done.returncode == 0, done.stdout + done.stderr
     return place
 
@@ -70,7 +70,10 @@ def test_the_release_knows_every_rule(released: Path) -> None:
 
 def test_sums_and_provenance_are_of_what_is_published(released: Path) -> None:
     dist = released / "dist"
-    sums = dict(reversed(line.split("  ")) for line in (dist / "SHA256SUMS").read_text().splitlines())
+    sums: dict[str, str] = {}
+    for line in (dist / "SHA256SUMS").read_text().splitlines():
+        digest, _, name = line.partition("  ")
+        sums[name] = digest
     assert sums.keys() == {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
     assert sums == {name: hashlib.sha256((dist / name).read_bytes()).hexdigest() for name in sums}
     statement = json.loads((dist / f"{NAME}.provenance.json").read_text())
