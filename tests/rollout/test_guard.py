@@ -69,7 +69,9 @@ def test_a_drain_alone_is_not_refused_for_what_it_is_for(site: Site) -> None:
             (),
         ),
         ("{device: mgmt-00, state: drained, reason: the only one}", ()),
-        ("{device: rtsw-p00r00, port: eth8/1/1, state: drained, reason: a port}", ()),
+        ("{device: rtsw-p00r00, port: eth8/1/1, state: drained, reason: an optic}", ("rtsw-p00r00 eth8/1/1",)),
+        ("{device: rtsw-p00r00, port: eth2/1/1, state: drained, reason: a node has no other}", ()),
+        ("{device: rtsw-p00r00, port: eth8/1/1, state: out-of-service, reason: the cable moves}", ()),
     ],
 )
 def test_only_one_of_a_group_is_a_drain_alone(exceptions: str, alone: tuple[str, ...], tmp_path: Path) -> None:
@@ -81,7 +83,15 @@ def test_only_one_of_a_group_is_a_drain_alone(exceptions: str, alone: tuple[str,
 
 
 def test_losing_an_uplink_is_refused_as_oversubscription(site: Site) -> None:
-    assert "rtsw is oversubscribed 1.0159 to 1, the spec promises 1 to 1" in refused(site, PORT)
+    two = PORT[1].replace(PORT_ITEM, PORT_ITEM + PORT_ITEM.replace("eth8/1/1", "eth8/3/1"))
+    assert "rtsw is oversubscribed 1.0323 to 1, the spec promises 1 to 1" in refused(site, (PORT[0], two))
+    assert "rtsw is oversubscribed 1.0159 to 1, the spec promises 1 to 1" in refused(site, PORT, SYSCTL)
+
+
+def test_one_cable_drained_alone_is_told_and_not_refused(site: Site) -> None:
+    assert not refused(site, PORT)
+    words = "while rtsw-p00r00 eth8/1/1 is drained: ethernet-bisection does not hold"
+    assert words in "\n".join(text_lines(site.preview()))
 
 
 @pytest.mark.parametrize(

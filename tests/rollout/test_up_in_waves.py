@@ -165,6 +165,36 @@ def test_an_interrupt_finishes_the_running_wave_and_starts_no_other(
     assert site.backlogs() == in_racks(290000 + number, 290000 + number)
 
 
+def test_another_terminal_sees_it_and_stops_it(site: Site, tmp_path: Path) -> None:
+    before = site.backlogs()["gpu-p00r01n0"]
+    site.set_backlog(300000)
+    idle = command("status", site.root, cwd=tmp_path)
+    assert (idle.returncode, "nobody changes anything" in idle.stdout) == (0, True)
+    assert command("stop", site.root, cwd=tmp_path).returncode == 2
+    events = tmp_path / "events"
+    words = ["env", "--default-signal=TERM", COMMAND, *site.words("up", "--events", str(events), "--reason", "deeper")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not (events.exists() and '"wave-started"' in events.read_text()):
+            time.sleep(0.05)
+        at_work = command("status", site.root, cwd=tmp_path)
+        described = json.loads(command("status", site.root, "--format", "json", cwd=tmp_path).stdout)
+        told = command("stop", site.root, cwd=tmp_path)
+        _, stderr = process.communicate()
+
+    assert at_work.returncode == 4
+    assert f"lab-roce is being changed (up) by {getpass.getuser()}@" in at_work.stdout
+    assert "0 of 2 waves finished" in at_work.stdout
+    assert {owner["lock"] for owner in described["at_work"]} == {"lab-roce", "lab-roce-pod0"}
+    assert told.returncode == 0
+    assert "finishes the running wave and starts nothing new" in told.stdout
+    assert process.returncode == 130, stderr
+    assert site.backlogs() == in_racks(300000, before)
+    waits = command("status", site.root, cwd=tmp_path)
+    assert (waits.returncode, "1 of 2 waves finished; the same command goes on" in waits.stdout) == (4, True)
+    assert site.run("up").returncode == 0
+    assert command("status", site.root, cwd=tmp_path).returncode == 0
+
+
 def test_a_second_operator_is_told_who_is_at_work(site: Site) -> None:
     holder = [sys.executable, "-c", HOLDER, str(site.root / "locks")]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:

@@ -46,6 +46,10 @@ COMMANDS = {
         "clusterwright.cli.diff:diff",
         "Compares two specs: what moves first, then zones, flows, devices and cables, then configuration line by line.",
     ),
+    "drain": (
+        "clusterwright.cli.tasks.drain:drain",
+        "Take traffic and jobs off a switch, a node or a cable: the spec's exception, and what changes by it.",
+    ),
     "explain": (
         "clusterwright.cli.explain:explain",
         "Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.",
@@ -117,6 +121,18 @@ COMMANDS = {
     "snapshot": (
         "clusterwright.cli.snapshot:snapshot_command",
         "Writes the EOS and SONiC switches of SPEC as a snapshot that Batfish loads, with the cables between them.",
+    ),
+    "status": (
+        "clusterwright.cli.tasks.status:status",
+        "Say who changes the cluster of ROOT just now, how far that is, and what waits to go on.",
+    ),
+    "stop": (
+        "clusterwright.cli.tasks.status:stop",
+        "Have whoever changes the cluster of ROOT finish the running wave and start nothing new, as its Ctrl-C does.",
+    ),
+    "undrain": (
+        "clusterwright.cli.tasks.drain:undrain",
+        "Give back what `drain` took away: the spec's exception goes, and what changes by it is sent.",
     ),
     "up": (
         "clusterwright.cli.stacks.up:up",

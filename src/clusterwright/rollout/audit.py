@@ -12,7 +12,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,8 @@ class Approval:
     """What was approved, and by whom. ``text`` is the preview as it was shown, ``manifest`` what is to be sent.
 
     ``gates`` are asked between waves, those in ``left_out`` are not. ``only`` are the devices that it was about alone;
-    empty: all of the stacks.
+    empty: all of the stacks. ``kept`` is what the spec is kept as (``keep_spec``), ``manifests`` are the digests by
+    stack, ``to`` names the rollout whose spec it brings back.
     """
 
     action: str
@@ -70,6 +71,9 @@ class Approval:
     gates: tuple[Asked, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     only: tuple[str, ...] = ()
+    kept: str = ""
+    manifests: Mapping[str, str] = field(default_factory=dict)
+    to: str = ""
 
 
 class Trail:

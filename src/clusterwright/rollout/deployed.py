@@ -44,16 +44,20 @@ class Deployed:
     trees: Mapping[str, str]
 
 
-def keep_spec(store: Store, spec: ClusterSpec, read: ReadFiles | None = None) -> str:
+def keep_spec(
+    store: Store, spec: ClusterSpec, read: ReadFiles | None = None, instead: Mapping[str, bytes] | None = None
+) -> str:
     """Puts every file that the spec is read from into the store; the digest to find them by.
 
     To be called before anything is touched: who edits the spec while a rollout lasts edits what comes after it.
     ``read`` has the digests of what the spec was made of. Raises ClusterwrightError where a file is another one by now.
+    ``instead`` has what the spec was made of where that is not on disk, by the absolute names of files.
     """
     files = sorted(_files(spec))
     digests_read = {os.path.normpath(path): digests for path, digests in (read or {}).items()}
     top = os.path.commonpath([Path(name).parent for name in files])
-    contents = {name: Path(name).read_bytes() for name in files}
+    edited = instead or {}
+    contents = {name: edited[name] if name in edited else Path(name).read_bytes() for name in files}
     for name, content in contents.items():
         known = digests_read.get(name, frozenset())
         if known and hashlib.sha256(content).hexdigest() not in known:
@@ -105,6 +109,16 @@ def record_devices(root: Path, stack: Stack, trees: Mapping[str, str]) -> None:
     if before is not None:
         after = replace(before, trees={**before.trees, **trees})
         _write(root / FOLDER / f"{stack.name}.json", after)
+
+
+def record_spec(root: Path, stacks: Iterable[Stack], before: str, after: str) -> None:
+    """Notes that stacks which hold the spec kept as ``before`` hold the one kept as ``after``.
+
+    For an edit of which every device that changes by it is known, and has taken its change.
+    """
+    for name, deployed in recorded(root, stacks).items():
+        if deployed.spec == before:
+            _write(root / FOLDER / f"{name}.json", replace(deployed, spec=after))
 
 
 def forget(root: Path, stack: Stack) -> None:

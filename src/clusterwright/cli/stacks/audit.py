@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from clusterwright.cli.command_group import CommandGroup
 if TYPE_CHECKING:
     from clusterwright.report.rollout_history import Rollout
 
+_MOMENT = click.DateTime(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
 _ROOT = click.argument("root", type=click.Path(path_type=Path, file_okay=False))
 
 
@@ -25,24 +28,93 @@ def audit() -> None:
 @audit.command()
 @_ROOT
 @click.argument("name", default="")
-def show(root: Path, name: str) -> int:
-    """List the rollouts; with a NAME (or its beginning), everything about that one.
+@click.option("--device", default="", metavar="NAME", help="What this device was given by whom, and what it answered.")
+@click.option("--since", type=_MOMENT, help="Nothing from before that moment (UTC).")
+@click.option("--at", "moment", type=_MOMENT, help="With --device: the files that it held then (UTC).")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def show(root: Path, name: str, *, device: str, since: datetime | None, moment: datetime | None, form: str) -> int:
+    """List the rollouts; with a NAME (or its beginning), everything about that one; with --device, about one device.
 
     Exit status: 0 shown, 2 could not run.
     """
     from clusterwright.report.rollout_history import rollouts
 
-    found = rollouts(_entries(root))
-    if not name:
-        for rollout in found:
-            click.echo(_line(rollout))
-        return 0
-    chosen = [rollout for rollout in found if rollout.name.startswith(name)]
-    if not chosen:
+    if moment is not None and not device:
+        raise click.UsageError("--at says what one device held: name it with --device.")
+    entries = _entries(root)
+    if device:
+        return _show_device(root, entries, device, since, moment, form)
+    found = [rollout for rollout in rollouts(entries) if rollout.name.startswith(name)]
+    if name and not found:
         raise click.ClickException(f'no rollout is called "{name}"; `clusterwright audit show {root}` lists them')
-    for rollout in chosen:
-        _show(rollout)
+    found = [rollout for rollout in found if since is None or rollout.started >= _text_of(since)]
+    if form == "json":
+        shown = [_document(rollout, with_entries=bool(name)) for rollout in found]
+        click.echo(json.dumps({"rollouts": shown}, indent=1, ensure_ascii=False))
+        return 0
+    for rollout in found:
+        if name:
+            _show(rollout)
+        else:
+            click.echo(_line(rollout))
     return 0
+
+
+def _show_device(
+    root: Path,
+    entries: list[dict[str, Any]],
+    device: str,
+    since: datetime | None,
+    moment: datetime | None,
+    form: str,
+) -> int:
+    from clusterwright.deploy.store import MissingObject, Store
+    from clusterwright.rollout.device_history import device_events, files_of_tree
+
+    store = Store(root / "objects")
+    events = device_events(entries, store, device)
+    if not events:
+        raise click.ClickException(f'the record under {root} says nothing of a device "{device}"')
+    if moment is None:
+        shown = [event for event in events if since is None or event.at >= _text_of(since)]
+        if form == "json":
+            document = {"device": device, "events": [asdict(event) for event in shown]}
+            click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+            return 0
+        for event in shown:
+            reason = f": {event.reason}" if event.reason else ""
+            result = f"{event.action} {event.result} (clusterwright {event.program})"
+            click.echo(f"{event.at}  {event.rollout}  {result}  {event.tree[:12] or '-'}  {event.who}{reason}")
+        return 0
+    before = [event for event in events if event.at <= _text_of(moment)]
+    tree = before[-1].tree if before else ""
+    try:
+        files = files_of_tree(store, tree) if tree else ()
+    except MissingObject as error:
+        raise click.ClickException(f"what {device} held is no longer in {root / 'objects'}: {error}") from None
+    if form == "json":
+        listed = [{"path": path, "sha256": digest} for path, digest in files]
+        click.echo(json.dumps({"device": device, "at": _text_of(moment), "tree": tree, "files": listed}, indent=1))
+        return 0
+    if not tree:
+        click.echo(f"{device}: what it held then is not known, or nothing")
+    for path, digest in files:
+        click.echo(f"{digest}  {path}")
+    return 0
+
+
+def _text_of(moment: datetime) -> str:
+    """As the record writes moments, which are in UTC."""
+    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _document(rollout: Rollout, *, with_entries: bool) -> dict[str, Any]:
+    """A rollout as JSON: what its line says, and every entry of one that was asked for by name."""
+    names = ("name", "action", "end", "by", "reason", "started", "manifest", "commit", "waves", "waves_done", "failed")
+    document = {name: getattr(rollout, name) for name in names}
+    programs = dict.fromkeys(entry["program"] for entry in rollout.entries if entry.get("program"))
+    document |= {"program": ", ".join(programs), "devices": rollout.devices}
+    return document | ({"entries": list(rollout.entries)} if with_entries else {})
 
 
 @audit.command()

@@ -17,6 +17,7 @@ from clusterwright.cli.stacks.options import (
     device_option,
     interruptible,
     open_site,
+    rollback_option,
     stack_options,
     tell_ran,
 )
@@ -32,6 +33,7 @@ _EXIT_PENDING = 4
 @click.command()
 @stack_options
 @device_option
+@rollback_option
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -125,7 +127,7 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
     from clusterwright.rollout.unchanged import recalled, unchanged
 
     layers = ((UPPER,) if options["upper"] else ()) + tuple(dict.fromkeys(options["pods"]))
-    if options["devices"]:  # what they hold is compared device by device
+    if options["devices"] or options["to"]:  # compared device by device, or with another spec than the file's
         return None
     if not layers or len(set(layers) - {UPPER}) > 1:  # only the plan knows every layer, and the order of pods
         return None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a pre
     from clusterwright.deploy.pulumi.units import Stack
     from clusterwright.deploy.targets import Chosen
     from clusterwright.plan.model import Plan
+    from clusterwright.rollout.kept_rollouts import KeptRollout
     from clusterwright.spec.model import ClusterSpec
 
 EXIT_FINDINGS = 1
@@ -29,16 +30,26 @@ EXIT_INTERRUPTED = 130
 
 
 def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments that the commands share."""
-    from clusterwright.deploy.pulumi.order import STACKS_AT_ONCE
-    from clusterwright.deploy.targets import TARGETS
-
+    """The arguments of commands on some stacks of a spec, or on all of them."""
     decorators = (
         click.argument("spec", type=click.Path(path_type=Path)),
         click.option(
             "--pod", "pods", multiple=True, metavar="POD", help="Only this layer (pod0, ...); may be repeated."
         ),
         click.option("--upper", is_flag=True, help="Only the layer above the pods; together with --pod, both."),
+        deployment_options,
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say where a deployment is and how it is reached."""
+    from clusterwright.deploy.pulumi.order import STACKS_AT_ONCE
+    from clusterwright.deploy.targets import TARGETS
+
+    decorators = (
         click.option("--target", type=click.Choice(TARGETS), default=TARGETS[0], show_default=True),
         click.option(
             "--access",
@@ -93,11 +104,23 @@ def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(command)
 
 
+def rollback_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option of commands that can bring back the spec of an earlier rollout."""
+    option = click.option(
+        "--to",
+        default="",
+        metavar="ROLLOUT",
+        help="The spec as that rollout (`clusterwright audit show ROOT`) kept it, instead of what SPEC says now.",
+    )
+    return option(command)
+
+
 @dataclass(frozen=True, slots=True)
 class ChosenStacks:
     """A spec with the stacks that were asked for, where they go, and what the spec was read from.
 
-    ``devices`` are those that were asked for alone; empty: all of the stacks.
+    ``devices`` are those that were asked for alone; empty: all of the stacks. ``brought_back`` is the rollout whose
+    spec this is; None: the spec's files as they are.
     """
 
     spec: ClusterSpec
@@ -106,6 +129,7 @@ class ChosenStacks:
     deployment: Deployment
     source: Source
     devices: frozenset[str] = frozenset()
+    brought_back: KeptRollout | None = None
 
     @property
     def target(self) -> Chosen:
@@ -152,8 +176,10 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
 
     path: Path = options["spec"]
     target = chosen_target(options)
+    rollout = _brought_back(options)
+    source = rollout.path if rollout is not None else path
     with noting_reads() as read:
-        spec = sound_spec(path)
+        spec = sound_spec(source)
     if spec is None:
         _tell_of_newer_rules(path, target.root)
         return None
@@ -171,7 +197,17 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
         )
 
         require_secrets(plan, target, stacks)
-    return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(path, read), devices)
+    return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(source, read), devices, rollout)
+
+
+def _brought_back(options: dict[str, Any]) -> KeptRollout | None:
+    """The rollout of ``--to``, whose spec is there until the command ends. Raises ClusterwrightError."""
+    name: str = options.get("to", "")
+    if not name:
+        return None
+    from clusterwright.rollout.kept_rollouts import kept_rollout
+
+    return click.get_current_context().with_resource(kept_rollout(options["root"], name))
 
 
 def _tell_of_newer_rules(spec: Path, root: Path) -> None:

@@ -23,6 +23,7 @@ from clusterwright.cli.stacks.options import (
     device_option,
     interruptible,
     open_site,
+    rollback_option,
     stack_options,
     tell_ran,
 )
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from clusterwright.rollout.execution import Result
     from clusterwright.rollout.gates.health import Gate
     from clusterwright.rollout.gates.selection import Gates
+    from clusterwright.rollout.kept_rollouts import KeptRollout
     from clusterwright.rollout.ledger import UnderWay
     from clusterwright.rollout.prepare import Prepared
     from clusterwright.rollout.waves import Wave
@@ -59,6 +61,7 @@ class Wishes:
 @click.command()
 @stack_options
 @device_option
+@rollback_option
 @click.option(
     "--reason",
     default="",
@@ -120,10 +123,14 @@ def up(
     click.echo(f"up: {', '.join(stack.name for stack in site.stacks)}", err=True)
     engine = Engine(site.deployment)
     with closing(engine), site.alone("up"):
-        return _up(site, engine, wishes, options["events"], options["parallel"])
+        return update_stacks(site, engine, wishes, options["events"], options["parallel"])
 
 
-def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
+def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
+    """Prepares an update, shows it, and carries it out once it is allowed; the exit status. Raises ClusterwrightError.
+
+    Whatever is refused was refused before a device was touched.
+    """
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.cli.stacks.waves import waves_text
     from clusterwright.deploy.pulumi.events import Event, EventKind
@@ -156,7 +163,7 @@ def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None,
     _require_allowed(site, wishes, prepared, is_resumed=is_resumed)
     reason = _reason(wishes, prepared)
     _confirm(wishes, rollout)
-    approval = _approval(site, wishes, prepared, reason, text, judged, gates)
+    approval = _approval(site, wishes, prepared, reason, text, judged, gates, kept)
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=is_resumed)
     with shown(events) as listen, interruptible(engine) as is_aborted:
@@ -170,7 +177,19 @@ def _up(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None,
             note_done(site, prepared, kept)
         _tell_end(listen, rollout, result)
     trail.ended(result)
-    return _tell(site, result, prepared.settled)
+    status = _tell(site, result, prepared.settled)
+    if site.brought_back is not None:
+        _tell_brought_back(site, site.brought_back)
+    return status
+
+
+def _tell_brought_back(site: ChosenStacks, rollout: KeptRollout) -> None:
+    commit = f", commit {rollout.revision.commit[:12]}" if rollout.revision.commit else ""
+    click.echo(
+        f"this was the spec of {rollout.name}{commit}. {site.deployment.spec} was not edited: put it back as it was "
+        "then, or the next up brings its changes again.",
+        err=True,
+    )
 
 
 def _at(rollout: UnderWay) -> str:
@@ -247,12 +266,13 @@ def _approval(
     text: str,
     judged: JudgedPreview | None,
     gates: Gates,
+    kept: str,
 ) -> Approval:
     from clusterwright.rollout.approval import load_approval
     from clusterwright.rollout.audit import Approval, RecordedOverride, revision_of, who
 
     user, host = who()
-    path = site.deployment.spec
+    path, back = site.deployment.spec, site.brought_back
     shown_then = load_approval(wishes.approved).text if wishes.approved else text
     policy = (RecordedOverride(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
     left_out = (RecordedOverride(f"gate not asked: {name}", why, user) for name, why in wishes.judging.skipped.items())
@@ -264,7 +284,7 @@ def _approval(
         host=host,
         reason=reason,
         spec=str(path),
-        revision=revision_of(path, (Path(name) for name in site.spec.document.files)),
+        revision=back.revision if back else revision_of(path, (Path(name) for name in site.spec.document.files)),
         manifest=prepared.digest,
         base=prepared.base,
         text=shown_then,
@@ -273,6 +293,9 @@ def _approval(
         gates=gates.questions,
         left_out=gates.left_out,
         only=tuple(sorted(prepared.only)),
+        kept=kept,
+        manifests={name: manifest.digest for name, manifest in prepared.manifests.items()},
+        to=back.name if back else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.service import ACTIVE, DRAINED
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
 from clusterwright.rollout.disturbance import Disturbance, disturbance
@@ -115,30 +116,61 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
 
 
 def drained_alone(before: Plan | None, after: Plan, values: Sequence[SpecChange]) -> tuple[str, ...]:
-    """The switches whose drain is all that a change does, if no other one of their group is away.
+    """The switches and cables whose drain is all that a change does, if nothing else of their group is away.
 
-    A group are the upper switches of one tier and pod: they stand in for each other. () for any other change.
+    A group are the upper switches of one tier and pod: they stand in for each other, and so do the cables to them.
+    () for any other change.
     """
     if before is None or not values or not all(change.key.startswith("exceptions") for change in values):
         return ()
     states = {device.name: device.state for device in before.devices}
     changed = [device for device in after.devices if states.get(device.name) != device.state]
-    drained = tuple(device for device in changed if device.kind == "switch" and device.state == "drained")
-    if not drained or any(device not in drained and device.state != "active" for device in changed):
+    drained = tuple(device for device in changed if device.kind == "switch" and device.state == DRAINED)
+    if any(device not in drained and device.state != ACTIVE for device in changed):
         return ()
-    if {(item.device, item.port) for item in after.spec.exceptions if item.port} != {
-        (item.device, item.port) for item in before.spec.exceptions if item.port
-    }:
+    stopped, stopped_before = _stopped_ports(after), _stopped_ports(before)
+    if any(stopped.get(end) != state for end, state in stopped_before.items()):
         return ()
-    groups: dict[tuple[str, str, str], list[Device]] = defaultdict(list)
-    for device in after.devices:
-        if device.kind == "switch":
-            groups[device.fabric, device.role, device.pod].append(device)
-    for device in drained:
-        group = groups[device.fabric, device.role, device.pod]
-        if device.tier == 0 or len(group) < 2 or sum(member.state != "active" for member in group) > 1:
-            return ()
-    return tuple(device.name for device in drained)
+    ports = [end for end in stopped if end not in stopped_before]
+    if any(stopped[end] != DRAINED for end in ports):
+        return ()
+    away = Counter(_group_of(device) for device in after.devices if device.kind == "switch" and device.state != ACTIVE)
+    away.update(_group_of(_upper_end(after, *end)) for end in stopped)
+    groups = Counter(_group_of(device) for device in after.devices)
+    taken = [_group_of(device) for device in (*drained, *(_upper_end(after, *end) for end in ports))]
+    if any(not group or groups[group] < 2 or away[group] > 1 for group in taken):
+        return ()
+    return (*(device.name for device in drained), *(" ".join(end) for end in ports))
+
+
+_Group = tuple[str, ...]
+
+
+def _group_of(device: Device | None) -> _Group:
+    """The group of an upper switch; () for every other device."""
+    if device is None or device.kind != "switch" or device.tier == 0:
+        return ()
+    return (device.fabric, device.role, device.pod)
+
+
+def _stopped_ports(plan: Plan) -> dict[tuple[str, str], str]:
+    """The state of each port that an exception names."""
+    return {
+        (item.device, item.port): item.state
+        for item in plan.spec.exceptions
+        if item.device and item.port and item.state
+    }
+
+
+def _upper_end(plan: Plan, device: str, port: str) -> Device | None:
+    """The upper switch of the cable at a port; None where that is no cable between two tiers of switches."""
+    for cable in plan.cables_of.get(device, ()):
+        if (device, port) not in ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port)):
+            continue
+        ends = sorted((plan.by_name[cable.a.device], plan.by_name[cable.b.device]), key=lambda end: end.tier)
+        is_between_tiers = all(end.kind == "switch" and end.fabric == cable.fabric for end in ends)
+        return ends[1] if is_between_tiers else None
+    return None
 
 
 def _rotated(trees: Trees) -> Iterator[Sentence]:

@@ -1,0 +1,125 @@
+"""``clusterwright status`` and ``stop``: what changes a cluster just now, and its end in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.deploy.lock_holders import LockOwner
+    from clusterwright.report.rollout_history import Rollout
+    from clusterwright.rollout.ledger import UnderWay
+
+_ROOT = click.argument(
+    "root", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path("up"), required=False
+)
+_SHOWN = 5
+
+
+@click.command()
+@_ROOT
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def status(root: Path, form: str) -> int:
+    """Say who changes the cluster of ROOT just now, how far that is, and what waits to go on.
+
+    Exit status: 0 nobody is at work, 4 somebody is, or a rollout waits, 2 could not run.
+    """
+    from clusterwright.deploy.lock_holders import lock_owners
+    from clusterwright.rollout import ledger
+
+    owners, under_way, last = lock_owners(root / "locks"), ledger.load(root), _last(root)
+    if form == "json":
+        click.echo(json.dumps(_document(owners, under_way, last), indent=1, ensure_ascii=False))
+    else:
+        click.echo("\n".join(_lines(owners, under_way, last)))
+    return 4 if owners or under_way else 0
+
+
+@click.command()
+@_ROOT
+@click.option("--now", is_flag=True, help="Stop as soon as the steps under way are done, not behind the running wave.")
+def stop(root: Path, *, now: bool) -> int:
+    """Have whoever changes the cluster of ROOT finish the running wave and start nothing new, as its Ctrl-C does.
+
+    Exit status: 0 told, 2 nobody is at work, or not on this machine.
+    """
+    from clusterwright.deploy.lock_holders import lock_owners
+
+    owners = {owner.owner.pid: owner for owner in lock_owners(root / "locks")}
+    if not owners:
+        raise ClusterwrightError(f"nobody changes anything under {root}")
+    moment = datetime.now(UTC)
+    for pid, owner in owners.items():
+        if not owner.is_here:
+            raise ClusterwrightError(f"{owner.action} is run by {owner.owner.told(moment)}: stop it on that machine")
+        try:
+            os.kill(pid, signal.SIGTERM)
+            if now:
+                os.kill(pid, signal.SIGTERM)
+        except OSError as error:
+            raise ClusterwrightError(f"{owner.owner.told(moment)}: {error.strerror}") from None
+        what = "stops as soon as its steps are done" if now else "finishes the running wave and starts nothing new"
+        click.echo(f"{owner.action} of {owner.owner.told(moment)} {what}")
+    return 0
+
+
+def _last(root: Path) -> Rollout | None:
+    from clusterwright import chain
+    from clusterwright.report.rollout_history import rollouts
+    from clusterwright.rollout.audit import path_of
+
+    found = rollouts(chain.read(path_of(root)))
+    return found[-1] if found else None
+
+
+def _lines(owners: tuple[LockOwner, ...], under_way: UnderWay | None, last: Rollout | None) -> Iterator[str]:
+    moment = datetime.now(UTC)
+    for owner in owners:
+        yield f"{owner.name} is being changed ({owner.action}) by {owner.owner.told(moment)}"
+    if not owners:
+        yield "nobody changes anything"
+    if under_way is not None:
+        finished = f"{len(under_way.finished)} of {len(under_way.waves)} waves finished"
+        waits = "" if owners else "; the same command goes on"
+        yield f"rollout {under_way.name}: {finished}{waits}"
+    if last is None:
+        return
+    yield f"last: {last.action} {last.name}, {last.end}, by {last.by}"
+    if last.reason:
+        yield f"  why: {last.reason}"
+    for attempt in last.attempts:
+        well = attempt.devices - len(attempt.failed)
+        yield f"  wave {attempt.number}, {attempt.layer}: {well} of {attempt.devices} devices are well"
+        for device, why in sorted(attempt.failed.items())[:_SHOWN]:
+            yield f"    {device}: {why}"
+
+
+def _document(owners: tuple[LockOwner, ...], under_way: UnderWay | None, last: Rollout | None) -> dict[str, Any]:
+    at_work = [
+        {
+            "lock": owner.name,
+            "action": owner.action,
+            "user": owner.owner.user,
+            "host": owner.owner.host,
+            "pid": owner.owner.pid,
+            "since": owner.owner.since.isoformat(),
+        }
+        for owner in owners
+    ]
+    rollout = under_way and {
+        "name": under_way.name,
+        "waves": len(under_way.waves),
+        "finished": list(under_way.finished),
+        "paused": under_way.paused,
+    }
+    ended = last and {"name": last.name, "action": last.action, "end": last.end, "by": last.by, "reason": last.reason}
+    return {"at_work": at_work, "rollout": rollout, "last": ended}

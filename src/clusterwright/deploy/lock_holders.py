@@ -1,0 +1,53 @@
+"""Who changes a deployment just now, as its locks say, for somebody at another terminal."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from clusterwright.deploy.locks import Owner, StackLocks
+
+
+@dataclass(frozen=True, slots=True)
+class LockOwner:
+    """A lock of ours that is held: ``name`` is the cluster's or a stack's, ``action`` the command that holds it."""
+
+    name: str
+    action: str
+    owner: Owner
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its process runs on this machine."""
+        return self.owner.host == socket.gethostname()
+
+
+def lock_owners(folder: Path) -> tuple[LockOwner, ...]:
+    """The owners of the locks in ``folder`` that are held, by the names of the locks."""
+    return tuple(_held(folder))
+
+
+def _held(folder: Path) -> Iterator[LockOwner]:
+    for path in sorted(folder.glob("*.lock")):
+        try:
+            note = json.loads(path.read_text())
+            since = datetime.fromisoformat(note["since"])
+            found = LockOwner(path.stem, note["action"], Owner(note["user"], note["host"], note["pid"], since))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # its owner has only just begun, or died while writing
+        is_held = _is_open(found.owner.pid, path) if found.is_here else not StackLocks(folder).is_free(path.stem)
+        if is_held:
+            yield found
+
+
+def _is_open(pid: int, path: Path) -> bool:
+    """Whether process ``pid`` has ``path`` open: a number that went to another program has not."""
+    real = path.resolve()
+    try:
+        return any(entry.resolve() == real for entry in (Path("/proc") / str(pid) / "fd").iterdir())
+    except OSError:
+        return False

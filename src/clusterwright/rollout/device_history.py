@@ -1,0 +1,101 @@
+"""What became of one device, rollout by rollout, by the record: what it was given, what it answered, and by whom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright.deploy.pulumi.manifest import load_manifest
+from clusterwright.deploy.store import MissingObject, Store
+
+OK = "ok"
+_APPROVED = ("started", "resumed")
+_GONE = ("removed", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvent:
+    """Something that happened to a device.
+
+    ``result`` is ``ok``, why it failed, or what a refresh or a removal found. ``tree`` is the digest of what it holds
+    from then on, "" where that is not known or nothing; ``program`` the version that wrote the line.
+    """
+
+    at: str
+    rollout: str
+    action: str
+    who: str
+    reason: str
+    program: str
+    commit: str
+    result: str
+    tree: str
+
+
+def device_events(entries: Iterable[Mapping[str, Any]], store: Store, device: str) -> tuple[DeviceEvent, ...]:
+    """The events of ``device`` in an audit log, in their order."""
+    return tuple(_events(entries, store, device))
+
+
+def files_of_tree(store: Store, tree: str) -> tuple[tuple[str, str], ...]:
+    """Path and SHA-256 of each file of a tree. Raises MissingObject."""
+    return tuple((row["path"], row["sha256"]) for row in json.loads(store.get(tree)))
+
+
+def _events(entries: Iterable[Mapping[str, Any]], store: Store, device: str) -> Iterator[DeviceEvent]:
+    approval: Mapping[str, Any] = {}
+    trees: dict[str, str] = {}
+    held = ""
+    for entry in entries:
+        if entry["event"] in _APPROVED:
+            approval, trees = entry, _trees(entry, store, device)
+            continue
+        for stack, result in _results(entry, device, trees):
+            tree = trees.get(stack, "") if result == OK else _left(result, held)
+            if entry["event"] == "ended" and tree == held:
+                continue  # the whole stack was gone through, and this device had all of it
+            held = tree
+            yield DeviceEvent(
+                at=entry["at"],
+                rollout=entry["rollout"],
+                action=approval.get("action", "up"),
+                who=f"{approval['who']}@{approval['host']}",
+                reason=approval["reason"],
+                program=entry.get("program", ""),
+                commit=approval["revision"]["commit"],
+                result=result,
+                tree=tree,
+            )
+
+
+def _results(entry: Mapping[str, Any], device: str, trees: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The stack that an entry is about and what it says of the device, where it says something."""
+    match entry["event"]:
+        case "wave" if device in entry["devices"]:
+            yield next(iter(trees), ""), entry["devices"][device]
+        case "stack" if device in entry["devices"]:
+            yield entry["stack"], entry["devices"][device]
+        case "ended":
+            yield from ((each["stack"], OK) for each in entry["stacks"] if each["ok"] and each["stack"] in trees)
+
+
+def _trees(approval: Mapping[str, Any], store: Store, device: str) -> dict[str, str]:
+    """What an approved update gives the device, by its stack; nothing where the record or the store does not say."""
+    found: dict[str, str] = {}
+    for stack, digest in approval.get("manifests", {}).items():
+        try:
+            trees = load_manifest(store, digest).trees
+        except MissingObject:
+            continue
+        if trees.get(device):
+            found[stack] = trees[device]
+    return found
+
+
+def _left(result: str, held: str) -> str:
+    """What a device holds after a result that is not ok: a failed one keeps what it had."""
+    if result in _GONE or result == "differs":
+        return ""
+    return held

@@ -1,0 +1,40 @@
+"""The devices whose files change by an exception: the one concerned, those beside it, and those that manage it.
+
+Rendered twice, without the exception and with it, are the devices that can know it by name: itself, the other ends of
+its cables, the machines of services, and the hosts of subnet managers. A machine of services is known to all.
+``tests/rollout/test_draining.py`` compares that with rendering everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.deploy.pulumi.units import SERVICE
+from clusterwright.hosts.opensm.writer.configuration import manager_hosts
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Plan
+
+
+def devices_changed(before: Plan, after: Plan, device: str) -> tuple[str, ...]:
+    """The devices whose files differ between two plans that an exception about ``device`` sets apart, in order."""
+    concerned = frozenset(_concerned(before, device)) | frozenset(_concerned(after, device))
+    names = [each.name for each in after.devices if each.name in concerned]
+    return tuple(name for name in names if _files(before, name) != _files(after, name))
+
+
+def _concerned(plan: Plan, device: str) -> Iterator[str]:
+    if plan.by_name[device].role == SERVICE:
+        yield from plan.by_name
+        return
+    yield device
+    for cable in plan.cables_of.get(device, ()):
+        yield cable.a.device
+        yield cable.b.device
+    yield from (each.name for each in plan.devices if each.role == SERVICE)
+    for fabric in plan.spec.fabrics:
+        if fabric.subnet_manager is not None:
+            yield from manager_hosts(plan, fabric.name)
+
+
+def _files(plan: Plan, device: str) -> frozenset[tuple[str, int, str]]:
+    return frozenset((file.path, file.mode, file.sha256) for file in render_device(plan, device))

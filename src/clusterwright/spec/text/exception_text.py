@@ -1,0 +1,75 @@
+"""An exception written into the text of a spec, or taken out of it: every other line stays as it is.
+
+Only the block style that the references use is edited. The caller reads the text again and compares: what was edited
+otherwise than meant is then refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.model import SpecException
+from clusterwright.spec.text.document import Document
+
+_KEY = re.compile(r"exceptions:[ \t]*(#.*)?$")
+_EMPTY = re.compile(r"exceptions:[ \t]*\[[ \t]*\][ \t]*(#.*)?$")
+_ITEM = re.compile(r"( *)- ")
+
+
+def with_exception(text: str, item: SpecException) -> str:
+    """``text`` of a spec's file with ``item`` as the first of its exceptions. Raises ClusterwrightError."""
+    lines = text.splitlines(keepends=True)
+    at = next((index for index, line in enumerate(lines) if line.startswith("exceptions:")), None)
+    if at is None:
+        end = "" if not text or text.endswith("\n") else "\n"
+        return f"{text}{end}\nexceptions:\n{_written(item, '  ')}"
+    if _EMPTY.match(lines[at]):
+        lines[at] = "exceptions:\n"
+    elif not _KEY.match(lines[at]):
+        raise ClusterwrightError(_by_hand(item))
+    following = (_ITEM.match(line) for line in lines[at + 1 :])
+    first = next((found for found in following if found is not None), None)
+    lines.insert(at + 1, _written(item, first[1] if first else "  "))
+    return "".join(lines)
+
+
+def without_exception(text: str, document: Document, item: SpecException) -> str:
+    """``text`` of the file in which ``item`` stands, without it. Raises ClusterwrightError."""
+    lines = text.splitlines(keepends=True)
+    start = document.locate(item.path).line - 1
+    dash = _ITEM.match(lines[start])
+    if dash is None:
+        raise ClusterwrightError(
+            f"{document.locate(item.path).file}:{start + 1}: this exception does not begin its own line, so it is not "
+            "taken out by a program. Take it out by hand, and run `clusterwright up`."
+        )
+    end = start + 1
+    while end < len(lines) and _indentation(lines[end]) > len(dash[1]):
+        end += 1
+    del lines[start:end]
+    rest = "".join(lines)
+    if len(document.at(item.path[:-1])) > 1:
+        return rest
+    return re.sub(r"\n?^exceptions:[ \t]*(#.*)?\n", "", rest, flags=re.MULTILINE)
+
+
+def _indentation(line: str) -> int:
+    """Blanks at the beginning of a line; a blank line belongs to nothing."""
+    return len(line) - len(line.lstrip(" ")) if line.strip() else -1
+
+
+def _written(item: SpecException, indent: str) -> str:
+    rows = [("device", item.device), ("port", item.port), ("state", item.state)]
+    rows = [(key, value) for key, value in rows if value]
+    lines = [f"{key}: {value if key != 'port' else json.dumps(value)}" for key, value in rows]
+    lines.append(f"reason: {json.dumps(item.reason, ensure_ascii=False)}")
+    return "".join(f"{indent}{'- ' if not at else '  '}{line}\n" for at, line in enumerate(lines))
+
+
+def _by_hand(item: SpecException) -> str:
+    return (
+        "`exceptions:` of the spec is not a list with an item a line, so nothing is written into it. Write it by hand, "
+        f"and run `clusterwright up`:\n{_written(item, '  ')}"
+    )

@@ -1,0 +1,111 @@
+"""The page on draining, walked with the real engine: what it shows is what happens, on devices and in the spec."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.in_process import command
+from tests.pages.test_commands import blocks, part_of_line
+from tests.test_docs import REPOSITORY
+
+from clusterwright.data_files import folder
+
+pytestmark = [pytest.mark.usefixtures("pulumi_on_the_path"), pytest.mark.slow]
+
+TEXT = (REPOSITORY / "docs/drain.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("drain")
+    shutil.copy(folder("inventory") / "lab-roce.yaml", place / "cluster.yaml")
+    done = command("up", "cluster.yaml", "--pod", "pod0", "--pod", "services-rack0", "--upper", cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def held(site: Path) -> dict[str, bytes]:
+    flash = site / "up/flash"
+    return {str(file.relative_to(flash)): file.read_bytes() for file in flash.rglob("*") if file.is_file()}
+
+
+def steps(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for block in blocks(text, everything=True):
+        for step in block.steps:
+            yield step.command, step.shown
+
+
+def test_the_page_is_true(site: Path) -> None:
+    spec, files = (site / "cluster.yaml").read_bytes(), held(site)
+    changed: list[str] = []
+    for line, shown in steps(TEXT):
+        before = held(site)
+        done = command(*shlex.split(line)[1:], cwd=site)
+        pattern = "\n".join(".*" if each == "..." else part_of_line(each) for each in shown)
+        assert re.search(pattern, done.stdout + done.stderr, re.DOTALL), f"{line}\n{done.stdout}{done.stderr}"
+        after = held(site)
+        changed.append(", ".join(sorted({path.split("/")[0] for path in after if after[path] != before.get(path)})))
+        if "ctsw-p00-01" in line:
+            assert done.returncode == 2
+            assert "ctsw-p00-01" not in (site / "cluster.yaml").read_text()
+        else:
+            assert done.returncode == 0, done.stderr
+            assert command("preview", "cluster.yaml", "--pod", "pod0", "--no-engine", cwd=site).stdout.endswith(
+                "nothing changes\n"
+            )
+    cable = "ctsw-p00-00, rtsw-p00r00"
+    assert changed == ["ctsw-p00-00", "", "ctsw-p00-00", cable, cable, "svc-v00n0", "svc-v00n0"]
+    assert (site / "cluster.yaml").read_bytes() == spec
+    assert held(site) == files
+    rollouts = [json.loads(line) for line in (site / "up/audit/rollouts.jsonl").read_text().splitlines()]
+    reasons = [entry["reason"] for entry in rollouts if entry["event"] == "started"]
+    assert reasons[1] == "ticket 4711: line card 3 fails"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("rtsw-p00r00",), "gpu-p00r00n0, gpu-p00r00n1 would lose every way into a fabric"),
+        (("rtsw-p00r00", "eth2/1/1"), "gpu-p00r00n0 would lose that link"),
+        (("gpu-p00r00n0", "be0"), "gpu-p00r00n0 would lose that link"),
+    ],
+)
+def test_nodes_that_run_jobs_are_drained_first(site: Path, words: tuple[str, ...], says: str) -> None:
+    spec = (site / "cluster.yaml").read_bytes()
+    refused = command("drain", "cluster.yaml", *words, "--because", "nothing stands in for it", "--yes", cwd=site)
+    assert (refused.returncode, says in refused.stderr) == (2, True), refused.stderr
+    assert (site / "cluster.yaml").read_bytes() == spec
+
+
+def test_a_drain_that_the_proofs_refuse_leaves_the_spec_as_it_was(site: Path) -> None:
+    """Another edit waits in the spec: then the drain is no drain alone, and is judged as any change."""
+    text = (site / "cluster.yaml").read_text()
+    (site / "cluster.yaml").write_text(text.replace("qps_per_connection: 4", "qps_per_connection: 2"))
+    spec = (site / "cluster.yaml").read_bytes()
+    refused = command("drain", "cluster.yaml", "ctsw-p00-00", "--because", "a line card", "--yes", cwd=site)
+    (site / "cluster.yaml").write_text(text)
+    assert (refused.returncode, "cluster.yaml is as it was" in refused.stderr) == (2, True), refused.stderr
+    assert "this change breaks proofs" in refused.stderr
+    assert spec != text.encode()
+
+
+def test_what_drains_nothing_is_refused(tmp_path: Path) -> None:
+    shutil.copy(folder("inventory") / "lab-ib.yaml", tmp_path / "cluster.yaml")
+    spec = (tmp_path / "cluster.yaml").read_bytes()
+    words = ("drain", "cluster.yaml", "spine-00", "1/1", "--because", "an optic", "--yes")
+    refused = command(*words, cwd=tmp_path)
+    assert (refused.returncode, "CW216: Nothing keeps paths off one port of spine-00" in refused.stderr) == (
+        2,
+        True,
+    ), refused.stderr
+    assert (tmp_path / "cluster.yaml").read_bytes() == spec
+    nothing = command(*words[:2], "leaf-s00-00", *words[4:], cwd=tmp_path)
+    assert (nothing.returncode, "Nothing was touched" in nothing.stderr) == (2, True), nothing.stderr
+    assert command(*words[:2], "leaf-s00-99", *words[4:], cwd=tmp_path).returncode == 2
+    assert "--because is missing" in command(*words[:4], cwd=tmp_path).stderr
