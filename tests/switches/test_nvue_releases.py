@@ -88,7 +88,7 @@ models:
     technology: [ethernet]
     network_os: nvue
     platform: SN2201
-    asic: spectrum
+    asic: spectrum-1
     units: {value: 1, assumed: "A model of a test."}
     power_w: {value: 150, assumed: "A model of a test."}
     weight_kg: {value: 8, assumed: "A model of a test."}

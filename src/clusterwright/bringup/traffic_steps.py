@@ -195,6 +195,5 @@ def ring_share(plan: Plan, unit: BringupUnit, rails: Sequence[int]) -> Share:
     manager = unit.fabric.subnet_manager
     nccl = plan.spec.nccl(unit.nodes[0].node_group)
     connections = nccl.qps_per_connection if is_hashed and nccl is not None else None
-    return share_of(
-        ways, flows, unit.nic_speed_gbps, connections or 1, evenly=manager is not None and manager.adaptive_routing
-    )
+    evenly = unit.fabric.is_adaptive or (manager is not None and manager.adaptive_routing)
+    return share_of(ways, flows, unit.nic_speed_gbps, connections or 1, evenly=evenly)

@@ -135,6 +135,8 @@ class Port(NamedTuple):
     filtered: tuple[str, ...] = ()
     macsec: str = ""
     aggregate: Aggregate | None = None
+    is_adaptive: bool = False
+    """Whether packets that leave by it may take another of the equal paths each."""
 
 
 class Session(NamedTuple):

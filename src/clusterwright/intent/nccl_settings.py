@@ -259,9 +259,12 @@ def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Ite
         (*fabric.path, "technology"),
         "indexes move; family, range and version choose the GID (the default moved from 0 to -1 in 2.21)",
     )
-    yield Setting(
-        "NCCL_IB_ADAPTIVE_ROUTING", "0", (*fabric.path, "technology"), "NCCL's default on RoCE: packets stay in order"
-    )
+    if fabric.is_adaptive:
+        why = f"switches of {fabric.name} choose a path for each packet, and adapters take packets in any order"
+        yield Setting("NCCL_IB_ADAPTIVE_ROUTING", "1", (*fabric.path, "balancing", "kind"), why)
+    else:
+        why = "NCCL's default on RoCE: packets stay in order"
+        yield Setting("NCCL_IB_ADAPTIVE_ROUTING", "0", (*fabric.path, "technology"), why)
     if fabric.addressing is not None:
         pool: Path = (*fabric.path, "addressing", "hosts")
         yield Setting("NCCL_IB_ADDR_FAMILY", _family(fabric), pool, f"the family of {fabric.name}'s host pool")

@@ -14,7 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from clusterwright.simulate.choices import PATH_PINNING
+from clusterwright.finding import ClusterwrightError
+from clusterwright.simulate.choices import PATH_PINNING, RENDERED
 from clusterwright.simulate.hashing import (
     Chooser,
     FieldHashes,
@@ -115,6 +116,11 @@ def flow_maker(network: FabricGraph, transport: FlowTransport) -> FlowMaker:
 
     Raises ClusterwrightError for what its switches cannot hash, or where nothing is known of how they do.
     """
+    if transport.hash == RENDERED and network.is_adaptive:
+        raise ClusterwrightError(
+            f"Switches of {network.fabric} choose a path for each packet by the load of their ports, which is not"
+            " simulated. Ask for `--hash ecmp`, which shows an even spread beside what a hash would do."
+        )
     if transport.hash == PATH_PINNING:
         return FlowMaker(network, transport, pinned_chooser(network), None)
     layers = layers_of(network, transport.hash)

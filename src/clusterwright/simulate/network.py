@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.hashing import TierHashing, planned_hashing
-from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.plan.model import Cable, Device, Plan, fabric_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -58,6 +58,8 @@ class FabricGraph:
     nics: Nics
     nodes: tuple[SimulatedNode, ...]
     hashing: tuple[TierHashing, ...]
+    is_adaptive: bool = False
+    """Whether switches choose a path for each packet."""
 
     def link_name(self, link: int) -> str:
         """Both ends of a directed link, with their ports."""
@@ -134,6 +136,7 @@ def build_network(plan: Plan, fabric: str) -> FabricGraph:
         nics=nics,
         nodes=_nodes(plan, planned, [cable for _, cable in hosts]),
         hashing=planned_hashing(plan, fabric),
+        is_adaptive=fabric_of(plan, fabric).is_adaptive,
     )
 
 

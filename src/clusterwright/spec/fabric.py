@@ -184,6 +184,8 @@ class Fabric:
     pfc_watchdog: PfcWatchdog
     accepts_single_failures: str | None
     path: Path
+    balancing: Annotated[str, Key("balancing", "kind")] = "hash"
+    """How switches choose among equal paths: ``hash`` or ``adaptive``."""
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:
@@ -192,6 +194,11 @@ class Fabric:
             membership = "limited" if data.get("partitions") else "full"
             data = {**data, "subnet_manager": {"default_membership": membership, **data["subnet_manager"]}}
         return reading.fields(cls, data, path)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether switches choose a path for each packet, and not for each flow."""
+        return self.balancing == "adaptive"
 
     @property
     def planes(self) -> str:

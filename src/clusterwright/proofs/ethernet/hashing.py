@@ -16,6 +16,7 @@ from clusterwright.facts.router import HashFunction, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
 from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.qos.adaptive import adaptive_facts, adaptive_faults
 from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric
@@ -43,6 +44,8 @@ def _run(tree: RenderedTree) -> Verdict:
         facts += _functions(fabric)
         notes += _told_apart_by_seed(fabric)
         found += _polarised(tree, fabric)
+        found += adaptive_faults(tree, fabric)
+        facts += adaptive_facts(fabric)
         if not is_lossless(tree, fabric):
             tried += len({router.device for pair in _stacked(fabric) for router in pair})
             continue
@@ -167,7 +170,8 @@ def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Coun
 
 HASHING = ProofCheck(
     "ecmp-hash",
-    "Switches of one system choose among equal paths by the same parts of a packet, tiers with functions of their own.",
+    "Switches of one system choose among equal paths by the same parts of a packet, tiers with functions of their own,"
+    " or for each packet at both ends of every cable, where NICs and NCCL take packets in any order.",
     KINDS,
     _applies,
     _run,

@@ -61,6 +61,16 @@ class Hashing:
 
 
 @dataclass(frozen=True, slots=True)
+class AdaptiveRouting:
+    """Where switches of a system can choose among equal paths for each packet."""
+
+    asics: tuple[str, ...]
+    speeds_gbps: tuple[int, ...]
+    ipv6_parallel_links: bool
+    """Whether several links between two switches may have IPv6 addresses."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueueWords:
     """How switches with some chips name transmit queues.
 
@@ -222,6 +232,7 @@ class System:
     sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False
     needs_chip_settings: Annotated[bool, Key("chip_settings", "needed")] = False
     hashing: tuple[Hashing, ...] = ()
+    adaptive_routing: AdaptiveRouting | None = None
     queues: tuple[QueueWords, ...] = ()
     """Empty where the words are the same on every chip."""
     filter_tables: FilterTables | None = None

@@ -64,6 +64,8 @@ class ConfiguredQos(NamedTuple):
     cable_m: int
     devices: frozenset[str]
     marks: tuple[tuple[str, Mark], ...]
+    is_adaptive: bool = False
+    """Whether its packets may take another way each, and are taken in any order."""
 
 
 _NAME = re.compile(r"\nName=(.+)")
@@ -267,7 +269,17 @@ def _nic_qos(text: str) -> ConfiguredQos:
         int(cable[1]) if cable else 0,
         frozenset(devices[1].split()) if devices else frozenset(),
         tuple((key, _within(marks["interfaces"], mark)) for key, mark in marks.items()),
+        is_adaptive=_is_adaptive(text),
     )
+
+
+def _is_adaptive(text: str) -> bool:
+    """Whether the last setting of the adapter's RoCE accelerations lets packets be routed adaptively."""
+    settings = re.findall(r'^ *mstreg -d "\$address" --yes --reg_name ROCE_ACCL --set "([^"]*)"$', text, re.M)
+    if not settings:
+        return False
+    values = dict(item.split("=") for item in settings[-1].split(",") if item.count("=") == 1)
+    return values.get("adaptive_routing_forced_en") == "0x1"
 
 
 def _within(block: Mark, mark: Mark) -> Mark:

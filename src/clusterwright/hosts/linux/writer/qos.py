@@ -30,6 +30,12 @@ from clusterwright.text.templates import template
 
 KIND = "node-qos"
 DSCPS_PER_NUMBER = DSCPS // NUMBERS
+# NVIDIA's Spectrum-X: the adapter's RoCE accelerations. Packets may be routed adaptively, what is lost is sent again
+# without waiting for order, and a connection starts at full rate. mstreg (mstflint) has the register by these names.
+ADAPTIVE = (
+    "roce_adp_retrans_en=0x1,roce_tx_window_en=0x1,roce_slow_restart_en=0x0,roce_slow_restart_idle_en=0x0,"
+    "adaptive_routing_forced_en=0x1"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,8 @@ class NicQos:
     moved: str
     traffic_class: int | None
     forced: bool
+    adaptive: str
+    """Fields of the register ROCE_ACCL where switches route adaptively, "" where they do not."""
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -144,6 +152,7 @@ def _view(plan: Plan, fabric: Fabric, node_group: str, nics: tuple[Nic, ...]) ->
         moved=" ".join(str(dscp) for dscps in moves.values() for dscp in dscps),
         traffic_class=traffic_class_byte(data.dscp[0]) if data is not None and data.dscp else None,
         forced=not has_several_classes(plan, fabric, node_group),
+        adaptive=ADAPTIVE if fabric.is_adaptive else "",
     )
 
 

@@ -174,6 +174,7 @@ def _ports(root: Object) -> Iterator[Port]:
     addresses = {name: (address, length, mark) for name, address, length, mark in _addresses(root)}
     gateways = {own.text("vlan"): addresses[name] for name, own in root.items("interface") if name in addresses}
     watched, unwatched = port_qos(root)
+    is_adaptive = root.is_on("router", "adaptive-routing", "enable")
     bond_of = bonds_of(root)
     for name, own in front_ports(root):
         bond = bond_of.get(name)
@@ -206,6 +207,7 @@ def _ports(root: Object) -> Iterator[Port]:
             network_of(shared[0], shared[1]) if shared else None,
             filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in above.items("acl"))),
             aggregate=None if bond is None else _aggregate(bond, name, above),
+            is_adaptive=is_adaptive and bond is None and own.is_on("router", "adaptive-routing", "enable"),
         )
 
 

@@ -11,6 +11,10 @@ from clusterwright.switches.nvue.reader.objects import Object
 
 _DEFAULTS = """
 bridge domain * type=vlan-aware
+interface * router adaptive-routing enable=disabled
+interface * router adaptive-routing state=disabled
+router adaptive-routing enable=disabled
+router adaptive-routing state=disabled
 system aaa class nvapply action=allow
 system aaa class nvapply command-path / permission=all
 system aaa class nvshow action=allow

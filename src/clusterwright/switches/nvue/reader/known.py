@@ -40,6 +40,7 @@ interface * link mtu
 interface * link speed
 interface * link state *
 interface * qos pfc-watchdog state
+interface * router adaptive-routing enable
 interface * type
 interface * vlan
 qos congestion-control default-global traffic-class * ecn
@@ -62,6 +63,7 @@ interface * ip neighbor-discovery router-advertisement enable
 interface * ip neighbor-discovery router-advertisement managed-config
 qos roce enable
 qos roce mode
+router adaptive-routing enable
 router bgp autonomous-system
 router bgp enable
 router bgp graceful-restart mode

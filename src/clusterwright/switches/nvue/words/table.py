@@ -122,7 +122,9 @@ SWITCHES = (
         _renamed,
         (
             "interface <name> ipv6 neighbor-discovery router-advertisement",
+            "interface <name> router adaptive-routing",
             "qos roce",
+            "router adaptive-routing",
             "router bgp",
             _BGP,
             f"{_BGP} address-family <family>",

@@ -45,7 +45,8 @@ def router(view: SwitchView) -> Objects:
         "router-id": view.router_id,
         "wait-for-install": ON,
     }
-    return {"bgp": process, "policy": _policies(view)}
+    adaptive = {"adaptive-routing": {"enable": ON}} if view.fabric.is_adaptive else {}
+    return adaptive | {"bgp": process, "policy": _policies(view)}
 
 
 def default_vrf(view: SwitchView) -> Objects:

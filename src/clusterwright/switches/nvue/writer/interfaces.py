@@ -136,4 +136,6 @@ def _port(view: SwitchView, link: Link) -> Objects:
     }
     if any(entry.priority is not None for entry in view.fabric.classes):
         own["qos"] = {"pfc-watchdog": {"state": "enable"}}
+    if view.fabric.is_adaptive and not is_host_port(link):
+        own["router"] = {"adaptive-routing": {"enable": "on"}}
     return own | {"type": "swp"}

@@ -1,0 +1,100 @@
+"""Adaptive routing: both ends of every cable between switches have it, NICs and NCCL expect it, or none of them does.
+
+Packets leave a port without it by the hash, and NICs that expect order ask for packets again that took another way.
+What the spec declares is the truth; without one, what most ports of the fabric do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clusterwright.hosts.linux.reader.nccl import NCCL, read_nccl
+from clusterwright.hosts.linux.reader.network import SCRIPT, read_qos_script
+from clusterwright.proofs.check import Counterexample, Fact, example
+from clusterwright.proofs.ethernet.declared import declared
+from clusterwright.proofs.ethernet.network import RoutedFabric
+from clusterwright.proofs.tree import RenderedTree
+
+VARIABLE = "NCCL_IB_ADAPTIVE_ROUTING"
+
+
+def adaptive_facts(fabric: RoutedFabric) -> Iterator[Fact]:
+    """The number of cables whose both ends choose a path for each packet."""
+    count = sum(link.a_port.is_adaptive and link.b_port.is_adaptive for link in fabric.links)
+    if count:
+        yield Fact(f"{fabric.name}: cables whose ends choose a path for each packet", count)
+
+
+def adaptive_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
+    """Ports, NICs and NCCL settings that do otherwise than the fabric."""
+    is_wanted = _is_wanted(tree, fabric)
+    for link in fabric.links:
+        for index, port in link.both_ends:
+            if port.is_adaptive != is_wanted:
+                router = fabric.routers[index]
+                message = f"{port.name} {_choice(port.is_adaptive)}, the fabric {_choice(is_wanted)}"
+                yield example(tree, router.device, router.ports_file, port.start, message)
+    linked = {(index, port.name) for link in fabric.links for index, port in link.both_ends}
+    for index, router in enumerate(fabric.routers):
+        for port in router.ports:
+            if port.is_adaptive and (index, port.name) not in linked:
+                message = f"{port.name} {_choice(port.is_adaptive)}, and leads to no switch"
+                yield example(tree, router.device, router.ports_file, port.start, message)
+    yield from _node_faults(tree, fabric, is_wanted=is_wanted)
+
+
+def _is_wanted(tree: RenderedTree, fabric: RoutedFabric) -> bool:
+    wanted = declared(tree, fabric)
+    if wanted is not None:
+        return wanted.is_adaptive
+    votes = Counter(port.is_adaptive for link in fabric.links for _, port in link.both_ends)
+    return votes[True] > votes[False]
+
+
+def _choice(is_adaptive: bool) -> str:
+    return "chooses a path for each packet" if is_adaptive else "chooses by a hash"
+
+
+def _node_faults(tree: RenderedTree, fabric: RoutedFabric, *, is_wanted: bool) -> Iterator[Counterexample]:
+    names: dict[str, set[str]] = {}
+    for nic, _ in fabric.nics:
+        names.setdefault(nic.device, set()).add(nic.name)
+    for device, interfaces in names.items():
+        reached = _adaptive_interfaces(tree, device)
+        if reached is None:
+            continue
+        odd = sorted(name for name in interfaces if (name in reached) != is_wanted)
+        if odd:
+            order = "in any order" if not is_wanted else "in order"
+            message = f"{odd[0]} takes packets {order}, and the fabric {_choice(is_wanted)}"
+            yield example(tree, device, SCRIPT, ("for interface in ",), message)
+        settings = read_nccl(tree.text(device, NCCL) or "")
+        value = settings.get(VARIABLE)
+        devices = settings.get("NCCL_IB_HCA")
+        if devices is not None and _is_fabric_of_nccl(tree, device, interfaces) and (value == "1") != is_wanted:
+            message = f"{VARIABLE} is {value or 'not set'}, and the fabric {_choice(is_wanted)}"
+            yield example(tree, device, NCCL, (f"{VARIABLE}=",), message)
+
+
+def _adaptive_interfaces(tree: RenderedTree, device: str) -> set[str] | None:
+    """The interfaces that take packets in any order; None on a node whose NICs nothing sets up."""
+    text = tree.text(device, SCRIPT)
+    if text is None:
+        return None
+    try:
+        blocks = read_qos_script(text)
+    except ValueError:  # qos says so
+        return None
+    return {name for block in blocks if block.is_adaptive for name in block.interfaces}
+
+
+def _is_fabric_of_nccl(tree: RenderedTree, device: str, interfaces: set[str]) -> bool:
+    """Whether NCCL's data travels by these interfaces: those of the script that has connections' devices."""
+    text = tree.text(device, SCRIPT) or ""
+    settings = read_nccl(tree.text(device, NCCL) or "")
+    used = {name.lstrip("=^").partition(":")[0] for name in (settings.get("NCCL_IB_HCA") or "").split(",")}
+    for block in read_qos_script(text):
+        if not block.interfaces.isdisjoint(interfaces) and not block.devices.isdisjoint(used):
+            return True
+    return False

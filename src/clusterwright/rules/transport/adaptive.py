@@ -1,0 +1,111 @@
+"""CW276, CW277: adaptive routing where switches, links, addresses and nodes can do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clusterwright.finding import Severity
+from clusterwright.intent.traffic_classes import lossless_numbers
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.hardware.systems import EXTERNAL, System, system_of, systems
+
+# mstreg is a program of mstflint, which Debian, Ubuntu and Red Hat have, and DOCA's profiles bring along.
+_REGISTER_TOOLS = frozenset({"mstflint", "doca-ofed", "doca-roce", "doca-networking", "doca-all", "mlnx-ofed-all"})
+
+
+@rule("CW276", Severity.ERROR)
+def adaptive_routing_is_possible(subject: Subject) -> Iterator[Problem]:
+    """Fabrics with `balancing: {kind: adaptive}`, against what their switches and links can do."""
+    for fabric in subject.spec.fabrics:
+        if not fabric.is_adaptive:
+            continue
+        if fabric.technology != "roce":
+            hint = "Take `balancing` away."
+            if fabric.technology == "infiniband":
+                hint = "Write `adaptive_routing: true` under `subnet_manager`."
+            yield _refused(fabric, f"{fabric.name} is no RoCE fabric, whose packets alone switches move", hint)
+        elif not lossless_numbers(fabric):
+            message = f"{fabric.name} has no lossless class, and packets that are lost are sought in any order"
+            yield _refused(fabric, message, "Give the class of RoCE a `priority`.")
+    for skeleton in subject.skeleton.fabrics:
+        if skeleton.fabric.is_adaptive:
+            yield from _tier_faults(skeleton.fabric, skeleton.joined_tiers())
+
+
+def _tier_faults(fabric: Fabric, joined: Sequence[tuple[Tier, Tier]]) -> Iterator[Problem]:
+    reported: set[str] = set()
+    for lower, upper in joined:
+        for tier in (lower, upper):
+            fault = _model_fault(tier)
+            if fault and tier.role not in reported:
+                reported.add(tier.role)
+                yield _refused(fabric, fault, f"Take a model with {_able()}, or `kind: hash`.")
+        up = lower.up
+        system = system_of(lower.model)
+        able = system.adaptive_routing if system is not None else None
+        if up is None or able is None:
+            continue
+        if up.speed_gbps not in able.speeds_gbps:
+            speeds = " and ".join(f"{speed}G" for speed in able.speeds_gbps)
+            message = (
+                f"Uplinks of {lower.role} run at {up.speed_gbps}G, and {lower.model.name} routes adaptively at {speeds}"
+            )
+            yield _refused(fabric, message, "Take another speed of uplinks, or `kind: hash`.")
+        is_parallel = up.links > upper.count
+        version = fabric.addressing.links.version if fabric.addressing is not None else 0
+        if version == 6 and is_parallel and not able.ipv6_parallel_links:
+            message = (
+                f"{lower.role} has several cables to one {upper.role} over IPv6, which needs a policy for next hops"
+            )
+            hint = "Give `links` IPv4 addresses, take one cable to each switch, or `kind: hash`."
+            yield _refused(fabric, message, hint)
+
+
+def _model_fault(tier: Tier) -> str:
+    """Why switches of a tier cannot route adaptively; "" where they can, or where somebody else configures them."""
+    if tier.model.network_os == EXTERNAL:
+        return ""
+    system = system_of(tier.model)
+    if system is None or system.adaptive_routing is None:
+        runs = system.title if system is not None else tier.model.network_os
+        return f"{tier.role} runs {runs}, for which adaptive routing is not written"
+    if tier.model.asic not in system.adaptive_routing.asics:
+        chip = tier.model.asic or "a chip that the catalogue does not name"
+        return f"{tier.role} has {chip}, on which {system.title} does not route adaptively"
+    return ""
+
+
+def _able() -> str:
+    able = [system for system in systems().values() if system.adaptive_routing is not None]
+    return ", ".join(f"{system.title} on {_chips(system)}" for system in able)
+
+
+def _chips(system: System) -> str:
+    return " or ".join(system.adaptive_routing.asics) if system.adaptive_routing is not None else ""
+
+
+def _refused(fabric: Fabric, message: str, hint: str) -> Problem:
+    return Problem((*fabric.path, "balancing", "kind"), f"{message}.", hint)
+
+
+@rule("CW277", Severity.ERROR)
+def adapters_take_any_order(subject: Subject) -> Iterator[Problem]:
+    """Images of nodes on an adaptive fabric, against the packages that hold the program for adapters' registers."""
+    spec = subject.spec
+    adaptive = [fabric for fabric in spec.fabrics if fabric.is_adaptive]
+    reported: set[str] = set()
+    for fabric in adaptive:
+        for attach in fabric.attach:
+            group = spec.node_group(attach.nodes or "")
+            image = next((item for item in spec.images if group is not None and item.name == group.image), None)
+            if group is None or image is None or image.name in reported:
+                continue
+            named = {package.name for package in image.packages}
+            for driver in image.drivers:
+                named.update(package.name for package in driver.packages)
+            if named.isdisjoint(_REGISTER_TOOLS):
+                reported.add(image.name)
+                path = (*image.path, "packages") if image.packages else (*image.path, "name")
+                message = f"{image.name} has no mstreg, by which adapters on {fabric.name} take packets in any order."
+                yield Problem(path, message, "Add `mstflint`.", key=bool(image.packages))
