@@ -54,8 +54,8 @@ def promised_at_each_switch(spec: ClusterSpec) -> Mapping[tuple[str, str], float
     for kind in ("oversubscription", "narrowest"):
         for item in spec.expectations:
             name, *rest = item.figure.split(".")
-            if name == kind and len(rest) == 2:
-                promised[rest[0], rest[1]] = max(1.0, item.value * (1 + item.tolerance))
+            if name == kind and len(rest) == 2 and item.highest is not None:
+                promised[rest[0], rest[1]] = max(1.0, item.highest)
     return promised
 
 

@@ -65,8 +65,8 @@ def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for item in spec.expectations:
         kind, *rest = item.figure.split(".")
-        if kind == "oversubscription" and len(rest) == 2:
-            share = 1 / max(1.0, item.value * (1 + item.tolerance))
+        if kind == "oversubscription" and len(rest) == 2 and item.highest is not None:
+            share = 1 / max(1.0, item.highest)
             found[rest[0]] = min(share, found.get(rest[0], 1.0))
     return found
 

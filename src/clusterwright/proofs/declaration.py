@@ -125,11 +125,15 @@ class Declaration:
     @cached_property
     def ratios(self) -> Mapping[str, tuple[float, float]]:
         """The promised oversubscription by ``fabric.tier``, with its tolerance."""
-        return {
-            expectation.figure.removeprefix(_OVERSUBSCRIPTION): (expectation.value, expectation.tolerance)
-            for expectation in self._plan.spec.expectations
-            if expectation.figure.startswith(_OVERSUBSCRIPTION)
-        }
+        ratios = {}
+        for expectation in self._plan.spec.expectations:
+            if expectation.figure.startswith(_OVERSUBSCRIPTION) and expectation.highest is not None:
+                name = expectation.figure.removeprefix(_OVERSUBSCRIPTION)
+                is_bound = expectation.value is None or expectation.at_most is not None
+                ratios[name] = (
+                    (expectation.highest, 0.0) if is_bound else (expectation.value or 0.0, expectation.tolerance)
+                )
+        return ratios
 
     @cached_property
     def switch_ratios(self) -> Mapping[str, float]:

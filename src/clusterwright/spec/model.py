@@ -32,6 +32,7 @@ from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.workload import Job
 
 CLUSTER = "cluster"  # the outermost level, which every group lies in
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +128,45 @@ class Expectation:
     """A published figure that the plan must meet, by its dotted name; ``tolerance`` is relative."""
 
     figure: str
-    value: float
+    value: float | None
+    at_most: float | None
+    at_least: float | None
     tolerance: float
     source: str | None
     assumed: str | None
     path: Path
+
+    @property
+    def highest(self) -> float | None:
+        """The most that meets it; None without a bound."""
+        bounds = [] if self.value is None else [self.value * (1 + self.tolerance)]
+        if self.at_most is not None:
+            bounds.append(self.at_most)
+        return min(bounds, default=None)
+
+    @property
+    def lowest(self) -> float | None:
+        """The least that meets it; None without a bound."""
+        bounds = [] if self.value is None else [self.value * (1 - self.tolerance)]
+        if self.at_least is not None:
+            bounds.append(self.at_least)
+        return max(bounds, default=None)
+
+    @property
+    def words(self) -> str:
+        """What is expected, as people write it."""
+        words = [] if self.value is None else [f"{self.value:.12g}"]
+        if self.value is not None and self.tolerance:
+            words = [f"{self.value:.12g} within {100 * self.tolerance:.4g}%"]
+        words += [] if self.at_least is None else [f"at least {self.at_least:.12g}"]
+        words += [] if self.at_most is None else [f"at most {self.at_most:.12g}"]
+        return " and ".join(words)
+
+    def is_met(self, planned: float) -> bool:
+        """Whether a planned figure meets it; rounding errors are forgiven."""
+        too_low = self.lowest is not None and planned < self.lowest - _ROUNDING
+        too_high = self.highest is not None and planned > self.highest + _ROUNDING
+        return not too_low and not too_high
 
 
 @dataclass(frozen=True)

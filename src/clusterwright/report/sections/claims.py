@@ -24,7 +24,7 @@ def is_met(expectation: Expectation, planned: float | None) -> bool:
     """Whether a planned figure lies within the expectation's relative tolerance; rounding errors are forgiven."""
     if planned is None:
         return False
-    return abs(planned - expectation.value) <= expectation.tolerance * abs(expectation.value) + 1e-9
+    return expectation.is_met(planned)
 
 
 def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
@@ -35,8 +35,15 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
         rows.append(
             (
                 code(expectation.figure),
-                figure(expectation.value),
-                Cell(f"± {expectation.tolerance * 100:g} %" if expectation.tolerance else "exact", "number"),
+                figure(expectation.value) if expectation.value is not None else Cell(expectation.words, "number"),
+                Cell(
+                    f"± {expectation.tolerance * 100:g} %"
+                    if expectation.tolerance
+                    else "exact"
+                    if expectation.value is not None
+                    else "",
+                    "number",
+                ),
                 Cell("not in the plan", "number") if value is None else figure(value),
                 Cell("met", "good") if is_met(expectation, value) else Cell("not met", "bad"),
                 Cell(expectation.source or f"assumed: {expectation.assumed}"),

@@ -75,7 +75,7 @@ _ROUNDING = 1e-9
 
 def _promised(plan: Plan) -> Mapping[_Figure, float]:
     """The most oversubscription of each tier: what the spec expects, else for RDMA 1, or what is designed."""
-    stated = {item.figure: item.value * (1 + item.tolerance) for item in plan.spec.expectations}
+    stated = {item.figure: item.highest for item in plan.spec.expectations if item.highest is not None}
     rdma = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "ethernet"}
     promised: dict[_Figure, float] = {}
     for (fabric, role), designed in oversubscription(plan, plan.cables).items():

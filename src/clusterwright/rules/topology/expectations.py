@@ -9,6 +9,7 @@ from clusterwright.finding import Severity
 from clusterwright.plan.bandwidth import narrowest_planned
 from clusterwright.plan.size import cabled_port_count, node_count, switch_counts, uplink_counts
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import Expectation
 
 
 @rule("CW203", Severity.ERROR)
@@ -18,13 +19,22 @@ def expectation_missed(subject: Subject) -> Iterator[Problem]:
         planned = subject.figures.get(item.figure)
         if planned is None:
             continue
-        if abs(planned - item.value) > item.tolerance * abs(item.value) + 1e-9:
-            within = f" within {100 * item.tolerance:.4g}%" if item.tolerance else ""
+        if not item.is_met(planned):
+            key, bound = _missed_bound(item, planned)
             yield Problem(
-                (*item.path, "value"),
-                f"{item.figure} is planned as {_told_from(planned, item.value)}, expected {item.value:.12g}{within}.",
+                (*item.path, key),
+                f"{item.figure} is planned as {_told_from(planned, bound)}, expected {item.words}.",
                 f"The figure comes from: {item.source or item.assumed}",
             )
+
+
+def _missed_bound(item: Expectation, planned: float) -> tuple[str, float]:
+    """The key of a bound that a figure misses, and the bound."""
+    if item.at_most is not None and planned > item.at_most:
+        return "at_most", item.at_most
+    if item.at_least is not None and planned < item.at_least:
+        return "at_least", item.at_least
+    return "value", item.value or 0.0
 
 
 def _told_from(planned: float, wanted: float) -> str:
@@ -38,7 +48,7 @@ def _told_from(planned: float, wanted: float) -> str:
 @rule("CW204", Severity.ERROR)
 def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
     """RDMA fabrics with less bandwidth above a tier than NICs below it, without an expectation that says so."""
-    declared = {item.figure for item in subject.spec.expectations}
+    declared = {item.figure for item in subject.spec.expectations if item.highest is not None}
     for skeleton in subject.skeleton.fabrics:
         fabric = skeleton.fabric
         if fabric.technology == "ethernet":
