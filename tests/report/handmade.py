@@ -189,8 +189,10 @@ def _spec(*, pods: int, racks: int, uplinks: int, upper: int, title: str) -> Clu
         exceptions=(),
         extra_config=(),
         expectations=(
-            Expectation("gpus", float(pods * racks * NODES_PER_RACK * RAILS), 0.0, "counted by hand", None, ()),
-            Expectation("racks", 5.0, 0.0, None, "wrong on purpose", ()),
+            Expectation(
+                "gpus", float(pods * racks * NODES_PER_RACK * RAILS), None, None, 0.0, "counted by hand", None, ()
+            ),
+            Expectation("racks", 5.0, None, None, 0.0, None, "wrong on purpose", ()),
         ),
         catalogue=models,
         document=Document("handmade.yaml", {}, {}, {}, {}, ("handmade.yaml",)),
