@@ -14,7 +14,7 @@ from clusterwright.placeholder import PLACEHOLDER
 from clusterwright.switches.nvue.reader.defaults import is_all_default, one_word
 from clusterwright.switches.nvue.reader.normal_form import normal_form
 from clusterwright.switches.nvue.reader.objects import Object, shown
-from clusterwright.switches.nvue.reader.releases import read_nvue_objects, release_bounds, stated_release
+from clusterwright.switches.nvue.reader.releases import all_nvue_objects, release_bounds, stated_release
 from clusterwright.switches.nvue.words.table import dotted
 
 _HIDDEN = ("$nvsec$", "$6$", "$y$")  # a secret that NVUE encrypted, passwords that it hashed
@@ -25,7 +25,7 @@ def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
     """Objects and values by their paths. Raises ValueError."""
     try:
         planned, runs = normal_form(planned), normal_form(runs)
-        wanted, found = read_nvue_objects(planned), read_nvue_objects(runs)
+        wanted, found = all_nvue_objects(planned), all_nvue_objects(runs)
         since, until = release_bounds(planned)
     except Unreadable as error:
         raise ValueError(str(error)) from None

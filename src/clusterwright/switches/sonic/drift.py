@@ -15,7 +15,7 @@ from clusterwright.device_files.drift import Found
 from clusterwright.device_files.json_drift import compare_json
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.sonic.reader.defaults import in_one_case, is_default
-from clusterwright.switches.sonic.reader.document import tables_of
+from clusterwright.switches.sonic.reader.document import all_tables_of
 from clusterwright.switches.sonic.reader.features import OFF, ON, SYSTEM, runs_unasked
 from clusterwright.switches.sonic.reader.normal_form import normal_form
 
@@ -33,8 +33,10 @@ _UNORDERED = frozenset({"ports", "services", "MATCHES", "BIND_POINTS", "ACTIONS"
 
 def compare_sonic(planned: str, runs: str) -> Iterator[Found]:
     """Tables, rows and fields by their paths. Raises ValueError for what is no object of tables."""
-    wanted, there = tables_of(normal_form(planned)), tables_of(normal_form(runs))
-    aliases = {row["alias"]: port for port, row in wanted.get("PORT", {}).items() if "alias" in row}
+    wanted, there = all_tables_of(normal_form(planned)), all_tables_of(normal_form(runs))
+    aliases = {
+        row["alias"]: port for port, row in wanted.get("PORT", {}).items() if isinstance(row, dict) and "alias" in row
+    }
     planned_tables, running_tables = _by_name(wanted, {}), _by_name(there, aliases)
     for table in sorted(planned_tables.keys() | running_tables.keys()):
         if table in _OF_THE_IMAGE and table not in planned_tables:
@@ -61,7 +63,7 @@ def _by_name(tables: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str,
         for key, row in rows.items():
             fields = {
                 aliases.get(field, field): in_one_case(table, field, _value(field, value, aliases))
-                for field, value in row.items()
+                for field, value in (row.items() if isinstance(row, dict) else [("", row)])
             }
             named[table]["|".join(aliases.get(part, part) for part in key.split("|"))] = fields
     return named

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.switches.nvue.reader.arguments import unfit
 from clusterwright.switches.nvue.reader.classes import oversubscribed
 from clusterwright.switches.nvue.reader.configuration import PATH
 from clusterwright.switches.nvue.reader.interfaces import enabled_beside, unknown_interfaces
@@ -16,7 +17,7 @@ from clusterwright.switches.nvue.reader.objects import Object
 from clusterwright.switches.nvue.reader.openings import unknown_methods
 from clusterwright.switches.nvue.reader.policies import unknown_rules
 from clusterwright.switches.nvue.reader.relays import unknown_filters
-from clusterwright.switches.nvue.reader.releases import mixed_words, read_nvue_objects
+from clusterwright.switches.nvue.reader.releases import all_nvue_objects, mixed_words, read_nvue_objects
 from clusterwright.switches.nvue.reader.unread import KnownObjects
 
 # Read by `lists`, `configuration`, `policies`, `classes` or `switch`.
@@ -192,6 +193,9 @@ def _unknown(root: Object, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     yield from unknown_filters(root)
     yield from oversubscribed(root)
     yield from enabled_beside(root)
+    whole = all_nvue_objects(text)
+    for path in unfit(whole):
+        yield whole.at(*path).line, path
     for name, _, password in hidden_passwords(root, text):
         yield password.line, ("system", "aaa", "user", name, "a password that NVUE does not show")
     yield from unknown_rules(root)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from functools import lru_cache
 
+from clusterwright.switches.nvue.reader.arguments import unfit, without
 from clusterwright.switches.nvue.reader.objects import Object, read_objects
 from clusterwright.switches.nvue.words.renaming import find, in_oldest_words, signs
 from clusterwright.switches.nvue.words.table import ORDER, Release, parsed_release
@@ -40,7 +41,18 @@ TREE = ReadTree()
 
 @lru_cache(maxsize=128)
 def read_nvue_objects(text: str) -> Object:
-    """What a file sets, named as 5.10 names it. Raises Unreadable at the line that does not read."""
+    """What a file sets in forms that readers know, named as 5.10 names it.
+
+    Raises Unreadable at the line that does not read.
+    """
+    root = all_nvue_objects(text)
+    places = list(unfit(root))
+    return without(root, places) if places else root
+
+
+@lru_cache(maxsize=128)
+def all_nvue_objects(text: str) -> Object:
+    """What a file sets, whichever forms it has, named as 5.10 names it. Raises Unreadable as above."""
     root = read_objects(text)
     orders = [node for _, node in find(TREE, root, ORDER) if node.below]
     if not orders and all(sign.since is None for sign in signs(TREE, root)):

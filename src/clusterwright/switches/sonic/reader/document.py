@@ -7,31 +7,44 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from clusterwright.switches.sonic.reader.arguments import unfit, without
+
 # What FRR runs, which `show runningconfiguration all` prints beside the tables (sonic-utilities, show/main.py).
 _TEXT_OF_FRR = "bgpraw"
 # Tables whose rows may name several ports, and a range of queues or priority groups (buffermgr.cpp, qosorch.cpp).
 _RANGES = ("BUFFER_PG", "BUFFER_QUEUE", "QUEUE")
 
 
-@lru_cache(maxsize=128)
 def tables_of(text: str) -> Mapping[str, Any]:
-    """What the file holds, parsed once for all readers, none of which changes it.
+    """What the file holds in forms that readers know, parsed once for all of them; none changes it.
 
-    Raises ValueError for what is no object of tables with rows.
+    Raises ValueError for what is no object of tables.
     """
+    return _read(text)[1]
+
+
+def unfit_places(text: str) -> list[tuple[str, ...]]:
+    """The keys of rows and fields in forms that no reader knows, which ``tables_of`` leaves out."""
+    return _read(text)[2]
+
+
+def all_tables_of(text: str) -> Mapping[str, Any]:
+    """What the file holds, whichever forms it has. Raises ValueError for what is no object of tables."""
+    return _read(text)[0]
+
+
+@lru_cache(maxsize=128)
+def _read(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any], list[tuple[str, ...]]]:
     tables = json.loads(text)
     if isinstance(tables, dict) and isinstance(tables.get(_TEXT_OF_FRR), str):
         del tables[_TEXT_OF_FRR]
     if not isinstance(tables, dict) or not all(isinstance(rows, dict) for rows in tables.values()):
         raise ValueError("it is no object of tables")
-    for table, rows in tables.items():
-        for key, row in rows.items():
-            if not isinstance(row, dict):
-                raise ValueError(f"{table} {key} is no row of fields")
     for name in _RANGES:
         if name in tables:
             tables[name] = _one_by_one(tables[name])
-    return tables
+    places = list(unfit(tables))
+    return tables, without(tables, places) if places else tables, places
 
 
 def _one_by_one(rows: Mapping[str, Any]) -> Mapping[str, Any]:

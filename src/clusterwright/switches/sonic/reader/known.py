@@ -16,7 +16,7 @@ from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.sonic.reader.configuration import PATH
 from clusterwright.switches.sonic.reader.defaults import is_default
-from clusterwright.switches.sonic.reader.document import place_of, tables_of
+from clusterwright.switches.sonic.reader.document import place_of, tables_of, unfit_places
 from clusterwright.switches.sonic.reader.features import OFF, ON, SYSTEM, runs
 
 _FIELDS = """
@@ -133,6 +133,8 @@ KNOWN = _known()
 def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
     """What nobody takes in, by table, row and field; tables of ``elsewhere`` are told by another fact."""
     document: Mapping[str, Mapping[str, Any]] = tables_of(text)
+    for place in unfit_places(text):
+        yield _at(text, *place)
     for table in sorted(document.keys() - elsewhere):
         if table not in KNOWN:
             yield _at(text, table)
