@@ -34,6 +34,7 @@ from clusterwright.report.inventory_json import json_lines
 from clusterwright.report.records import Inventory
 from clusterwright.rollout.gates.boots import SlurmBoots
 from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
+from clusterwright.rollout.gates.running_jobs import RunningJobs
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.gates.sessions import Sessions
 from clusterwright.rollout.gates.subnet import SubnetScan
@@ -183,6 +184,7 @@ class Seen:
         """As ``device_gates`` makes them, of devices that nobody asks here."""
         policies, nobody = self.spec.rollout.gates, cast("Devices", None)
         every: tuple[Gate, ...] = (
+            RunningJobs(nobody, policies.jobs, {}, {}),
             Sessions(self.built, nobody, policies.sessions, waves),
             SubnetScan(self.built, nobody, policies.subnet),
             NodeVerdicts(self.built, nobody, policies.verdicts, frozenset()),

@@ -199,9 +199,10 @@ class Execution:
         started = time.monotonic()
         try:
             before = look(self.gates, wave)
-        except ClusterwrightError as error:
+        except (ClusterwrightError, KeyboardInterrupt) as error:
             untouched = dict.fromkeys(wave.devices, "was not started")
-            reason = f"the wave was not started: {error}"
+            why = str(error) or "interrupted while it was waited for"
+            reason = f"the wave was not started: {why}"
             result = WaveResult(number, wave, untouched, time.monotonic() - started, reason)
         else:
             ran, warned = self._run_stack(stack, wave.units)

@@ -5,6 +5,8 @@ the pods, then pod by pod) and never reach over two of them. Within a stack unit
 earliest wave of its kind in which every rack outside still keeps its bandwidth, and in which other members of its group
 of services stay up.
 
+Where nodes go out of service, controllers of their Slurm change ahead of everything: jobs are to end before ports do.
+
 Whatever a change does, waves of a kind grow: after the canaries a twentieth of its units, then a quarter, then the
 rest; and no wave changes more than half of those that stand in for each other.
 """
@@ -12,12 +14,13 @@ rest; and no wave changes more than half of those that stand in for each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.device_files.effect import Effect
+from clusterwright.plan.service import OUT_OF_SERVICE
 
 if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
     from clusterwright.plan.model import Device, Plan
@@ -67,12 +70,45 @@ def plan_waves(
     ]
     packing = _Packing(plan, changes, policy, Counter(unit.kind for _, units in pending for unit in units))
     canaries = {unit.name for unit in _canaries(plan, pending, changes, policy.canaries)}
+    controllers = _draining_controllers(plan, changes)
+    ahead = {unit.name for _, units in pending for unit in units if not controllers.isdisjoint(unit.devices)}
     waves: list[Wave] = []
+    for stack, units in pending:
+        chosen = [unit for unit in units if unit.name in ahead]
+        waves += packing.waves(stack.layer, chosen, is_canary=False)
     for is_canary in (True, False):
         for stack, units in pending:
-            chosen = [unit for unit in units if (unit.name in canaries) is is_canary]
+            chosen = [unit for unit in units if unit.name not in ahead and (unit.name in canaries) is is_canary]
             waves += packing.waves(stack.layer, chosen, is_canary=is_canary)
     return tuple(waves)
+
+
+def leaving_nodes(plan: Plan, changes: Collection[str]) -> dict[str, frozenset[str]]:
+    """Nodes out of service by each switch of ``changes`` that has a port of theirs, which its change may shut."""
+    found: dict[str, frozenset[str]] = {}
+    for device in plan.devices:
+        if device.kind != "node" or device.state != OUT_OF_SERVICE:
+            continue
+        for cable in plan.cables_of.get(device.name, ()):
+            for end in (cable.a.device, cable.b.device):
+                if end in changes and end != device.name:
+                    found[end] = found.get(end, frozenset()) | {device.name}
+    return found
+
+
+def _draining_controllers(plan: Plan, changes: Collection[str]) -> frozenset[str]:
+    """Controllers of a Slurm that change, where ports of nodes out of service may be shut: Slurm drains those first."""
+    if not leaving_nodes(plan, changes):
+        return frozenset()
+    from clusterwright.intent.scheduling import controllers
+
+    return frozenset(
+        name
+        for scheduler in plan.spec.schedulers
+        if scheduler.slurm is not None
+        for name in controllers(plan, scheduler)
+        if name in changes
+    )
 
 
 def _canaries(

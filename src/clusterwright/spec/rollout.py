@@ -23,10 +23,12 @@ class GatePolicy:
 class GatePolicies:
     """The questions that the devices themselves answer between waves.
 
+    ``jobs``: those of nodes that go out of service, before their ports are shut; asked before a wave.
     ``sessions``: BGP sessions of changed switches; longer than the 120 s of their graceful restart. ``subnet``: the
     links of an InfiniBand fabric. ``verdicts``: the node check. ``isolation``: whether a node is closed.
     """
 
+    jobs: GatePolicy
     sessions: GatePolicy
     subnet: GatePolicy
     verdicts: GatePolicy

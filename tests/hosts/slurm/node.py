@@ -108,8 +108,12 @@ def _write(plan: Plan, device: str, folder: Path) -> None:
         place.chmod(artifact.mode)
 
 
-def run_jobs(plan: Plan, folder: Path, node: str, requests: tuple[str, ...] = (), processors: str = "") -> JobReport:
+def run_jobs(
+    plan: Plan, folder: Path, node: str, requests: tuple[str, ...] = (), processors: str = "", then: str = ""
+) -> JobReport:
     """Start both daemons, and one job after another: ``requests`` are srun's arguments.
+
+    ``then`` are commands of a shell beside the controller, once these jobs have ended.
 
     ``processors`` is what hwloc takes the machine for; without it, it looks.
     """
@@ -139,7 +143,7 @@ def run_jobs(plan: Plan, folder: Path, node: str, requests: tuple[str, ...] = ()
     words = {"folder": folder, "state": scheduler.controllers.state}
     (folder / "controller.sh").write_text(_CONTROLLER.format(name=controller, **words))
     (folder / "node.sh").write_text(_devices(folder) + _NODE.format(name=node, **words))
-    script = _SCRIPT.format(folder=folder, addresses=f"{address}/{prefix}", node=node, jobs=jobs)
+    script = _SCRIPT.format(folder=folder, addresses=f"{address}/{prefix}", node=node, jobs=jobs + then)
     # Programs of this room read hwloc's own variables; without them it looks at the machine.
     told = {"HWLOC_SYNTHETIC": processors, "HWLOC_THISSYSTEM": "1"} if processors else {}
     done = subprocess.run(

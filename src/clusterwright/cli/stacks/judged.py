@@ -24,7 +24,7 @@ _SHORTEST_REASON = 10  # characters below which a reason says nothing
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options about what a change disturbs and breaks."""
-    from clusterwright.rollout.gates.selection import GATES
+    from clusterwright.rollout.gates.selection import GATES, JOBS
 
     decorators = (
         click.option(
@@ -41,7 +41,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--skip-gate",
-            type=click.Choice(GATES),
+            type=click.Choice((JOBS, *GATES)),
             multiple=True,
             help="Do not ask this between waves; needs --because; may be repeated.",
         ),

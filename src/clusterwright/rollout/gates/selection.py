@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.waves import leaving_nodes
 
 if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: imported where devices are asked
     from clusterwright.deploy.ansible.query import Devices
@@ -19,7 +20,9 @@ if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: import
     from clusterwright.spec.job import Scheduler
 
 GATES = ("sessions", "subnet", "verdicts", "isolation")
-"""The names of those that devices answer."""
+"""The names of those that devices answer whenever something changes."""
+JOBS = "jobs"
+"""The one that Slurm answers before ports of nodes out of service are shut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ def device_gates(
     if not rollout.waves and not effects:
         return Gates((), {})
     if devices is None:
-        return Gates((), dict.fromkeys(GATES, "a directory stands for the devices, and nobody is there to answer"))
+        names = (JOBS, *GATES) if leaving_nodes(plan, effects) else GATES
+        return Gates((), dict.fromkeys(names, "a directory stands for the devices, and nobody is there to answer"))
     from clusterwright.hosts.slurm.topology import compute_nodes
     from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
     from clusterwright.rollout.gates.sessions import Sessions
@@ -96,6 +100,7 @@ def device_gates(
     of_slurm = {each.name: slurm for slurm in plan.spec.schedulers for each in compute_nodes(plan, slurm)}
     boots = _boots(plan, devices, waiting, of_slurm, rollout, root)
     every: tuple[Gate, ...] = (
+        *_running_jobs(plan, devices, effects, of_slurm),
         *boots,
         Sessions(plan, devices, policies.sessions, rollout.waves),
         SubnetScan(plan, devices, policies.subnet),
@@ -106,6 +111,26 @@ def device_gates(
         tuple(gate for gate in every if gate.name not in skipped),
         {gate.name: f"left out by its operator: {skipped[gate.name]}" for gate in every if gate.name in skipped},
     )
+
+
+def _running_jobs(
+    plan: Plan, devices: Devices, effects: Mapping[str, Effect], of_slurm: Mapping[str, Scheduler]
+) -> Iterator[Gate]:
+    """The gate before ports of nodes out of service are shut, where a change may shut some."""
+    from clusterwright.intent.scheduling import controllers
+    from clusterwright.rollout.gates.running_jobs import RunningJobs
+
+    leaving: dict[str, frozenset[str]] = {}
+    for switch, nodes in leaving_nodes(plan, effects).items():
+        if with_jobs := nodes & of_slurm.keys():
+            leaving[switch] = with_jobs
+    if not leaving:
+        return
+    reached: dict[str, str] = {}
+    for node in {node for nodes in leaving.values() for node in nodes}:
+        hosts = controllers(plan, of_slurm[node])
+        reached[node] = next((host for host in hosts if host in devices.over_ssh), "")
+    yield RunningJobs(devices, plan.spec.rollout.gates.jobs, leaving, reached)
 
 
 def _boots(

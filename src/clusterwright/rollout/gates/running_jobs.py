@@ -1,0 +1,102 @@
+"""The gate before ports are shut: nodes that go out of service have to be free of jobs first.
+
+Slurm has drained them by then (waves.py sends its configuration ahead), so jobs end and none starts. A wave that shuts
+ports of a node which still has a job is not started before the job has ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright.and_more import and_more
+from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
+from clusterwright.finding import ClusterwrightError
+from clusterwright.hosts.slurm.hostlist import hostlist
+from clusterwright.rollout.gates.health import GateAnswer
+from clusterwright.rollout.waves import Wave
+from clusterwright.spec.rollout import GatePolicy
+
+POLL_S = 10.0
+"""How often Slurm is asked: jobs end after hours."""
+_LIMIT_S = 60
+_SHOWN = 3
+
+
+def jobs_question(nodes: Iterable[str]) -> tuple[str, ...]:
+    """The command that lists jobs which have one of ``nodes``, those that end or are suspended among them."""
+    return ("squeue", "--noheader", "--all", f"--nodelist={hostlist(sorted(nodes))}", "--format=%i %T %N")
+
+
+def jobs_in(answer: str) -> tuple[str, ...]:
+    """The jobs that ``jobs_question`` lists. One that waits has no node, and is not among them."""
+    lines = (line.split() for line in answer.splitlines())
+    return tuple(f"{words[0]} ({words[1].lower()} on {words[2]})" for words in lines if len(words) == 3)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJobs:
+    """See the module.
+
+    ``leaving`` has, for each switch, the nodes out of service whose ports it has. ``controllers`` says for each such
+    node of a Slurm where squeue runs, "" where no such host can be reached.
+    """
+
+    devices: Devices
+    policy: GatePolicy
+    leaving: Mapping[str, frozenset[str]]
+    controllers: Mapping[str, str]
+    name: str = "jobs"
+    budget: int | None = None
+
+    @property
+    def deadline_s(self) -> int:
+        """See ``Gate``."""
+        return self.policy.deadline_s
+
+    def told(self) -> str:
+        """See ``Gate``."""
+        return (
+            "a wave that shuts ports of nodes out of service waits until squeue lists no job on them, "
+            f"{self.policy.deadline_s} s at most"
+        )
+
+    def before(self, wave: Wave) -> None:
+        """Waits for the jobs. Raises ClusterwrightError when one is left, or when Slurm does not answer."""
+        nodes = {node for device in wave.devices for node in self.leaving.get(device, ())}
+        by_controller: dict[str, set[str]] = {}
+        for node in nodes & self.controllers.keys():
+            by_controller.setdefault(self.controllers[node], set()).add(node)
+        ends = time.monotonic() + self.policy.deadline_s
+        while by_controller:
+            jobs = self._jobs(by_controller)
+            if not jobs:
+                return
+            if time.monotonic() >= ends:
+                raise ClusterwrightError(
+                    f"its ports are those of nodes with jobs: {and_more(jobs, _SHOWN)}. Wait for them or end them, and "
+                    "run the same command again"
+                )
+            time.sleep(min(POLL_S, max(0.0, ends - time.monotonic())))
+
+    def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
+        """See ``Gate``: what was to be asked was asked before."""
+        return GateAnswer(0, {})
+
+    def _jobs(self, by_controller: Mapping[str, set[str]]) -> tuple[str, ...]:
+        jobs: list[str] = []
+        for controller, nodes in sorted(by_controller.items()):
+            if not controller:
+                raise ClusterwrightError(
+                    f"nobody can say which jobs {and_more(sorted(nodes), _SHOWN)} still has: the access file has no "
+                    "address of its Slurm's controller"
+                )
+            question = RemoteCommand(jobs_question(nodes), _LIMIT_S)
+            answer = self.devices.run({controller: question})[controller]
+            if not isinstance(answer, CommandResult) or answer.status != 0:
+                said = answer.said if isinstance(answer, CommandResult) else answer.message
+                raise ClusterwrightError(f"{controller} does not say which jobs run: {said}")
+            jobs += jobs_in(answer.output)
+        return tuple(jobs)
