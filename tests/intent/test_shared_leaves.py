@@ -7,11 +7,14 @@ from pathlib import Path
 from tests.plans import plan_with
 
 from clusterwright.intent.edge_filters import entry_counts
+from clusterwright.intent.filter_bound import FilterBound
 from clusterwright.output.engine import render_kinds
 from clusterwright.plan.model import Plan
+from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
+from clusterwright.spec.hardware.systems import ONE_ENTRY_EACH, systems
 
 SHARED = """nodes:
   - {{name: vision, count: {nodes}}}
@@ -43,3 +46,12 @@ def test_what_passes_is_still_what_the_matrix_declares(tmp_path: Path) -> None:
     check = next(each for each in CHECKS if each.name == "isolation")
     verdict = check.run(tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan)))
     assert verdict.is_proven, (verdict.word, verdict.counterexamples[:2])
+
+
+def test_no_switch_has_more_entries_than_its_bound(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, 8)
+    bound = FilterBound(plan.spec, build_skeleton(plan.spec))
+    fabric = next(each for each in bound.skeleton.fabrics if each.fabric.name == "backend")
+    system = systems()["nvue"]
+    most = max(bound.entries(fabric.fabric, own, system, ONE_ENTRY_EACH) for own in bound.tenants["backend"].values())
+    assert entries_of(plan) <= most

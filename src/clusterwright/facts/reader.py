@@ -172,6 +172,8 @@ class SystemReader:
     named: re.Pattern[str]
     policy_lines: Callable[[str], Iterable[str]] | Unsupported
     single_ports: bool = False
+    lists_by_port: bool = True
+    """Whether ports of hosts may have lists that differ; False where one table serves the switch."""
     is_stateful: bool = False
     has_host_firewall: bool = False
     relays: ServersByFile = field(default_factory=dict)

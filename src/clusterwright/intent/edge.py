@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from clusterwright.intent.edge_filters import EdgePermits, edge_permits
+from clusterwright.intent.edge_filters import EdgePermits, edge_permits, port_tenants
 from clusterwright.intent.filter_cover import with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import (
     ICMP,
@@ -42,6 +43,39 @@ def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) ->
     if subnet is None or not any(is_host_port(link) for link in view.links):
         return None
     return edge_permits(plan, view.fabric, subnet, single_ports=single_ports)
+
+
+@dataclass(frozen=True, slots=True)
+class HostList:
+    """A list of permits for ``ports`` to hosts. ``tenant`` is "" where one list serves all of them, else the zones of
+    the hosts there: their port tells them from others behind the switch, whatever source address they write.
+    """
+
+    tenant: str
+    ports: frozenset[str]
+    permits: EdgePermits
+
+    @property
+    def suffix(self) -> str:
+        """What follows the name of all host lists in that of this one."""
+        return f"-{self.tenant}" if self.tenant else ""
+
+
+def host_lists(plan: Plan, view: SwitchView) -> tuple[HostList, ...]:
+    """The lists of a switch's ports to hosts; none where it has none, or no zone covers the fabric."""
+    whole = host_permits(plan, view)
+    subnet = view.host_subnet
+    if whole is None or subnet is None:
+        return ()
+    tenants = port_tenants(plan, view.fabric.name, view.device.name)
+    if not tenants:
+        return (HostList("", frozenset(link.port.port for link in view.links if is_host_port(link)), whole),)
+    lists = []
+    for tenant in tenants:
+        permits = edge_permits(plan, view.fabric, subnet, tenant=tenant)
+        if permits is not None:
+            lists.append(HostList("_".join(tenant.zones) or "OTHERS", tenant.ports, permits))
+    return tuple(lists)
 
 
 @per_plan

@@ -13,7 +13,8 @@ from clusterwright.intent.boot_relays import dhcp_port, relay_addresses, unnamed
 from clusterwright.intent.filter_cover import in_order, with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import ICMP, UDP, Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.plan.model import Device, Plan, Subnet
+from clusterwright.intent.zone_networks import collapse
+from clusterwright.plan.model import Device, Plan, Subnet, network_bounds
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import ONE_ENTRY_EACH, FilterTables, system_of
 from clusterwright.spec.isolation import Network, Zone
@@ -72,14 +73,53 @@ class EdgePermits:
             yield permit._replace(sources=tuple(map(self.sources.__getitem__, numbers))) if numbers else permit
 
 
-def edge_permits(plan: Plan, fabric: Fabric, subnet: Subnet, *, single_ports: bool = False) -> EdgePermits | None:
-    """What hosts of a subnet may send; None where no zone covers the fabric.
+@dataclass(frozen=True, slots=True)
+class PortTenant:
+    """Hosts in the same zones behind a switch where others are in other zones: their ``ports`` of the switch, and the
+    prefixes of their links.
+    """
+
+    zones: tuple[str, ...]
+    ports: frozenset[str]
+    links: tuple[Network, ...]
+
+
+@per_plan
+def port_tenants(plan: Plan, fabric_name: str, switch: str) -> tuple[PortTenant, ...]:
+    """The tenants of a switch, in the order of their first ports; none where all its hosts are in the same zones.
+
+    Hosts that share a subnet are told apart by no port: there are none either.
+    """
+    fabric = plan.spec.fabric(fabric_name)
+    if fabric is None or fabric.addressing is None or fabric.addressing.host_links != "point-to-point":
+        return ()
+    ports: dict[tuple[str, ...], set[str]] = {}
+    links: dict[tuple[str, ...], list[Network]] = {}
+    length = fabric.addressing.hosts.max_prefixlen - 1
+    on_fabric = {zone.name for zone, _ in zones_on(plan, fabric_name)}
+    for cable in plan.cables_of[switch]:
+        if cable.b.device != switch or cable.fabric != fabric_name or cable.a.side not in {"host", "management"}:
+            continue
+        zones = tuple(zone for zone in plan.by_name[cable.a.device].zones if zone in on_fabric)
+        ports.setdefault(zones, set()).add(cable.b.port)
+        if cable.a.address is not None:
+            first = cable.a.address - cable.a.address % 2
+            links.setdefault(zones, []).append(subnet_network(first, length, fabric.addressing.hosts.version))
+    if len(ports) < 2:
+        return ()
+    return tuple(PortTenant(zones, frozenset(own), collapse(links.get(zones, ()))) for zones, own in ports.items())
+
+
+def edge_permits(
+    plan: Plan, fabric: Fabric, subnet: Subnet, *, tenant: PortTenant | None = None, single_ports: bool = False
+) -> EdgePermits | None:
+    """What hosts of a subnet may send, or those of one ``tenant`` there; None where no zone covers the fabric.
 
     With ``single_ports`` as a chip without port ranges has it.
     """
     if not zones_on(plan, fabric.name):
         return None
-    asking, locals_of = _locals(plan, fabric, subnet)
+    asking, locals_of = _locals(plan, fabric, subnet, tenant)
     given = (*(permit.sources for permit in asking), *(own for _, own in locals_of))
     sources = tuple(dict.fromkeys(chain.from_iterable(given)))
     place = {network: number for number, network in enumerate(sources)}
@@ -101,12 +141,28 @@ def _of_kinds(plan: Plan, fabric: str, single_ports: bool) -> dict[Hashable, Per
     return {}
 
 
-def _locals(plan: Plan, fabric: Fabric, subnet: Subnet) -> tuple[tuple[Permit, ...], Locals]:
+def _locals(plan: Plan, fabric: Fabric, subnet: Subnet, tenant: PortTenant | None) -> tuple[tuple[Permit, ...], Locals]:
     """What hosts that boot through the switch ask it before they have an address that a flow could name; and the zones
-    behind it."""
+    behind it, of a tenant those of its links."""
     network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
     asking = ASKING[subnet.version] if subnet.device in _relays(plan, fabric.name) else ()
-    return asking, behind(plan, fabric, network)
+    locals_of = behind(plan, fabric, network)
+    if tenant is None:
+        return asking, locals_of
+    own = ((zone, _within(networks, tenant.links)) for zone, networks in locals_of)
+    return asking, tuple((zone, networks) for zone, networks in own if networks)
+
+
+def _within(networks: tuple[Network, ...], links: tuple[Network, ...]) -> tuple[Network, ...]:
+    """What prefixes have in common: of each pair that meets, the smaller."""
+    found = []
+    for link in links:
+        first, last = network_bounds(link)
+        for network in networks:
+            low, high = network_bounds(network)
+            if low <= last and first <= high:
+                found.append(link if link.prefixlen >= network.prefixlen else network)
+    return tuple(found)
 
 
 def _declared_permits(plan: Plan, fabric: Fabric, asking: tuple[Permit, ...], locals_of: Locals) -> tuple[Permit, ...]:
@@ -147,14 +203,17 @@ def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:
             continue
         if not zones_on(plan, fabric.name):
             continue
-        asking, locals_of = _locals(plan, fabric, subnet)
-        kind = (fabric.name, system.name, bool(asking), tuple((zone.name, len(own)) for zone, own in locals_of))
-        if kind not in counted:
-            permits = _declared_permits(plan, fabric, asking, locals_of)
-            if not system.matches_ranges:
-                permits = tuple(map(with_single_ports, permits))
-            counted[kind] = sum(entries_of(permit, ONE_ENTRY_EACH) for permit in permits)
-        yield device, counted[kind]
+        entries = 0
+        for tenant in port_tenants(plan, fabric.name, device.name) or (None,):
+            asking, locals_of = _locals(plan, fabric, subnet, tenant)
+            kind = (fabric.name, system.name, bool(asking), tuple((zone.name, len(own)) for zone, own in locals_of))
+            if kind not in counted:
+                permits = _declared_permits(plan, fabric, asking, locals_of)
+                if not system.matches_ranges:
+                    permits = tuple(map(with_single_ports, permits))
+                counted[kind] = sum(entries_of(permit, ONE_ENTRY_EACH) for permit in permits)
+            entries += counted[kind]
+        yield device, entries
 
 
 def too_full(plan: Plan) -> Iterator[TablesShort]:
@@ -168,7 +227,7 @@ def too_full(plan: Plan) -> Iterator[TablesShort]:
         room = system.filter_tables
         if not zones_on(plan, fabric.name):
             continue
-        declared = _declared_permits(plan, fabric, *_locals(plan, fabric, subnet))
+        declared = _declared_permits(plan, fabric, *_locals(plan, fabric, subnet, None))
         permits = tuple(map(with_single_ports, declared)) if not system.matches_ranges else declared
         entries = sum(entries_of(permit, room) for permit in permits)
         if room.tables_for(entries) <= room.tables:

@@ -17,7 +17,7 @@ from clusterwright.intent.filter_entries import ICMP_ERRORS, ON_LINK, judged
 from clusterwright.intent.zone_networks import collapse, meeting_fabrics
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.isolation import BOOT
-from clusterwright.spec.zone_reach import covers, members_of
+from clusterwright.spec.zone_reach import covers, members_of, zones_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +78,10 @@ class FilterBound:
         if fabric.addressing is None:
             return 0
         version = fabric.addressing.hosts.version
-        prefixes = {zone.name: self._behind(zone, fabric, own) for zone in self.spec.zones}
+        on_fabric = frozenset(zone.name for zone in self.spec.zones if covers(self.spec, zone, fabric))
+        zones_of_groups = {on_fabric.intersection(zones_of(self.spec, group)) for group in own}
+        is_told_apart = fabric.addressing.host_links == "point-to-point" and len(zones_of_groups) > 1
+        prefixes = {zone.name: self._behind(zone, fabric, own, is_told_apart) for zone in self.spec.zones}
         errors = sum(prefixes.values()) * len(ICMP_ERRORS[version])
         sent = (
             count * self._each(zone, fabric, version, system, room)
@@ -99,11 +102,14 @@ class FilterBound:
         servers = sum(prefixes[zone.name] for zone in self.spec.zones if zone.kind == BOOT)
         return max(map(len, ASKING.values())) + servers * shared
 
-    def _behind(self, zone: Zone, fabric: Fabric, own: Mapping[str, int]) -> int:
+    def _behind(self, zone: Zone, fabric: Fabric, own: Mapping[str, int], is_told_apart: bool) -> int:
+        """The prefixes of a zone behind a switch, by tenant where ports tell tenants apart."""
         if not covers(self.spec, zone, fabric):
             return 0
         members = members_of(self.spec, zone)
         inside = sum(count for group, count in own.items() if group in members)
+        if is_told_apart:
+            return inside if members else sum(own.values())
         return 1 if not members or inside == sum(own.values()) else inside
 
     def _each(self, zone: Zone, fabric: Fabric, version: int, system: System, room: FilterTables) -> int:

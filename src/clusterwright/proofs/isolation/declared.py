@@ -185,6 +185,20 @@ class DeclaredIsolation:
             found[fabric.version] |= fabric.pool
         return found
 
+    def ports_by_zones(self, edge: DeclaredEdge) -> Mapping[tuple[str, ...], list[str]]:
+        """The ports of a switch to hosts, by the zones that these hosts are in on its fabric."""
+        on_fabric = {zone.name for zone in self.zones if zone.on(edge.fabric)}
+        ports: dict[tuple[str, ...], list[str]] = {}
+        for port, (host, _) in edge.ports.items():
+            zones = tuple(zone for zone in self.zones_of.get(host, ()) if zone in on_fabric)
+            ports.setdefault(zones, []).append(port)
+        return ports
+
+    @cached_property
+    def link_at(self) -> Mapping[tuple[str, str], tuple[int, int]]:
+        """By device and port of a host, the two addresses of its link where it has one of its own."""
+        return {end: (number - number % 2, number - number % 2 + 1) for (_, number), end in self.addresses.items()}
+
     @cached_property
     def _plumbed(self) -> Mapping[int, Ranges]:
         """The addresses of ``plumbing`` by IP version."""

@@ -15,7 +15,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import EVERYTHING, Packet, PacketSet, merged
 from clusterwright.packets.filters import Ruleset
 from clusterwright.packets.passage import Decision, Idle, decide, passing
-from clusterwright.packets.ranges import EMPTY, Ranges
+from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredEdge, DeclaredIsolation
@@ -165,10 +165,10 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
             judged |= {(port, IN) for port in lists.management_ports()}
             for edge in edges.get(device, ()):
                 if any(zone.on(edge.fabric) for zone in declared.zones):
-                    ports = tuple(edge.ports)
-                    yield PortGroup(
-                        tree, declared, device, reader, HOSTS, edge.fabric, ports, edge.subnet, relays=edge.relays
-                    )
+                    for ports, local in _tenants(declared, edge, reader):
+                        yield PortGroup(
+                            tree, declared, device, reader, HOSTS, edge.fabric, ports, local, relays=edge.relays
+                        )
             for border in borders.get(device, ()):
                 for what in (BORDER_IN, BORDER_OUT):
                     ports, inside = (border.port,), declared.fabric[border.fabric].pool
@@ -182,6 +182,29 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
             for what, own in _others(reader, lists, judged).items():
                 local = reduce(or_, (edge.subnet for edge in edges.get(device, ())), EMPTY)
                 yield PortGroup(tree, declared, device, reader, what, name, tuple(own), local)
+
+
+def _tenants(
+    declared: DeclaredIsolation, edge: DeclaredEdge, reader: SystemReader
+) -> Iterator[tuple[tuple[str, ...], Ranges]]:
+    """Ports of a switch whose hosts are in the same zones, with the addresses of their links.
+
+    All of them with the whole subnet where no port tells tenants apart.
+    """
+    ports = declared.ports_by_zones(edge)
+    if len(ports) < 2 or not tells_tenants_apart(edge, reader):
+        yield tuple(edge.ports), edge.subnet
+        return
+    for own in ports.values():
+        links = [declared.link_at[edge.ports[port]] for port in own if edge.ports[port] in declared.link_at]
+        yield tuple(own), ranges(links)
+
+
+def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
+    """Whether each port can have a list of its host's addresses: not where hosts share a subnet, nor where the system
+    has one table for all ports.
+    """
+    return edge.gateway is None and reader.lists_by_port
 
 
 def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
+from clusterwright.and_more import and_more
 from clusterwright.packets.phrases import count
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.proofs.isolation.edges import tells_tenants_apart
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
@@ -19,6 +21,7 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
     yield from _rooms(tree, {edge.switch for edge in covered})
+    yield from _by_address_alone(tree, declared)
     yield from _factory_accounts(tree)
     if open_edges:
         yield f"{count(len(open_edges), 'switch')} with host ports, as {open_edges[0]}, have no file here that is read."
@@ -34,6 +37,23 @@ def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
                 f"whether the chips of {count(len(own), 'switch')} with {system.title}, as {own[0]}, hold their lists"
             )
             yield f"{what} was not judged: no bound of theirs is known (`clusterwright explain systems`)."
+
+
+def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
+    """Switches whose filters know tenants by the source addresses alone that their hosts write."""
+    for reader in ROUTERS:
+        devices = set(tree.devices_with(reader.file))
+        shared: list[str] = []
+        zones: set[str] = set()
+        for edge in declared.edges:
+            ports = declared.ports_by_zones(edge)
+            if edge.switch in devices and len(ports) > 1 and not tells_tenants_apart(edge, reader):
+                shared.append(edge.switch)
+                zones.update(zone for names in ports for zone in names)
+        if shared:
+            who = f"{count(len(shared), 'switch')} with {systems()[reader.system].title}, as {min(shared)}"
+            what = f"hosts of {and_more(sorted(zones), 4)}"
+            yield f"{who}: {what} share a subnet or a table, and are told apart by the addresses that they write alone."
 
 
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.intent.edge import host_permits, management_permits, service_sources
+from clusterwright.intent.edge import host_lists, management_permits, service_sources
 from clusterwright.intent.filter_entries import Permit
 from clusterwright.intent.per_plan import per_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from clusterwright.intent.switch import SwitchView
     from clusterwright.plan.model import Plan
@@ -52,26 +52,26 @@ class EosServices:
 
 @dataclass(frozen=True, slots=True)
 class EosFilters:
-    """The lists of a switch; ``hosts`` are the lines of every port to a host, ``management`` of the management port.
+    """The lists of a switch; ``hosts`` are the lines of ports to hosts, ``management`` of the management port.
 
     ``services`` are those of who may log in, configure and collect.
     """
 
     lists: tuple[AccessList, ...]
-    hosts: tuple[str, ...]
+    hosts: Mapping[str, tuple[str, ...]]
     management: tuple[str, ...]
     services: EosServices
 
 
 def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
     """What a switch filters at its ports to hosts and at its management port."""
-    hosts = host_permits(plan, view)
+    hosts = host_lists(plan, view)
     management = None if view.management is None else _management_lists(plan, view.management.port.fabric)
-    lists = both_versions(HOSTS, hosts) if hosts is not None else ()
+    lists = [each for one in hosts for each in both_versions(HOSTS + one.suffix, one.permits)]
     services = () if view.management is None else _service_lists(plan, view.management.port.fabric)
     return EosFilters(
         lists=(*lists, *(management or ()), *services),
-        hosts=applied(HOSTS, "in") if hosts is not None else (),
+        hosts={port: applied(HOSTS + one.suffix, "in") for one in hosts for port in one.ports},
         management=applied(MANAGEMENT, "in") if management is not None else (),
         services=_services({each.name for each in services}),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from clusterwright.intent.edge import is_host_port
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.switch_links import error_correction
@@ -15,7 +14,7 @@ from clusterwright.text.places import PLACE, as_format
 from clusterwright.text.templates import template
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
 
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link
@@ -60,7 +59,7 @@ class _EosShape(NamedTuple):
     fec: str | None
     is_up: bool
     is_routed: bool
-    is_to_host: bool
+    filters: tuple[str, ...]
     macsec: str | None
     bond: tuple[int, str] | None
 
@@ -74,14 +73,18 @@ class _EosLines(NamedTuple):
 
 
 def eos_interfaces(
-    plan: Plan, view: SwitchView, profile: str | None, filters: tuple[str, ...], borders: tuple[EosBorder, ...]
+    plan: Plan,
+    view: SwitchView,
+    profile: str | None,
+    filters: Mapping[str, tuple[str, ...]],
+    borders: tuple[EosBorder, ...],
 ) -> str:
-    """The lines of every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` of those
-    to hosts."""
-    shapes = tuple(_shape(view, link) for link in view.links)
-    channels = tuple(bond.number for bond in view.bonds)
+    """The lines of every port, used or not, in order; ``profile`` is the QoS profile of the used, ``filters`` are the
+    lines of those to hosts."""
+    shapes = tuple(_shape(view, link, filters.get(link.port.port, ())) for link in view.links)
+    channels = tuple((bond.number, filters.get(bond.ports[0], ())) for bond in view.bonds)
     known = _known(plan, view.device.fabric, view.device.tier, view.device.model)
-    key = shapes, channels, profile, filters, borders
+    key = shapes, channels, profile, borders
     alike = known.get(key)
     if alike is None:
         alike = known[key] = _of_shapes(view, *key)
@@ -99,9 +102,8 @@ def _known(plan: Plan, fabric: str, tier: int, model: str) -> dict[Hashable, _Eo
 def _of_shapes(
     view: SwitchView,
     shapes: tuple[_EosShape, ...],
-    channels: tuple[int, ...],
+    channels: tuple[tuple[int, tuple[str, ...]], ...],
     profile: str | None,
-    filters: tuple[str, ...],
     borders: tuple[EosBorder, ...],
 ) -> _EosLines:
     """Of ``view`` nothing is read but what its whole tier has."""
@@ -110,8 +112,8 @@ def _of_shapes(
     used = {port: found and found[1] for port, found in modes.items()}
     count = len(shapes)
     ports: list[tuple[EosPort, tuple[int, ...]]] = []
-    ports += [(_port(view, shape, profile, filters), (at, count + at)) for at, shape in enumerate(shapes)]
-    ports += [(_channel(number, profile, filters), (2 * count + at,)) for at, number in enumerate(channels)]
+    ports += [(_port(view, shape, profile), (at, count + at)) for at, shape in enumerate(shapes)]
+    ports += [(_channel(*channel, profile), (2 * count + at,)) for at, channel in enumerate(channels)]
     ports += [(_border_port(view, border), ()) for border in borders]
     ports += [(EosPort(name, "unused", shutdown=True), ()) for name, _ in spare_ports(view.model, used)]
     ports.sort(key=lambda entry: in_port_order(entry[0].name))
@@ -121,7 +123,7 @@ def _of_shapes(
     return _EosLines(as_format(lines), tuple(order))
 
 
-def _shape(view: SwitchView, link: Link) -> _EosShape:
+def _shape(view: SwitchView, link: Link, filters: tuple[str, ...]) -> _EosShape:
     port, bond = link.port, view.bond_at.get(link.port.port)
     return _EosShape(
         port.port,
@@ -130,13 +132,13 @@ def _shape(view: SwitchView, link: Link) -> _EosShape:
         error_correction(port.speed_gbps, link.cable.medium, link.cable.length_m),
         link.is_up,
         link.is_routed,
-        is_host_port(link),
+        filters,
         profile_of(link),
         None if bond is None else (bond.number, bond.bond.rate),
     )
 
 
-def _channel(number: int, profile: str | None, filters: tuple[str, ...]) -> EosPort:
+def _channel(number: int, filters: tuple[str, ...], profile: str | None) -> EosPort:
     """A port channel: EOS asks it, and no port of it, for VLAN, lists and classes."""
     return EosPort(
         name=f"Port-Channel{number}",
@@ -149,7 +151,7 @@ def _channel(number: int, profile: str | None, filters: tuple[str, ...]) -> EosP
     )
 
 
-def _port(view: SwitchView, shape: _EosShape, profile: str | None, filters: tuple[str, ...]) -> EosPort:
+def _port(view: SwitchView, shape: _EosShape, profile: str | None) -> EosPort:
     speed = _speed(view.mode_of(shape.side, shape.name, shape.speed_gbps), shape.speed_gbps)
     name, shutdown = shape.name, not shape.is_up
     if shape.bond is not None:
@@ -167,7 +169,7 @@ def _port(view: SwitchView, shape: _EosShape, profile: str | None, filters: tupl
         address=PLACE if shape.is_routed else None,
         vlan=None if shape.is_routed else HOST_VLAN,
         profile=profile,
-        filters=filters if shape.is_to_host else (),
+        filters=shape.filters,
         macsec=shape.macsec,
     )
 

@@ -54,6 +54,7 @@ READER = SystemReader(
     named=re.compile(r'"(?:srcIp|dstIp)": "[^"]*"'),
     policy_lines=policy_lines,
     single_ports=True,
+    lists_by_port=False,
     has_host_firewall=True,
     normal_form=normal_form,
 )

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.artifact import Artifact
-from clusterwright.intent.edge import management_reach
+from clusterwright.intent.edge import host_lists, management_reach
 from clusterwright.intent.switch import view_switch
 from clusterwright.intent.switch_links import management_port
 from clusterwright.switches.extra_config import with_patches
 from clusterwright.switches.nvue.words.table import parsed_release
 from clusterwright.switches.nvue.writer.bgp import default_vrf, router
-from clusterwright.switches.nvue.writer.filters import host_filters, management_filters
+from clusterwright.switches.nvue.writer.filters import bound_lists, host_filters, management_filters
 from clusterwright.switches.nvue.writer.interfaces import bridge, interfaces
 from clusterwright.switches.nvue.writer.qos import qos
 from clusterwright.switches.nvue.writer.releases import written_for
@@ -48,12 +48,12 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 def configuration(plan: Plan, view: SwitchView) -> Objects:
     """Everything below ``set`` in the words of the switch's release, in NVUE's order: by name."""
     port = None if view.management is None else management_port(plan, view.management)
-    hosts, management = host_filters(plan, view), management_filters(plan, view)
+    lists, management = host_lists(plan, view), management_filters(plan, view)
     bound: Objects = {name: {"inbound": {"control-plane": {}}} for name in management}
     found = {
-        "acl": hosts | management,
+        "acl": host_filters(lists) | management,
         "bridge": bridge(view),
-        "interface": interfaces(view, port, hosts, bound),
+        "interface": interfaces(view, port, bound_lists(lists), bound),
         "qos": qos(view),
         "router": router(view),
         "service": service(view, port),

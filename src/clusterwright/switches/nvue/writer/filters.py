@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import count, product
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.edge import host_permits, is_host_port, management_permits
+from clusterwright.intent.edge import HostList, management_permits
 from clusterwright.intent.filter_entries import ICMP, TCP, UDP, Permit
 
 if TYPE_CHECKING:
@@ -27,12 +27,19 @@ _REPLIES = ("ack", "rst")
 Objects = dict[str, Any]
 
 
-def host_filters(plan: Plan, view: SwitchView) -> Objects:
-    """The lists of ports to hosts, by name; nothing where no zone covers the fabric or no host is there."""
-    permits = host_permits(plan, view)
-    if permits is None or not any(map(is_host_port, view.links)):
-        return {}
-    return {f"{HOSTS}-V{version}": acl(permits, version) for version in VERSIONS}
+def host_filters(lists: Iterable[HostList]) -> Objects:
+    """The lists of ports to hosts, by name."""
+    return {name: acl(one.permits, version) for one in lists for version, name in _names(one).items()}
+
+
+def bound_lists(lists: Iterable[HostList]) -> dict[str, Objects]:
+    """The lists that each port to a host is bound to."""
+    return {port: {name: {"inbound": {}} for name in _names(one).values()} for one in lists for port in one.ports}
+
+
+def _names(one: HostList) -> dict[int, str]:
+    """What a list is called in each IP version."""
+    return {version: f"{HOSTS}{one.suffix}-V{version}" for version in VERSIONS}
 
 
 def management_filters(plan: Plan, view: SwitchView) -> Objects:

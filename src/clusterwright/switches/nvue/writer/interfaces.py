@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.edge import is_host_port
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.switch_links import error_correction
 from clusterwright.plan.model import format_address
@@ -18,7 +17,7 @@ from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.nvue.writer.services import SYSTEM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link, ManagementPort, SwitchBond
@@ -31,17 +30,18 @@ Objects = dict[str, Any]
 
 
 def interfaces(
-    view: SwitchView, port: ManagementPort | None, filters: Iterable[str], management_filters: Objects
+    view: SwitchView, port: ManagementPort | None, filters: Mapping[str, Objects], management_filters: Objects
 ) -> Objects:
-    """The objects under ``interface``; ``filters`` are the lists of ports to hosts, by name."""
+    """The objects under ``interface``; ``filters`` are the lists that ports to hosts are bound to."""
     found: Objects = {}
-    bound: Objects = {name: {"inbound": {}} for name in filters}
     for link in sorted(view.links, key=lambda each: in_port_order(each.port.port)):
         found |= _cage(view, link)
-        lists = {"acl": bound} if bound and is_host_port(link) and link.port.port not in view.bond_at else {}
+        is_bound = link.port.port in filters and link.port.port not in view.bond_at
+        lists = {"acl": filters[link.port.port]} if is_bound else {}
         found[link.port.port] = lists | _port(view, link)
     for bond in view.bonds:
-        found[f"bond{bond.number}"] = ({"acl": bound} if bound else {}) | _bond(view, bond)
+        lists = {"acl": filters[bond.ports[0]]} if bond.ports[0] in filters else {}
+        found[f"bond{bond.number}"] = lists | _bond(view, bond)
     gateway = _gateway(view)
     if gateway is not None:
         own = {

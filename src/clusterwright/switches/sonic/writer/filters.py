@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.intent.edge import host_permits, is_host_port
+from clusterwright.intent.edge import HostList, host_lists
 from clusterwright.switches.sonic.writer.ports import channel_of
 
 if TYPE_CHECKING:
@@ -30,27 +30,36 @@ ESTABLISHED = ("0x10/0x10", "0x04/0x04")
 
 def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
     """ACL_TABLE_TYPE, ACL_TABLE and ACL_RULE; nothing where no zone covers the fabric."""
-    permits = host_permits(plan, view)
-    if permits is None:
+    lists = host_lists(plan, view)
+    if not lists:
         return {}
-    single = (link.port.port for link in view.links if is_host_port(link) and link.port.port not in view.bond_at)
-    ports = [*single, *map(channel_of, view.bonds)]
     points = ["PORT", "PORTCHANNEL"] if view.bonds else ["PORT"]
     types: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     rules: dict[str, Any] = {}
-    for version in (4, 6):
-        name = f"HOSTS_V{version}"
+    for one, version in product(lists, (4, 6)):
+        kind, name = f"HOSTS_V{version}", f"HOSTS{one.suffix}_V{version}"
         matches = ["ETHER_TYPE", *ADDRESSES[version], "IP_PROTOCOL", *PORTS, "TCP_FLAGS", ICMP_TYPES[version]]
-        types[name] = {"MATCHES": matches, "ACTIONS": ["PACKET_ACTION"], "BIND_POINTS": points}
-        tables[name] = {"type": name, "policy_desc": f"IPv{version} from hosts", "stage": "ingress", "ports": ports}
-        given = [(permit.name, match) for permit in permits if permit.version == version for match in _matches(permit)]
+        types[kind] = {"MATCHES": matches, "ACTIONS": ["PACKET_ACTION"], "BIND_POINTS": points}
+        description = f"IPv{version} from hosts" + (f" of {one.tenant}" if one.tenant else "")
+        ports = _bound(view, one)
+        tables[name] = {"type": kind, "policy_desc": description, "stage": "ingress", "ports": ports}
+        given = [
+            (permit.name, match) for permit in one.permits if permit.version == version for match in _matches(permit)
+        ]
         for number, (flow, match) in enumerate(given):
             rule = {"PRIORITY": str(FIRST_PRIORITY - number), "PACKET_ACTION": "FORWARD", **match}
             rules[f"{name}|{number:04d}-{flow.replace(' ', '-')}"] = rule
         rest = {"PRIORITY": "1", "PACKET_ACTION": "DROP", "ETHER_TYPE": ETHER_TYPES[version]}
         rules[f"{name}|9999-everything-else"] = rest
     return {"ACL_TABLE_TYPE": types, "ACL_TABLE": tables, "ACL_RULE": rules}
+
+
+def _bound(view: SwitchView, one: HostList) -> list[str]:
+    """The ports that a list is bound to, and port channels in place of theirs."""
+    ports = [link.port.port for link in view.links if link.port.port in one.ports]
+    channels = [channel_of(bond) for bond in view.bonds if bond.ports[0] in one.ports]
+    return [*(port for port in ports if port not in view.bond_at), *channels]
 
 
 def _matches(permit: Permit) -> Iterator[dict[str, str]]:

@@ -1,0 +1,82 @@
+"""Tenants that share a switch are told apart by their ports, whatever source address their hosts write."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.plans import plan_with
+
+from clusterwright.artifact import Artifact
+from clusterwright.intent.edge import host_lists
+from clusterwright.intent.switch import view_switch
+from clusterwright.output.engine import render_device
+from clusterwright.plan.model import Plan
+from clusterwright.proofs.check import Verdict
+from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.isolation.proof import ISOLATION
+from clusterwright.proofs.tree import tree_of
+
+# By model of the shared leaf, how its files name the list of a tenant where it is bound, or has its rules.
+MODELS = {
+    "sn5600": r"HOSTS-(vision|language)(?=-V[46]:\n +inbound)",
+    "sn5600-sonic": r"HOSTS-(vision|language)(?=_V[46]\|)",
+    "dcs-7060x6-64pe": r"(?<=access-group )HOSTS-(vision|language)",
+}
+SHARED = """\
+nodes:
+  - {{name: vision, count: 8}}
+  - {{name: language, count: 8}}
+fabrics:
+  - {{name: backend, tiers: [{{role: leaf, model: {model}, per: cluster}}]}}
+"""
+LEAF = "leaf-00"
+
+
+@cache
+def shared_plan(model: str, folder: Path) -> Plan:
+    """Two tenants whose rails share leaves."""
+    return plan_with(folder, "lab-tenants", SHARED.format(model=model))
+
+
+@pytest.fixture(params=MODELS)
+def plan(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return shared_plan(request.param, tmp_path_factory.getbasetemp())
+
+
+def judged(plan: Plan, *, is_swapped: bool = False) -> Verdict:
+    """The verdict on the leaf; ``is_swapped``: each tenant has the list of the other."""
+    bound = re.compile(MODELS[plan.by_name[LEAF].model])
+    files = []
+    for file in render_device(plan, LEAF):
+        text = file.content.decode()
+        if is_swapped:
+            text = bound.sub(lambda match: "HOSTS-" + {"vision": "language", "language": "vision"}[match[1]], text)
+        files.append(Artifact(file.device, file.path, text.encode(), file.kind))
+    return ISOLATION.run(tree_of(plan.spec.name, files, declaration_of(plan)))
+
+
+def test_each_tenant_has_a_list_at_its_own_ports(plan: Plan) -> None:
+    lists = host_lists(plan, view_switch(plan, plan.by_name[LEAF]))
+    assert [one.tenant for one in lists] == ["vision", "language"]
+    assert not lists[0].ports & lists[1].ports
+    of_vision = {network for permit in lists[0].permits for network in permit.sources}
+    of_language = {network for permit in lists[1].permits for network in permit.sources}
+    assert of_vision
+    assert not [one for one in of_vision for other in of_language if one.overlaps(other)]
+    assert not judged(plan).counterexamples
+
+
+def test_the_list_of_another_tenant_at_a_port_is_refuted(plan: Plan) -> None:
+    """Hosts of one tenant could send from addresses of the other, to whomever that one may reach."""
+    found = judged(plan, is_swapped=True)
+    assert {each.device for each in found.counterexamples} == {LEAF}
+
+
+def test_a_switch_of_one_tenant_has_one_list_as_before(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-tenants", "")
+    leaf = next(device for device in plan.devices if device.role == "leaf")
+    (only,) = host_lists(plan, view_switch(plan, leaf))
+    assert only.suffix == ""
