@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.intent.edge import is_host_port
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.switch_links import error_correction
 from clusterwright.plan.model import format_address
