@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
-from tests.plans import plan_of
+from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.slurm.hostlist import hostlist
@@ -54,6 +55,20 @@ def test_what_we_render_is_proven(name: str, counts: list[int]) -> None:
     found = SLURM_NODES.run(whole(name))
     assert found.is_proven, [str(example) for example in found.counterexamples]
     assert [fact.value for fact in found.facts] == counts
+
+
+def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> None:
+    overlay = (
+        "scheduler:\n  munge: {by_site: null, secret: munge-key}\n"
+        "  accounting: {nodes: services, database: {host: db.lab.example.net, secret: slurm-database}}\n"
+        "secrets:\n  - {name: munge-key, source: environment, key: MUNGE_KEY}\n"
+        "  - {name: slurm-database, source: environment, key: DATABASE}\n"
+    )
+    plan = plan_with(tmp_path, "lab-roce", overlay)
+    own, images = layered_kinds(plan, SLURM_NODES.kinds)
+    groups = ((image.members, image.files) for image in images)
+    found = SLURM_NODES.run(tree_of(plan.name, own, declaration_of(plan), groups))
+    assert found.is_proven, found.unjudged
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,10 @@ def nccl_fabric(subject: Subject) -> Iterator[Problem]:
             )
         sockets = spec.fabric(nccl.sockets)
         if sockets and sockets.addressing is None:
-            yield Problem((*nccl.path, "sockets"), f"{nccl.sockets} has no IP addresses.", "Name an Ethernet fabric.")
+            message = f"{nccl.sockets} has no IP addresses."
+            if any(partition.ipoib is not None for partition in sockets.partitions):
+                message = f"{nccl.sockets} has IP for Lustre alone: nodes let no packet of it through their filter."
+            yield Problem((*nccl.path, "sockets"), message, "Name an Ethernet fabric.")
 
 
 def _serving(spec: ClusterSpec, nodes: str) -> str:

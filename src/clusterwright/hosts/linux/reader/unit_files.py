@@ -14,6 +14,7 @@ from clusterwright.facts.unread import Unread
 UNIT_FOLDERS = tuple(f"{root}/systemd/system/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
 # By unit or drop-in (of `etc/systemd/system/`), the commands that it may give: in the order of the file.
 _SBIN = "/usr/local/sbin"
+_SLURMDBD_CONF = r"-o slurm -g slurm -m 0600 /etc/clusterwright/slurmdbd\.conf /etc/slurm/slurmdbd\.conf"
 _MUNGE_KEY = r"/etc/clusterwright/munge\.key /etc/munge/munge\.key"  # as it is brought, and where munged reads it
 _STARTED = r"(?:(?:tlshd|gssproxy|rpc-gssd|isolation-watch)\.service|\S+\.mount)"
 _COMMANDS = {
@@ -59,7 +60,9 @@ _COMMANDS = {
         "ExecReload=/usr/sbin/nft -f /etc/nftables.conf",
     ),
     "munge-key.path": (),
-    "munge-key.service": (r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service slurm(?:d|ctld)\.service",),
+    "munge-key.service": (
+        r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service(?: slurm(?:d|dbd|ctld)\.service)+",
+    ),
     r"credential-[\w-]+\.path": (),
     r"credential-[\w-]+\.service": (
         r"ExecStart=-/usr/bin/systemctl reset-failed rsyslog\.service",
@@ -73,6 +76,7 @@ _COMMANDS = {
         rf'ExecStartPre=-/usr/bin/timeout \d+ /bin/sh -c "until {_SBIN}/node-health > /dev/null; do sleep 2; done"',
     ),
     "slurmctld.service.d/90-clusterwright.conf": (),
+    "slurmdbd.service.d/90-clusterwright.conf": (rf"ExecStartPre=\+/usr/bin/install -D {_SLURMDBD_CONF}",),
     "slurmctld.service.d/91-nodes.conf": (rf"ExecStartPost=-/usr/bin/timeout \d+ {_SBIN}/slurm-return-nodes --wait",),
     "systemd-networkd.service.d/90-clusterwright.conf": (),
     "tlshd.service.d/90-clusterwright.conf": (
