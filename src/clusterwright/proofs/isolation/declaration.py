@@ -28,7 +28,7 @@ from clusterwright.proofs.isolation.declared import (
 )
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.site_limits import site_for, untold
-from clusterwright.spec.hardware.systems import System, systems
+from clusterwright.spec.hardware.systems import System, system_of, systems
 from clusterwright.spec.isolation import Border, Network, Zone
 from clusterwright.spec.site import Site
 from clusterwright.spec.zone_reach import members_of
@@ -147,10 +147,10 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
     """The operators with what the lines that the spec adds to a switch give accounts: who wrote them planned them."""
     if device is None or device.kind != "switch" or not plan.spec.extra_config:
         return {}
-    system = plan.spec.catalogue[device.model].network_os
-    reader = next((each for each in READERS if each.system == system), None)
+    system = system_of(plan.spec.catalogue[device.model])
+    reader = next((each for each in READERS if system is not None and each.system == system.name), None)
     read = None if reader is None else reader.logins.get(reader.file)
-    found = _operators(plan.spec.site if system is None else site_for(plan.spec.site, systems()[system]))
+    found = _operators(plan.spec.site if system is None else site_for(plan.spec.site, system))
     for entry in plan.spec.extra_config:
         is_own = entry.lines and entry.concerns(device.name, device.role, device.fabric)
         if reader is None or read is None or not is_own:
