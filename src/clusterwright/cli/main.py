@@ -106,6 +106,10 @@ COMMANDS = {
         "clusterwright.cli.render:render",
         "Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.",
     ),
+    "replace": (
+        "clusterwright.cli.tasks.replace:replace",
+        "Note the labels of the box that stands in for NAME from now on, and tell those that know a device by them.",
+    ),
     "report": (
         "clusterwright.cli.report:report",
         "Writes a static HTML report of SPEC: totals, fabrics, racks, cables, addresses, flows, findings, assumptions.",

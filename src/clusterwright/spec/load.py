@@ -22,7 +22,7 @@ from clusterwright.spec.reading import Reading
 from clusterwright.spec.schema.check import check
 from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.text.extends import read_spec_document
-from clusterwright.spec.text.source import note_absence
+from clusterwright.spec.text.source import is_there, note_absence
 
 ALLOCATED = ".allocated.yaml"  # how the names of allocation files end
 OVERLAY = ".overlay.csv"
@@ -90,7 +90,7 @@ def overlay_file(spec: str | FilePath) -> FilePath:
 def _with_overlay(reading: Reading, spec: ClusterSpec) -> ClusterSpec:
     """The spec with what its overlay file notes; its MAC addresses and GUIDs count beside those of the spec's files."""
     file = overlay_file(reading.document.file)
-    if not file.is_file():
+    if not is_there(file):
         note_absence(file)
         return spec
     try:

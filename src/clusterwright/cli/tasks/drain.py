@@ -2,62 +2,34 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.stacks.judged import Judging, judging_options
-from clusterwright.cli.stacks.options import deployment_options, open_site
-from clusterwright.finding import ClusterwrightError, SpecError
+from clusterwright.cli.tasks.edits import (
+    SpecEdit,
+    carry_out,
+    changed_by,
+    plan_of,
+    require_because,
+    require_device,
+    spec_edit_options,
+)
+from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.spec.model import SpecException
 
-_arguments = (
-    click.argument("spec", type=click.Path(path_type=Path)),
-    click.argument("name"),
-    click.argument("port", default=""),
-    deployment_options,
-    click.option("--yes", is_flag=True, help="Do not ask before the first wave."),
-    judging_options,
-)
-
-
-def _task(command: Any) -> Any:
-    for decorate in reversed(_arguments):
-        command = decorate(command)
-    return command
-
-
-@dataclass(frozen=True, slots=True)
-class _ExceptionEdit:
-    """An exception that is written into a file of the spec, or taken out of it: the texts, and the plans that follow.
-
-    ``device`` is the one concerned. ``before`` is what the spec says without the edit, be it made already.
-    """
-
-    spec: Path
-    file: Path
-    device: str
-    text_before: bytes
-    text_after: bytes
-    before: Plan
-    after: Plan
-
-    @property
-    def is_made(self) -> bool:
-        """Whether the file holds the edit already: a run that did not end goes on."""
-        return self.file.read_bytes() == self.text_after
+_PORT = click.argument("port", default="")
 
 
 @click.command()
-@_task
+@spec_edit_options
+@_PORT
 def drain(*, spec: Path, name: str, port: str, **options: Any) -> int:
     """Take traffic and jobs off a switch, a node or a cable: the spec's exception, and what changes by it.
 
@@ -68,33 +40,39 @@ def drain(*, spec: Path, name: str, port: str, **options: Any) -> int:
 
     Exit status: 0 drained, 1 errors in the spec, 2 refused, 3 stopped by failures, 130 interrupted.
     """
-    _require_because(options)
-    return _carry_out(_drained(spec, name, port, options["because"].strip()), options)
+    require_because(options)
+    return _send(_drained(spec, name, port, options["because"].strip()), options)
 
 
 @click.command()
-@_task
+@spec_edit_options
+@_PORT
 def undrain(*, spec: Path, name: str, port: str, **options: Any) -> int:
     """Give back what `drain` took away: the spec's exception goes, and what changes by it is sent.
 
     Exit status: 0 given back, 1 errors in the spec, 2 refused, 3 stopped by failures, 130 interrupted.
     """
-    _require_because(options)
-    return _carry_out(_undrained(spec, name, port), options)
+    require_because(options)
+    return _send(_undrained(spec, name, port), options)
 
 
-def _require_because(options: dict[str, Any]) -> None:
-    if not options["because"].strip():
-        raise click.UsageError('--because is missing: say why, as --because "ticket 4711, a line card fails".')
+def _send(edit: SpecEdit, options: dict[str, Any]) -> int:
+    devices = changed_by(edit)
+    if not devices:
+        raise ClusterwrightError(
+            f"this changes no file of any device, so nothing would be drained: what routes around {edit.device} is not "
+            "configured by the spec. Nothing was touched."
+        )
+    return carry_out(edit, devices, options)
 
 
-def _drained(path: Path, name: str, port: str, reason: str) -> _ExceptionEdit:
+def _drained(path: Path, name: str, port: str, reason: str) -> SpecEdit:
     """Raises ClusterwrightError for what is drained otherwise already."""
     from clusterwright.plan.service import ACTIVE, DRAINED
     from clusterwright.spec.model import SpecException
     from clusterwright.spec.text.exception_text import with_exception, without_exception
 
-    plan = _plan(path)
+    plan = plan_of(path)
     device, at = _concerned(plan, name, port)
     item = SpecException(device, None, at or None, DRAINED, None, reason, ())
     known = _exceptions_about(plan, device, at)
@@ -105,21 +83,21 @@ def _drained(path: Path, name: str, port: str, reason: str) -> _ExceptionEdit:
             raise ClusterwrightError(f"{device} is {plan.by_name[device].state} by an exception of its group already.")
         text = file.read_bytes()
         written = with_exception(text.decode(), item).encode()
-        return _edit(path, file, (text, written), (plan, _plan(path, (file, written))), item)
+        return _edit(path, file, (text, written), (plan, plan_of(path, (file, written))), item)
     if known[0].state != DRAINED:
         raise ClusterwrightError(f"{device} {at}".strip() + f" is {known[0].state} in the spec: that goes further.")
     file = Path(plan.spec.document.locate(known[0].path).file)
     text = file.read_bytes()
     without = without_exception(text.decode(), plan.spec.document, known[0]).encode()
-    return _edit(path, file, (without, text), (_plan(path, (file, without)), plan), known[0])
+    return _edit(path, file, (without, text), (plan_of(path, (file, without)), plan), known[0])
 
 
-def _undrained(path: Path, name: str, port: str) -> _ExceptionEdit:
+def _undrained(path: Path, name: str, port: str) -> SpecEdit:
     """Raises ClusterwrightError where nothing is drained."""
     from clusterwright.plan.service import DRAINED
     from clusterwright.spec.text.exception_text import without_exception
 
-    plan = _plan(path)
+    plan = plan_of(path)
     device, at = _concerned(plan, name, port)
     known = [item for item in _exceptions_about(plan, device, at) if item.state == DRAINED]
     if not known:
@@ -130,16 +108,12 @@ def _undrained(path: Path, name: str, port: str) -> _ExceptionEdit:
     file = Path(plan.spec.document.locate(known[0].path).file)
     text = file.read_bytes()
     after = without_exception(text.decode(), plan.spec.document, known[0]).encode()
-    return _edit(path, file, (text, after), (plan, _plan(path, (file, after))), known[0])
+    return _edit(path, file, (text, after), (plan, plan_of(path, (file, after))), known[0])
 
 
 def _concerned(plan: Plan, name: str, port: str) -> tuple[str, str]:
     """The device that the exception names, and its port: that of the switch at a cable of a node."""
-    from difflib import get_close_matches
-
-    if name not in plan.by_name:
-        near = get_close_matches(name, plan.by_name, 1)
-        raise ClusterwrightError(f"there is no device {name!r}." + (f" Did you mean {near[0]}?" if near else ""))
+    require_device(plan, name)
     if not port:
         return name, ""
     for cable in plan.cables_of.get(name, ()):
@@ -163,7 +137,7 @@ def _exceptions_about(plan: Plan, device: str, port: str) -> list[SpecException]
 
 def _edit(
     path: Path, file: Path, texts: tuple[bytes, bytes], plans: tuple[Plan, Plan], item: SpecException
-) -> _ExceptionEdit:
+) -> SpecEdit:
     """``texts`` of ``file`` and ``plans``, without ``item`` and with it, or the other way round.
 
     Raises ClusterwrightError where more or something else than ``item`` is set apart by the two texts.
@@ -177,29 +151,7 @@ def _edit(
             f"{file}: its exceptions are merged with those of the file that it extends, and the edit would change more "
             "than one. Edit them by hand, and run `clusterwright up`. Nothing was touched."
         )
-    return _ExceptionEdit(path, file, item.device or "", *texts, *plans)
-
-
-def _plan(path: Path, instead: tuple[Path, bytes] | None = None) -> Plan:
-    """The plan of the spec, with the text of one of its files replaced.
-
-    Raises ClusterwrightError for what lint refuses, with its lines where these are those of the file.
-    """
-    from clusterwright.rules.engine import lint_and_plan
-    from clusterwright.spec.text.source import reading_instead
-
-    try:
-        with reading_instead(*instead) if instead else nullcontext():
-            result, plan = lint_and_plan(path)
-        if result.errors:
-            raise SpecError(result.errors)
-    except SpecError as error:
-        if instead is None:
-            raise
-        # The lines that findings name are in no file yet: an excerpt would show others.
-        told = "\n".join(f"  {finding.code}: {finding.message} {finding.hint}" for finding in error.findings)
-        raise ClusterwrightError(f"lint refuses the spec with that edit. Nothing was touched.\n{told}") from None
-    return plan
+    return SpecEdit(path, file, item.device or "", *texts, *plans)
 
 
 def _require_nodes_drained(plan: Plan, device: str, port: str) -> None:
@@ -222,73 +174,3 @@ def _require_nodes_drained(plan: Plan, device: str, port: str) -> None:
             f"{and_more(sorted(cut), 4)} would lose {'that link' if port else 'every way into a fabric'}, and jobs run "
             f"there: drain {'it' if len(cut) == 1 else 'them'} first. Nothing was touched."
         )
-
-
-def _carry_out(edit: _ExceptionEdit, options: dict[str, Any]) -> int:
-    """Sends what changes by the edit. The spec's file is put back where nothing was touched."""
-    from clusterwright.deploy.pulumi.units import cut
-    from clusterwright.deploy.store import Store
-    from clusterwright.rollout import ledger
-    from clusterwright.rollout.deployed import keep_spec, record_spec
-    from clusterwright.rollout.draining import devices_changed
-
-    devices = devices_changed(edit.before, edit.after, edit.device)
-    if not devices:
-        raise ClusterwrightError(
-            f"this changes no file of any device, so nothing would be drained: what routes around {edit.device} is not "
-            "configured by the spec. Nothing was touched."
-        )
-    root: Path = options["root"]
-    was_made, under_way = edit.is_made, ledger.load(root)
-    if not was_made:
-        _write(edit.file, edit.text_after)
-    try:
-        status = _update(edit, devices, options)
-    except BaseException:  # an interrupt as well
-        if not was_made and ledger.load(root) == under_way:
-            _write(edit.file, edit.text_before)
-            click.echo(f"{edit.file} is as it was", err=True)
-        raise
-    if status == 0:
-        store, name = Store(root / "objects"), os.path.normpath(edit.file.absolute())
-        kept_before = keep_spec(store, edit.before.spec, instead={name: edit.text_before})
-        kept_after = keep_spec(store, edit.after.spec, instead={name: edit.text_after})
-        record_spec(root, cut(edit.after), kept_before, kept_after)
-    return status
-
-
-def _update(edit: _ExceptionEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:
-    """As ``up --device`` for each of ``devices``."""
-    from clusterwright.cli.stacks.up import Wishes, update_stacks
-    from clusterwright.deploy.pulumi.automation import Engine
-
-    names = ("jobs", "accept_refuted", "skip_gate", "because")
-    jobs, accepted, skipped, because = (options.pop(name) for name in names)
-    judging = Judging(jobs, accepted, skipped, because if accepted or skipped else "")
-    wishes = Wishes(
-        reason=because.strip(),
-        accept="",
-        approved=None,
-        pause_after=frozenset(),
-        interactive=False,
-        yes=options.pop("yes"),
-        verdicts=None,
-        probe="",
-        judging=judging,
-    )
-    site = open_site(
-        {**options, "spec": edit.spec, "pods": (), "upper": False, "devices": devices}, asks_for_secrets=True
-    )
-    if site is None:
-        raise ClusterwrightError("the spec was edited meanwhile, and lint refuses it. Nothing was touched.")
-    engine = Engine(site.deployment)
-    with closing(engine), site.alone("drain"):
-        return update_stacks(site, engine, wishes, options["events"], options["parallel"])
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Replaces what ``file``, or what a link of that name leads to, holds; its rights stay."""
-    from clusterwright import durable
-
-    real = file.resolve()
-    durable.replace(real, content, real.stat().st_mode & 0o777)

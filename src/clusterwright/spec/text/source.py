@@ -55,6 +55,12 @@ def reading_instead(path: FilePath, content: bytes) -> Iterator[None]:
         _GIVEN.reset(before)
 
 
+def is_there(path: FilePath) -> bool:
+    """Whether ``read_text`` finds a file at ``path``, be it what ``reading_instead`` gives."""
+    given = _GIVEN.get()
+    return path.is_file() or (given is not None and path.absolute() == given[0])
+
+
 def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
     """The UTF-8 text of the regular file ``path``, called ``file`` in findings. Raises SpecError (CW101).
 

@@ -1,0 +1,164 @@
+"""Tasks that are one edit of the spec and one update: the edit is tried, made, sent, and taken back where refused."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.cli.stacks.judged import Judging, judging_options
+from clusterwright.cli.stacks.options import deployment_options, open_site
+from clusterwright.finding import ClusterwrightError, SpecError
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+
+_arguments = (
+    click.argument("spec", type=click.Path(path_type=Path)),
+    click.argument("name"),
+    deployment_options,
+    click.option("--yes", is_flag=True, help="Do not ask before the first wave."),
+    judging_options,
+)
+
+
+def spec_edit_options(command: Any) -> Any:
+    """The arguments that these tasks share; what a task has of its own stands below."""
+    for decorate in reversed(_arguments):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class SpecEdit:
+    """One edit of a file of the spec that concerns one ``device``: the texts, and the plans that follow from them.
+
+    ``before`` is what the spec says without the edit, be it made already. A file that is not there has no text.
+    """
+
+    spec: Path
+    file: Path
+    device: str
+    text_before: bytes
+    text_after: bytes
+    before: Plan
+    after: Plan
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the file holds the edit already: a run that did not end goes on."""
+        return self.file.exists() and self.file.read_bytes() == self.text_after
+
+
+def require_because(options: dict[str, Any]) -> None:
+    """Raises UsageError where no reason is given."""
+    if not options["because"].strip():
+        raise click.UsageError('--because is missing: say why, as --because "ticket 4711, a line card fails".')
+
+
+def require_device(plan: Plan, name: str) -> None:
+    """Raises ClusterwrightError for a name that no device has."""
+    from difflib import get_close_matches
+
+    if name not in plan.by_name:
+        near = get_close_matches(name, plan.by_name, 1)
+        raise ClusterwrightError(f"there is no device {name!r}." + (f" Did you mean {near[0]}?" if near else ""))
+
+
+def plan_of(path: Path, instead: tuple[Path, bytes] | None = None) -> Plan:
+    """The plan of the spec, with the text of one of its files replaced.
+
+    Raises ClusterwrightError for what lint refuses, with its lines where these are those of the file.
+    """
+    from clusterwright.rules.engine import lint_and_plan
+    from clusterwright.spec.text.source import reading_instead
+
+    try:
+        with reading_instead(*instead) if instead else nullcontext():
+            result, plan = lint_and_plan(path)
+        if result.errors:
+            raise SpecError(result.errors)
+    except SpecError as error:
+        if instead is None:
+            raise
+        # The lines that findings name are in no file yet: an excerpt would show others.
+        told = "\n".join(f"  {finding.code}: {finding.message} {finding.hint}" for finding in error.findings)
+        raise ClusterwrightError(f"lint refuses the spec with that edit. Nothing was touched.\n{told}") from None
+    return plan
+
+
+def changed_by(edit: SpecEdit) -> tuple[str, ...]:
+    """The devices whose files change by the edit."""
+    from clusterwright.rollout.draining import devices_changed
+
+    return devices_changed(edit.before, edit.after, edit.device)
+
+
+def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:
+    """Makes the edit and sends ``devices`` what changes by it. The file is put back where nothing was touched."""
+    from clusterwright.deploy.pulumi.units import cut
+    from clusterwright.deploy.store import Store
+    from clusterwright.rollout import ledger
+    from clusterwright.rollout.deployed import keep_spec, record_spec
+
+    root: Path = options["root"]
+    was_there, was_made, under_way = edit.file.exists(), edit.is_made, ledger.load(root)
+    if not was_made:
+        _write(edit.file, edit.text_after)
+    try:
+        status = _update(edit, devices, options)
+    except BaseException:  # an interrupt as well
+        if not was_made and ledger.load(root) == under_way:
+            if was_there:
+                _write(edit.file, edit.text_before)
+            else:
+                edit.file.unlink()
+            click.echo(f"{edit.file} is as it was", err=True)
+        raise
+    if status == 0:
+        store, name = Store(root / "objects"), os.path.normpath(edit.file.absolute())
+        kept_before = keep_spec(store, edit.before.spec, instead={name: edit.text_before})
+        kept_after = keep_spec(store, edit.after.spec, instead={name: edit.text_after})
+        record_spec(root, cut(edit.after), kept_before, kept_after)
+    return status
+
+
+def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:
+    """As ``up --device`` for each of ``devices``."""
+    from clusterwright.cli.stacks.up import Wishes, update_stacks
+    from clusterwright.deploy.pulumi.automation import Engine
+
+    names = ("jobs", "accept_refuted", "skip_gate", "because")
+    jobs, accepted, skipped, because = (options.pop(name) for name in names)
+    judging = Judging(jobs, accepted, skipped, because if accepted or skipped else "")
+    wishes = Wishes(
+        reason=because.strip(),
+        accept="",
+        approved=None,
+        pause_after=frozenset(),
+        interactive=False,
+        yes=options.pop("yes"),
+        verdicts=None,
+        probe="",
+        judging=judging,
+    )
+    site = open_site(
+        {**options, "spec": edit.spec, "pods": (), "upper": False, "devices": devices}, asks_for_secrets=True
+    )
+    if site is None:
+        raise ClusterwrightError("the spec was edited meanwhile, and lint refuses it. Nothing was touched.")
+    engine = Engine(site.deployment)
+    with closing(engine), site.alone("up"):
+        return update_stacks(site, engine, wishes, options["events"], options["parallel"])
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Replaces what ``file``, or what a link of that name leads to, holds; its rights stay."""
+    from clusterwright import durable
+
+    real = file.resolve()
+    durable.replace(real, content, real.stat().st_mode & 0o777 if real.exists() else 0o644)

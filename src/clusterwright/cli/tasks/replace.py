@@ -1,0 +1,142 @@
+"""``clusterwright replace``: the labels of a new box in an old one's place, and the devices that know them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.cli.tasks.edits import (
+    SpecEdit,
+    carry_out,
+    changed_by,
+    plan_of,
+    require_because,
+    require_device,
+    spec_edit_options,
+)
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.labels.overlay import Noted
+
+
+@click.command()
+@spec_edit_options
+@click.option("--serial", default="", help="The new box's serial number.")
+@click.option("--asset-tag", default="", help="Its asset tag.")
+@click.option("--mac", "macs", multiple=True, metavar="PORT=MAC", help="The MAC address of a port; may be repeated.")
+@click.option(
+    "--guid", "guids", multiple=True, metavar="[PORT=]GUID", help="The GUID of a port, or of a switch; may be repeated."
+)
+def replace(
+    *,
+    spec: Path,
+    name: str,
+    serial: str,
+    asset_tag: str,
+    macs: tuple[str, ...],
+    guids: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """Note the labels of the box that stands in for NAME from now on, and tell those that know a device by them.
+
+    The labels go into the overlay file beside SPEC, or where SPEC's own files have them. Boot servers, subnet managers
+    and whoever else changes by them get that at once, in waves and behind gates. What NAME itself holds is asked and
+    sent once it is there: `refresh --device NAME`, `up --device NAME`.
+
+    Exit status: 0 told, 1 errors in the spec, 2 refused, 3 stopped by failures, 130 interrupted.
+    """
+    require_because(options)
+    before = plan_of(spec)
+    require_device(before, name)
+    labels = _labels(name, serial, asset_tag, macs, guids)
+    if not labels:
+        raise click.UsageError("name what is new: --serial, --asset-tag, --mac PORT=MAC or --guid PORT=GUID.")
+    _require_ports(before, name, labels)
+    edit = _edit(spec, before, name, labels)
+    devices = changed_by(edit)
+    if devices:
+        status = carry_out(edit, devices, options)
+    else:
+        edit.file.write_bytes(edit.text_after)
+        click.echo("no device knows it by these labels: nothing was sent", err=True)
+        status = 0
+    if status == 0:
+        click.echo(
+            f"{edit.file}: {name} has its new labels. Once it answers: refresh --device {name}, up --device {name}",
+            err=True,
+        )
+    return status
+
+
+def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids: tuple[str, ...]) -> tuple[Noted, ...]:
+    """The rows of an overlay file that say it. Raises ClusterwrightError for what is no label."""
+    from clusterwright.spec.labels.guids import guid_of
+    from clusterwright.spec.labels.macs import mac_of
+    from clusterwright.spec.labels.overlay import Noted, refused
+
+    rows: list[Noted] = []
+    if serial or asset_tag:
+        rows.append(Noted(name, "", serial or None, asset_tag or None, None, None, None, None, None, 0))
+    for text in macs:
+        port, _, label = text.rpartition("=")
+        mac = mac_of(label)
+        if not port or mac is None:
+            raise ClusterwrightError(f"{text!r} is no port with its MAC address: write it as be0=0c:42:a1:5b:00:0c.")
+        rows.append(Noted(name, port, None, None, None, None, mac, None, None, 0))
+    for text in guids:
+        port, _, label = text.rpartition("=")
+        guid = guid_of(label)
+        if not isinstance(guid, int):
+            raise ClusterwrightError(" ".join(guid))
+        rows.append(Noted(name, port, None, None, None, None, None, guid, None, 0))
+    for row in rows:
+        if why := refused(row):
+            raise ClusterwrightError(why)
+    return tuple(rows)
+
+
+def _require_ports(plan: Plan, name: str, labels: tuple[Noted, ...]) -> None:
+    """Raises ClusterwrightError for a port that the device has no cable at; a switch's chips have none."""
+    ends = [end for cable in plan.cables_of.get(name, ()) for end in (cable.a, cable.b)]
+    ports = {end.port for end in ends if end.device == name}
+    for row in labels:
+        if row.port and row.port not in ports and plan.by_name[name].kind == "node":
+            raise ClusterwrightError(f"no cable of {name} is at {row.port!r}; it has {', '.join(sorted(ports))}.")
+
+
+def _edit(path: Path, before: Plan, name: str, labels: tuple[Noted, ...]) -> SpecEdit:
+    """The edit of the overlay file. Raises ClusterwrightError where another file of the spec has one of the labels."""
+    from clusterwright.source_of_truth.imported import merged_labels
+    from clusterwright.spec.labels.overlay import overlay_text
+    from clusterwright.spec.load import overlay_file
+
+    spec = before.spec
+    noted = (
+        {(row.device, row.port): f"{spec.boot.macs.file}:{row.line}" for row in spec.boot.macs.rows}
+        if spec.boot and spec.boot.macs
+        else {}
+    )
+    scanned = {
+        (row.device, row.port): f"{row.position.file}:{row.position.line}"
+        for fabric in spec.fabrics
+        if fabric.guids
+        for row in fabric.guids.rows
+    }
+    for row in labels:
+        end = row.device, row.port
+        place = noted.get(end) if row.mac is not None else scanned.get(end) if row.guid is not None else None
+        if place:
+            raise ClusterwrightError(
+                f"{place} has that label of {row.device} {row.port}: two files cannot say it. Change it there, and run "
+                f"`clusterwright up`, or take that line out and run this again. Nothing was touched."
+            )
+    file = overlay_file(path)
+    text_before = file.read_bytes() if file.exists() else b""
+    comments = [line for line in text_before.decode().splitlines(keepends=True) if line.startswith("#")]
+    rows = merged_labels(spec.overlay.rows, labels)
+    text_after = ("".join(comments) + overlay_text(rows)).encode()
+    return SpecEdit(path, file, name, text_before, text_after, before, plan_of(path, (file, text_after)))
