@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from clusterwright.spec.isolation import Network
 
 
+_LONGEST_LABEL = 18  # Linux's chains, which NVUE's lists become, have names of 28 characters
+
+
 def is_host_port(link: Link) -> bool:
     """True for a port at which something enters the fabric: a node's NIC or anything's management port."""
     return link.port.side == "down" and not link.is_to_switch
@@ -47,8 +51,8 @@ def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class HostList:
-    """A list of permits for ``ports`` to hosts. ``tenant`` is "" where one list serves all of them, else the zones of
-    the hosts there: their port tells them from others behind the switch, whatever source address they write.
+    """A list of permits for ``ports`` to hosts. ``tenant`` is "" where one list serves all of them, else a name for the
+    hosts there: their port tells them from others behind the switch, whatever source address they write.
     """
 
     tenant: str
@@ -74,8 +78,15 @@ def host_lists(plan: Plan, view: SwitchView) -> tuple[HostList, ...]:
     for tenant in tenants:
         permits = edge_permits(plan, view.fabric, subnet, tenant=tenant)
         if permits is not None:
-            lists.append(HostList("_".join(tenant.zones) or "OTHERS", tenant.ports, permits))
+            lists.append(HostList(tenant_label(tenant.zones), tenant.ports, permits))
     return tuple(lists)
+
+
+def tenant_label(zones: tuple[str, ...]) -> str:
+    """A name for hosts in these zones, in words of access lists: the zone's own where there is one that is short."""
+    if len(zones) == 1 and len(zones[0]) <= _LONGEST_LABEL:
+        return zones[0].upper()
+    return f"T{sha256(' '.join(zones).encode()).hexdigest()[:8].upper()}"
 
 
 @per_plan

@@ -38,7 +38,7 @@ def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
     tables: dict[str, Any] = {}
     rules: dict[str, Any] = {}
     for one, version in product(lists, (4, 6)):
-        kind, name = f"HOSTS_V{version}", f"HOSTS{one.suffix}_V{version}"
+        kind, name = f"HOSTS_V{version}", f"HOSTS{one.suffix.replace('-', '_')}_V{version}"
         matches = ["ETHER_TYPE", *ADDRESSES[version], "IP_PROTOCOL", *PORTS, "TCP_FLAGS", ICMP_TYPES[version]]
         types[kind] = {"MATCHES": matches, "ACTIONS": ["PACKET_ACTION"], "BIND_POINTS": points}
         description = f"IPv{version} from hosts" + (f" of {one.tenant}" if one.tenant else "")
