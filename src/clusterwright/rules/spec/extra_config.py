@@ -15,7 +15,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.fabric import Tier
-from clusterwright.spec.hardware.systems import system_of, systems
+from clusterwright.spec.hardware.systems import System, system_of, systems
 
 
 @rule("CW170", Severity.ERROR)
@@ -40,14 +40,24 @@ def added_in_another_form(subject: Subject) -> Iterator[Problem]:
         yield from _misplaced_lines(item)
         for name in sorted(_systems(subject, item)):
             system = systems().get(name)
+            patched = () if system is None else system.patched
             if item.lines and (system is None or not system.takes_lines):
                 message = f"{name or 'A switch without an operating system'} is not configured by lines."
-                yield Problem((*item.path, "lines"), message, "Use `merge` with `file`.", key=True)
-            patched = () if system is None else system.patched
+                mend = "Use `merge` with `file`." if patched else _NOTHING_ADDED
+                yield Problem((*item.path, "lines"), message, mend, key=True)
             if item.file is not None and item.file not in patched:
                 files = " or ".join(patched)
                 message = f"{name or 'A switch without an operating system'} has no file {item.file} that is patched."
-                yield Problem((*item.path, "file"), message, f"Name {files}." if files else "Use `lines`.")
+                yield Problem((*item.path, "file"), message, _mend_of_file(system, files))
+
+
+_NOTHING_ADDED = "Take these switches out of the entry: nothing can be added to what they are told."
+
+
+def _mend_of_file(system: System | None, files: str) -> str:
+    if files:
+        return f"Name {files}."
+    return "Use `lines`." if system is not None and system.takes_lines else _NOTHING_ADDED
 
 
 def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
