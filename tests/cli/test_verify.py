@@ -37,6 +37,13 @@ def test_a_spec_is_proven() -> None:
     assert "pairs of compute adapters with an up–down path: 8,128" in result.output
 
 
+def test_what_no_program_has_read_is_named_with_the_answer() -> None:
+    arguments = [str(INVENTORY / "rsc-phase1.yaml"), "--check", "slurm"]
+    said = "Rendered, and untried with the program that reads it: MLNX-OS, Ubuntu 24.04."
+    assert run(*arguments).output.splitlines()[-1] == said
+    assert json.loads(run(*arguments, "--format", "json").output)["untried"] == ["MLNX-OS", "Ubuntu 24.04"]
+
+
 def test_a_folder_is_proven_with_a_note(rendered: Path) -> None:
     result = run(str(rendered), "--check", "ib-partitions", "--check", "ib-lid-space", "--format", "json")
     assert result.return_value == 0

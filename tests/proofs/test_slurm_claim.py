@@ -12,7 +12,14 @@ from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.slurm.hostlist import hostlist
-from clusterwright.hosts.slurm.reader import GRES_CONF, SLURM_CONF, SLURMD_DEFAULTS, TOPOLOGY_CONF, names_of
+from clusterwright.hosts.slurm.reader import (
+    CGROUP_CONF,
+    GRES_CONF,
+    SLURM_CONF,
+    SLURMD_DEFAULTS,
+    TOPOLOGY_CONF,
+    names_of,
+)
 from clusterwright.output.layers import layered_kinds
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -93,6 +100,12 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
         (SLURM_CONF, lambda text: text + "NodeName=DEFAULT State=DOWN\n", "changes what the lines below it say"),
         (SLURM_CONF, lambda text: text + "NodeName=gpu-p00r00n0 State=DOWN\n", "stands on two lines"),
         (SLURM_CONF, changed("n[0-1] Sockets", "n[0-x] Sockets"), "is no"),
+        (SLURM_CONF, changed("auth/munge", "auth/none"), "whoever reaches a daemon is believed"),
+        (SLURM_CONF, without("Prolog="), "prolog is left as it is: jobs start on nodes that are not fit"),
+        (SLURM_CONF, lambda text: text + "HealthCheckProgram=/bin/true\n", "healthcheckprogram is /bin/true"),
+        (SLURM_CONF, without("Epilog="), "what a job leaves stays"),
+        (CGROUP_CONF, changed("ConstrainDevices=yes", "ConstrainDevices=no"), "jobs see the GPUs of others"),
+        (CGROUP_CONF, None, "the file is missing"),
         (SLURM_CONF, None, "the file is missing"),
         (GRES_CONF, changed("[4-7]", "[4-6]"), "8 GPUs, of which gres.conf has 7 device files"),
         (GRES_CONF, changed("[4-7]", "[3-6]"), "/dev/nvidia3 stands twice"),

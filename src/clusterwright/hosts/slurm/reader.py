@@ -11,6 +11,7 @@ from itertools import product
 SLURM_CONF = "etc/slurm/slurm.conf"
 GRES_CONF = "etc/slurm/gres.conf"
 TOPOLOGY_CONF = "etc/slurm/topology.conf"
+CGROUP_CONF = "etc/slurm/cgroup.conf"
 SLURMD_DEFAULTS = "etc/default/slurmd"
 MOST_NAMES = 1 << 20
 """Names of one expression: more are no cluster's, and would fill the memory."""

@@ -1,7 +1,7 @@
 """Where Slurm places jobs: on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.
 
-Read are the files of controllers and what tells slurmd where they are. Settings of slurm.conf beside nodes, partitions
-and controllers are not judged: one that is not the rendered one leaves the claim not proven where the spec is named.
+Read are the files of controllers and what tells slurmd where they are. Other settings than nodes, partitions,
+controllers and _GUARDS are not judged: with a spec, one that is not the rendered one leaves the claim not proven.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from clusterwright.and_more import and_more
 from clusterwright.hosts.slurm.reader import (
+    CGROUP_CONF,
     GRES_CONF,
     SLURM_CONF,
     SLURMD_DEFAULTS,
@@ -30,7 +31,21 @@ Fault = tuple[str, int, str]
 _SHOWN = 3
 _GONE = ("down", "drain", "fail", "future", "power_down", "planned")
 _TEMPLATE = "default"
-_FILES = (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF)
+_FILES = (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF)
+# Settings by file that keep jobs apart and off unfit nodes: the value, and what happens with another one.
+_GUARDS = {
+    SLURM_CONF: {
+        "authtype": ("auth/munge", "whoever reaches a daemon is believed"),
+        "prolog": ("/usr/local/sbin/node-health-prolog", "jobs start on nodes that are not fit"),
+        "healthcheckprogram": ("/usr/local/sbin/node-health-drain", "nodes that are not fit stay in service"),
+        "epilog": ("/usr/local/sbin/node-epilog", "what a job leaves stays on its nodes"),
+        "proctracktype": ("proctrack/cgroup", "processes escape the end of their job"),
+    },
+    CGROUP_CONF: {
+        "constraindevices": ("yes", "jobs see the GPUs of others"),
+        "constraincores": ("yes", "jobs take the cores of others"),
+    },
+}
 
 
 @dataclass
@@ -43,6 +58,8 @@ class _Configuration:
     gpu_files: dict[str, list[str]] = field(default_factory=dict)
     leaves: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The leaf switch or block of each node."""
+    settings: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    """By file and key, line and value of what stands last: Slurm takes that one."""
     faults: list[Fault] = field(default_factory=list)
 
     def names(self, path: str, line: SlurmLine, key: str) -> tuple[str, ...]:
@@ -80,22 +97,14 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(facts, tuple(found), Cases("nodes of Slurm", len(nodes)))
 
 
-def _read(conf: str | None, gres: str | None, topology: str | None) -> _Configuration:
+def _read(conf: str | None, gres: str | None, topology: str | None, cgroup: str | None) -> _Configuration:
     made = _Configuration()
+    for path, text in ((SLURM_CONF, conf), (CGROUP_CONF, cgroup)):
+        for line in read_lines(text or ""):
+            for key, value in line.words.items():
+                made.settings[path, key] = line.number, value
     for line in read_lines(conf or ""):
-        if "nodename" in line.words:
-            for name in made.names(SLURM_CONF, line, "nodename"):
-                if name in made.nodes:
-                    made.faults.append((SLURM_CONF, line.number, f"{name} stands on two lines"))
-                made.nodes[name] = line
-        elif "partitionname" in line.words:
-            members = frozenset(made.names(SLURM_CONF, line, "nodes")) if line.value("nodes") else frozenset()
-            made.queues[line.value("partitionname")] = (line, members)
-        elif "slurmctldhost" in line.words:
-            name, _, address = line.value("slurmctldhost").partition("(")
-            made.controllers[name] = (line.number, address.removesuffix(")"))
-        elif "include" in line.words:
-            made.faults.append((SLURM_CONF, line.number, "another file is included, which is not read"))
+        _read_line(made, line)
     for line in read_lines(gres or ""):
         _read_devices(made, line)
     for line in read_lines(topology or ""):
@@ -105,6 +114,23 @@ def _read(conf: str | None, gres: str | None, topology: str | None) -> _Configur
                 made.faults.append((TOPOLOGY_CONF, line.number, f"{name} is at two leaves"))
             made.leaves[name] = (line.number, leaf)
     return made
+
+
+def _read_line(made: _Configuration, line: SlurmLine) -> None:
+    """Takes in a line of slurm.conf."""
+    if "nodename" in line.words:
+        for name in made.names(SLURM_CONF, line, "nodename"):
+            if name in made.nodes:
+                made.faults.append((SLURM_CONF, line.number, f"{name} stands on two lines"))
+            made.nodes[name] = line
+    elif "partitionname" in line.words:
+        members = frozenset(made.names(SLURM_CONF, line, "nodes")) if line.value("nodes") else frozenset()
+        made.queues[line.value("partitionname")] = (line, members)
+    elif "slurmctldhost" in line.words:
+        name, _, address = line.value("slurmctldhost").partition("(")
+        made.controllers[name] = (line.number, address.removesuffix(")"))
+    elif "include" in line.words:
+        made.faults.append((SLURM_CONF, line.number, "another file is included, which is not read"))
 
 
 def _read_devices(made: _Configuration, line: SlurmLine) -> None:
@@ -123,6 +149,11 @@ def _faults(made: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fau
     for path, text in zip(_FILES, texts, strict=True):
         if text is None:
             yield path, 0, "the file is missing"
+    for path, guards in _GUARDS.items():
+        for key, (value, otherwise) in guards.items():
+            number, written = made.settings.get((path, key), (0, ""))
+            if written.lower() != value:
+                yield path, number, f"{key} is {written or 'left as it is'}: {otherwise}"
     if _TEMPLATE in {name.lower() for name in (*made.nodes, *made.queues)}:
         yield SLURM_CONF, 0, "a line for `DEFAULT` changes what the lines below it say"
     for name, (line, members) in made.queues.items():
@@ -219,6 +250,9 @@ def _node_faults(name: str, line: SlurmLine, planned: DeclaredNode) -> Iterator[
 def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
     for name in sorted(made.queues.keys() - declared.queues.keys()):
         yield SLURM_CONF, made.queues[name][0].number, f"the spec has no partition {name}"
+    number, enforced = made.settings.get((SLURM_CONF, "accountingstorageenforce"), (0, ""))
+    if any(queue.accounts for queue in declared.queues.values()) and "associations" not in enforced.lower():
+        yield SLURM_CONF, number, "accounts are asked of nobody: accountingstorageenforce lacks associations"
     for name, queue in declared.queues.items():
         if name not in made.queues:
             yield SLURM_CONF, 0, f"the partition {name} is missing"
