@@ -74,7 +74,10 @@ _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric
 )
 @click.option("--name", help="The cluster's name; that of DIR when left out.")
 @click.option(
-    "--from", "reference", metavar="NAME", help="Copy this reference instead: lab-roce, lab-ib, roce-24k, ..."
+    "--from",
+    "reference",
+    metavar="NAME",
+    help="Copy this reference instead: lab-roce, roce-24k, gb200-1su, ...",
 )
 @click.pass_context
 def init(
@@ -276,10 +279,10 @@ def _copied(reference: str) -> dict[str, bytes]:
     from clusterwright.spec.text.extends import read_spec_document
 
     home = data_files.folder("inventory")
-    known = sorted(path.stem for path in home.glob("*.yaml"))
+    known = {path.stem: path for path in (*sorted(home.glob("*.yaml")), *sorted((home / "published").glob("*.yaml")))}
     if reference not in known:
         raise click.UsageError(f'--from: there is no reference "{reference}". There are: {", ".join(known)}.')
-    first = home / f"{reference}.yaml"
+    first = known[reference]
     others = [Path(file) for file in read_spec_document(first).files if Path(file) != first]
     return {FILE: first.read_bytes(), **{file.name: file.read_bytes() for file in others}}
 
