@@ -175,6 +175,8 @@ class RenderedTree:
     """What the spec chooses of which no program has read what is rendered."""
     unreadable: dict[RenderedFile, str] = field(default_factory=dict)
     """What is wrong with files that no reader could take apart: filled in as they are read."""
+    unreadable_lists: dict[RenderedFile, list[str]] = field(default_factory=dict)
+    """What is wrong with packet filters whose meaning is not known: filled in as ports are judged."""
 
     def devices_with(self, path: str) -> tuple[str, ...]:
         """Names of the devices that have a file at ``path``, in order."""

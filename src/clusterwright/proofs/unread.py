@@ -35,6 +35,7 @@ UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
 VALUES: Mapping[str, FieldValues] = {file: values for reader in READERS for file, values in reader.values.items()}
 # Beside those: a line that is not understood there is an error, or unread by itself.
 _READ_TO_THE_END = frozenset({RUNNING, BOOTING, *CONF_FILES, NCCL_PARTITION, ZONE_FILE, *UNREAD})
+_OF_LISTS = frozenset({"isolation"})
 _FOLDER = frozenset({"files"})
 _SHOWN = 3  # different texts in one answer
 
@@ -86,7 +87,7 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
     return Left(
         tuple(
             place
-            for place in (*_places(tree), *_unreadable(tree))
+            for place in (*_places(tree), *_unreadable(tree), *_unreadable_lists(tree))
             if (not place.kind or place.kind in kinds) and (not place.what.claims or check in place.what.claims)
         )
     )
@@ -97,6 +98,14 @@ def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
     for file, error in tree.unreadable.items():
         if tree.files.get((file.device, file.path)) is file:  # trees with some other files share what is known
             yield UnreadPlace(file.device, file.kind, Unread(file.path, 0, f"the whole file: {error}"), "")
+
+
+def _unreadable_lists(tree: RenderedTree) -> Iterator[UnreadPlace]:
+    """Packet filters whose meaning is not known: what passes their ports is not, and all else is judged."""
+    for file, errors in tree.unreadable_lists.items():
+        if tree.files.get((file.device, file.path)) is file:
+            for error in dict.fromkeys(errors):
+                yield UnreadPlace(file.device, file.kind, Unread(file.path, 0, error, _OF_LISTS), "")
 
 
 @lru_cache(maxsize=4)

@@ -118,7 +118,8 @@ class PortGroup:
             try:
                 ruleset = self.lists.at(port, OUT if self.what in OUTWARDS else IN)
             except Unreadable as error:
-                raise unreadable(self.device, self.file, error) from None
+                _note(self.tree, self.device, self.file, unreadable(self.device, self.file, error))
+                continue
             own = behaviour(ruleset)
             ports = next((ports for other, ports, _ in alike if other == own), None)
             if ports is None:
@@ -148,6 +149,11 @@ def _lists(tree: RenderedTree, device: str, file: str) -> Lists:
         raise unreadable(device, file, error) from None
 
 
+def _note(tree: RenderedTree, device: str, file: str, error: VerifyError) -> None:
+    """Leaves what passes a switch's ports open: those of others are judged all the same."""
+    tree.unreadable_lists.setdefault(tree.files[device, file], []).append(str(error))
+
+
 def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[PortGroup]:
     """The filtered ports of all switches. Raises VerifyError at the line that does not read."""
     edges: dict[str, list[DeclaredEdge]] = {}
@@ -159,7 +165,11 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
     fabrics = tree.declaration.ethernet if tree.declaration is not None else {}
     for reader in READERS:
         for device in tree.devices_with(reader.file):
-            lists = _lists(tree, device, reader.file)
+            try:
+                lists = _lists(tree, device, reader.file)
+            except VerifyError as error:
+                _note(tree, device, reader.file, error)
+                continue
             judged = {(port, IN) for edge in edges.get(device, ()) for port in edge.ports}
             judged |= {(border.port, direction) for border in borders.get(device, ()) for direction in (IN, OUT)}
             judged |= {(port, IN) for port in lists.management_ports()}
@@ -231,6 +241,16 @@ def reading(device: str, file: str) -> Iterator[None]:
         raise unreadable(device, file, error) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise VerifyError(f"{device}:/{file}: it does not read ({error!r}). Render the spec again.") from None
+
+
+@contextmanager
+def judging(tree: RenderedTree, device: str, file: str) -> Iterator[None]:
+    """Within, a switch's text is read: what is not known in it leaves open what passes there, and ends nothing else."""
+    try:
+        with reading(device, file):
+            yield
+    except VerifyError as error:
+        _note(tree, device, file, error)
 
 
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from clusterwright.facts.reader import Planned, Server
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import reading
+from clusterwright.proofs.isolation.edges import judging
 from clusterwright.proofs.isolation.managed import line_at, managed
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
 
 def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Counterexample]:
-    """Everything that takes packets past the lists of a switch, or opens its services. Raises VerifyError.
+    """Everything that takes packets past the lists of a switch, or opens its services; what does not read is noted.
 
     Without what is ``declared`` (a folder), only what is wrong under any matrix.
     """
     for file, read in ((file, read) for reader in READERS for file, read in reader.openings.items()):
         for device in tree.devices_with(file):
             text = tree.text(device, file) or ""
-            with reading(device, file):
+            with judging(tree, device, file):
                 for at, message in read(text, device, declared):
                     yield Counterexample(device, file, text.count("\n", 0, max(at, 0)) + 1, message)
 

@@ -147,8 +147,16 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
             if table == "FEATURE" and _is_unread_feature(document, row):
                 yield _at(text, table, row)
             for field, value in fields.items() if isinstance(fields, dict) else ():
-                if not KNOWN[table] & {_ANY, field, f"{field}={value}"} and not is_default(table, field, value):
+                if not _is_known(table, field, value):
                     yield _at(text, table, row, field)
+
+
+def _is_known(table: str, field: str, value: object) -> bool:
+    """Whether a field is known with a value. A default is known but where other values alone are: it does the harm."""
+    if KNOWN[table] & {_ANY, field, f"{field}={value}"}:
+        return True
+    has_own_values = any(known.startswith(f"{field}=") for known in KNOWN[table])
+    return not has_own_values and is_default(table, field, value)
 
 
 def _is_unread_feature(document: Mapping[str, Mapping[str, Any]], name: str) -> bool:
