@@ -15,7 +15,7 @@ import pytest
 
 import clusterwright
 from clusterwright.data_files import folder
-from clusterwright.deploy.pulumi.project import pulumi_environment
+from clusterwright.deploy.pulumi.project import AT_ONCE, pulumi_environment
 
 PAGE = Path(__file__).parents[3] / "docs/pulumi.md"
 pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
@@ -40,6 +40,7 @@ class Project:
 
     def run(self, *arguments: str, fails: bool = False, **more: str) -> subprocess.CompletedProcess[str]:
         environment = {**pulumi_environment(self.place), "PULUMI_CONFIG_PASSPHRASE": "", "PULUMI_HOME": str(self.place)}
+        environment[AT_ONCE] = more.get("at_once", "")
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{more.get('PATH', os.environ['PATH'])}"
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
@@ -115,6 +116,23 @@ def test_a_program_holds_layers_beside_its_own_resources(tmp_path: Path) -> None
     assert not re.search(r"[~+-] \d+ (created|updated|deleted)", again.stdout), again.stdout
 
     spec = tmp_path / "cluster.yaml"
+    before = (flash / "gpu-p00r00n0/etc/nccl.conf").read_bytes()
+    spec.write_text(spec.read_text().replace("qps_per_connection: 4", "qps_per_connection: 2"))
+    assert "would change all at once" in project.run("preview").stdout
+    running = project.run("up", "--yes", "--skip-preview", fails=True)
+    assert "`clusterwright up` changes what runs" in running.stdout + running.stderr
+    assert (flash / "gpu-p00r00n0/etc/nccl.conf").read_bytes() == before
+
+    # A state that knows of nothing is no leave: the devices say that they run.
+    project.run("stack", "init", "lost")
+    lost = project.run("up", "--yes", "--skip-preview", "--stack", "lost", fails=True)
+    assert "would change all at once" in lost.stdout + lost.stderr
+    assert (flash / "gpu-p00r00n0/etc/nccl.conf").read_bytes() == before
+
+    project.run("up", "--yes", "--skip-preview", "--stack", "dev", at_once="nobody uses it yet")
+    assert (flash / "gpu-p00r00n0/etc/nccl.conf").read_bytes() != before
+
+    project.run("stack", "select", "dev")
     spec.write_text(spec.read_text() + "colour: red\n")
     refused = project.run("preview", fails=True)
     assert 'unknown key "colour"' in refused.stdout + refused.stderr

@@ -330,8 +330,8 @@ def _tell(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
 def _tell_whole(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
     """What became of stacks that were driven as a whole, beside those that nothing was to be done for."""
     if len(settled) == len(site.stacks):
-        click.echo(f"nothing changed; {len(settled)} stacks hold what they are to have", err=True)
+        click.echo("nothing changed; every stack holds what it is to have", err=True)
         return 0
     if settled:
-        click.echo(f"left alone, as they hold what they are to have: {len(settled)} stacks", err=True)
+        click.echo(f"left alone, as they hold what they are to have: {', '.join(sorted(settled))}", err=True)
     return tell_ran("up", tuple(stack for stack in site.stacks if stack.name not in settled), result.stacks)

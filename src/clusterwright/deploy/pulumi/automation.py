@@ -32,6 +32,7 @@ from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.program import program_of
 from clusterwright.deploy.pulumi.project import (
     ADOPTS,
+    IN_ORDER,
     Deployment,
     pulumi_environment,
     write_configuration,
@@ -119,7 +120,8 @@ class Engine:
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
-        self._environment = pulumi_environment(deployment.target.root, deployment.target.secret_variables())
+        variables = deployment.target.secret_variables()
+        self._environment = {**pulumi_environment(deployment.target.root, variables), IN_ORDER: "1"}
         self._project = write_project(deployment.target.root)
         self._command = OwnGroup(self._environment)
         self._mend_states(thoroughly=False)

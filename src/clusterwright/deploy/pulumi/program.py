@@ -18,7 +18,6 @@ That is a tenth of what a preview costs which changes nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,12 +27,11 @@ import pulumi
 from pulumi.runtime import resource
 from pulumi.runtime.proto import source_pb2
 
-from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.cache import TargetLayer, recall
-from clusterwright.deploy.pulumi.manifest import Manifest, load_manifest
+from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.units import KINDS, UPPER
 from clusterwright.deploy.pulumi.upper_layer import Downlinks, require_downlinks
-from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import DIRECTORY, Chosen
 from clusterwright.finding import ClusterwrightError
 
@@ -97,42 +95,9 @@ class UnitResource(pulumi.CustomResource):
 def run() -> None:
     """The whole program. A mistake in spec or configuration ends it with one message, never with a traceback.
 
-    Devices that run are not changed by it, unless ``AT_ONCE`` says why: `clusterwright up` does that, in waves.
+    The provider changes no device that runs for it: `clusterwright up` does that, in waves.
     """
-    _declare(Path.cwd(), lambda settings: recall(_asked(settings)) or _rendered(settings), None, is_plain=True)
-
-
-AT_ONCE = "CLUSTERWRIGHT_AT_ONCE"
-"""Set, to a reason, by those who have Pulumi's own command change a deployed stack all at once."""
-
-
-def require_nothing_running_changes(manifest: Manifest, store: Store) -> None:
-    """Raises ClusterwrightError where an update would change devices that were given something; a preview warns.
-
-    Pulumi's own command knows no waves, gates and proofs, and keeps no record.
-    """
-    if os.environ.get(AT_ONCE):
-        return
-    outputs = _outputs_of(manifest.stack)
-    before = outputs.get("manifest") if outputs else None
-    if not before or before == manifest.digest:
-        return
-    try:
-        held = load_manifest(store, before).trees
-    except MissingObject:
-        held = dict.fromkeys(manifest.trees, "")
-    changed = [name for name, digest in manifest.trees.items() if held.get(name, digest) != digest]
-    if not changed:
-        return
-    words = (
-        f"{and_more(changed, 3)} would change all at once: without waves, gates and proofs, and without a line in the "
-        f"record. `clusterwright up SPEC --pod {manifest.layer}` changes what runs. To go on all the same, say why in "
-        f"{AT_ONCE}."
-    )
-    if pulumi.runtime.is_dry_run():
-        pulumi.log.warn(words)
-        return
-    raise ClusterwrightError(words)
+    _declare(Path.cwd(), lambda settings: recall(_asked(settings)) or _rendered(settings), None)
 
 
 def program_of(manifest: Manifest, project: Path, accepted: Downlinks | None) -> Callable[[], None]:
@@ -143,13 +108,7 @@ def program_of(manifest: Manifest, project: Path, accepted: Downlinks | None) ->
     return lambda: _declare(project, lambda _settings: manifest, accepted)
 
 
-def _declare(
-    project: Path,
-    manifest_of: Callable[[Settings], Manifest],
-    accepted: Downlinks | None,
-    *,
-    is_plain: bool = False,
-) -> None:
+def _declare(project: Path, manifest_of: Callable[[Settings], Manifest], accepted: Downlinks | None) -> None:
     """Registers every unit of the running stack's layer. Raises pulumi.RunError."""
     leave_out_call_stacks()
     leave_out_debug_messages()
@@ -158,8 +117,6 @@ def _declare(
         manifest = manifest_of(settings)
         store = Store(settings.target.root / "objects")
         reference = deployed_upper(manifest, store, accepted)
-        if is_plain:
-            require_nothing_running_changes(manifest, store)
         _register(manifest, TargetProvider(settings.target), reference)
     except ClusterwrightError as error:
         raise pulumi.RunError(str(error)) from None

@@ -51,6 +51,10 @@ _OF_PULUMI = (
 _OF_SECRETS = frozenset({"ANSIBLE_VAULT_PASSWORD_FILE", "VAULT_ADDR", "VAULT_TOKEN"})
 """What the provider reads secrets of other sources with."""
 
+AT_ONCE = "CLUSTERWRIGHT_AT_ONCE"
+"""Set, to a reason, by those who have Pulumi's own command change devices that run, all at once."""
+IN_ORDER = "CLUSTERWRIGHT_IN_ORDER"
+"""Set in the environment of an engine that this program drives: waves, gates and proofs are its own matter."""
 ADOPTS = "CLUSTERWRIGHT_ADOPTS"
 """Set in the environment of an engine whose stack takes devices up as they are, and puts nothing on them."""
 

@@ -39,11 +39,11 @@ from pulumi.provider.experimental.provider import (
 
 from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.changes import bounded, changed_lines, drift_lines
-from clusterwright.deploy.pulumi.project import ADOPTS
+from clusterwright.deploy.pulumi.project import ADOPTS, AT_ONCE, IN_ORDER
 from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
 from clusterwright.deploy.secrets.versions import version_changes
 from clusterwright.deploy.store import MissingObject, Store
-from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, holding_digest
+from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, holding_digest, tree_digest
 from clusterwright.deploy.targets import Chosen
 from clusterwright.finding import ClusterwrightError
 
@@ -117,6 +117,9 @@ class ClusterwrightProvider(Provider):
             both = (request.old_state, request.new_inputs)
             others = [key for key in ("downlinks", "away") if map_of(both[0], key) != map_of(both[1], key)]
             return DiffResponse(changes=bool(others), diffs=others or ["downlinks"])
+        running = [name for name in changed if name in old and name in new]
+        if running and not _may_change_what_runs():
+            await self._log.warning(request.urn, _refusal(running))
         lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
         await self._log.info(request.urn, "\n".join(lines))
         return DiffResponse(
@@ -131,6 +134,11 @@ class ClusterwrightProvider(Provider):
             return CreateResponse(request.name, dict(request.properties))
         if os.environ.get(ADOPTS):
             return CreateResponse(request.name, await self._adopt(request))
+        if not _may_change_what_runs():
+            wanted = map_of(request.properties, "devices")
+            compared = await asyncio.to_thread(self._holding_otherwise, wanted)
+            if compared:
+                raise ClusterwrightError(_refusal(compared))
         state = await self._bring_about(request.urn, request.properties, {})
         return CreateResponse(request.name, state)
 
@@ -148,6 +156,13 @@ class ClusterwrightProvider(Provider):
         """As create; devices that left the unit lose what was put on them."""
         if request.preview:
             return UpdateResponse(dict(request.news))
+        old, new = _held(request.olds, request.news), map_of(request.news, "devices")
+        # A device that took nothing so far is tried once more.
+        never_taken = {name for name in _held(request.olds, request.news, "failed") if not old.get(name)}
+        running = [name for name, digest in new.items() if name in old and old[name] != digest]
+        running = [name for name in running if name not in never_taken]
+        if running and not _may_change_what_runs():
+            raise ClusterwrightError(_refusal(running))
         return UpdateResponse(await self._bring_about(request.urn, request.news, request.olds))
 
     async def delete(self, request: DeleteRequest) -> None:
@@ -212,6 +227,18 @@ class ClusterwrightProvider(Provider):
             return None
         return compared
 
+    def _holding_otherwise(self, wanted: Mapping[str, str]) -> list[str]:
+        """Devices that hold files already, though no state says so, and other ones than they are to have."""
+        store, target, _ = self._opened()
+        answers = target.read(sorted(wanted))
+        return [
+            name
+            for name, answer in answers.items()
+            if isinstance(answer, Holding)
+            and answer.files
+            and answer.digest != tree_digest(store.get_tree(name, wanted[name]))
+        ]
+
     async def _warn(self, urn: str, outcomes: Mapping[str, Outcome]) -> None:
         for notice in sorted({outcome.notice for outcome in outcomes.values()} - {""}):
             await self._log.warning(urn, notice)
@@ -273,6 +300,18 @@ class ClusterwrightProvider(Provider):
         if self._store is None or self._target is None or self._batching is None:
             raise ClusterwrightError("the provider was not configured: the stack names no target")
         return self._store, self._target, self._batching
+
+
+def _may_change_what_runs() -> bool:
+    """Whether `clusterwright up` drives this engine, or somebody said why devices are changed without it."""
+    return bool(os.environ.get(IN_ORDER) or os.environ.get(AT_ONCE))
+
+
+def _refusal(devices: Sequence[str]) -> str:
+    return (
+        f"{and_more(devices, 3)} would change all at once: without waves, gates and proofs, and without a line in the "
+        f"record. `clusterwright up` changes what runs. To go on all the same, say why in {AT_ONCE}."
+    )
 
 
 def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str, str]:
