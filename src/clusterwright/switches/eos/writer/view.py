@@ -124,7 +124,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         loopback=view.origins[0].text if view.loopback is not None else None,
         loopback_port=systems()["eos"].loopback,
         source_port=_source_port(view),
-        interfaces=eos_interfaces(plan, view, qos.profile if qos is not None else None, filters.hosts, borders),
+        interfaces=eos_interfaces(view, qos.profile if qos is not None else None, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
         qos=qos,
