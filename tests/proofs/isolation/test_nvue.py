@@ -8,10 +8,13 @@ import pytest
 from tests.proofs.isolation.trees import Edit, text_of, tree
 
 from clusterwright.cli.proofs import prove
+from clusterwright.device_files.differing import by_keys
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.switches.nvue.drift import compare_nvue
+from clusterwright.switches.nvue.reader.system import READER
 
 DEFAULT_ROUTE = """\
             "0.0.0.0/0":
@@ -89,12 +92,14 @@ def test_a_file_that_does_not_read_leaves_its_ports_open() -> None:
         assert f"{LEAF}:/{PATH}" in found.word
 
 
-def test_adaptive_routing_is_never_written_and_leaves_every_claim_unproven() -> None:
-    """No key of a spec asks for it on Ethernet: a switch that does it chooses paths by no hash that is proven."""
-    assert "adaptive-routing" not in text_of(SPEC, LEAF, PATH)
-    enabled = put(r"^    router:\n", "    router:\n      adaptive-routing:\n        enable: on\n")
-    found = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): enabled}))
-    assert "router / adaptive-routing" in found.word
+def test_adaptive_routing_that_no_spec_asks_for_is_a_value_that_no_proof_lets_differ() -> None:
+    """It is not written, and who turns it on has paths chosen by no hash that is proven."""
+    text = text_of(SPEC, LEAF, PATH)
+    assert "adaptive-routing" not in text
+    enabled = put(r"^    router:\n", "    router:\n      adaptive-routing:\n        enable: on\n")(text)
+    keys = [*by_keys(compare_nvue)(text, enabled)]
+    assert keys
+    assert not any(READER.values[PATH].may_differ(each) for each in keys)
 
 
 def test_it_is_said_that_no_bound_of_a_chip_is_known() -> None:

@@ -248,13 +248,13 @@ def test_every_way_beside_the_lists_is_named(case: str) -> None:
 
 
 def test_files_of_a_system_are_judged_on_devices_that_do_not_have_all_of_them() -> None:
-    whole = tree("lab-roce")
+    whole = tree("lab-roce", RTSW)
     texts = {
         SESSIONS: '{"peer_addr": "192.0.2.7"}\n',
         "etc/pam.d/sshd": "auth required pam_radius.so server=192.0.2.9\n",
     }
     files = {("gpu-x", path): RenderedFile("gpu-x", path, "", partial(str, text)) for path, text in texts.items()}
-    found = verdict(replace(whole, files=files)).counterexamples
+    found = verdict(replace(whole, files={**whole.files, **files})).counterexamples
     assert {example.file for example in found if example.device == "gpu-x"} == texts.keys()
 
 
