@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from clusterwright.facts.router import DSCPS, Aggregate, Mark, Prefix, packed, prefix_of
 from clusterwright.finding import VerifyError
-from clusterwright.hosts.linux.reader.network_form import TextInForm, network_text, text_in_form
 
 NETWORKS = "etc/systemd/network/20-"
 DEVICES = "etc/systemd/network/10-"
@@ -124,79 +123,33 @@ def _aggregate(name: str, text: str) -> Aggregate:
     return Aggregate(name, _LACP.get(mode, mode), said.get("LACPTransmitRate", "slow"), ("Mode=",))
 
 
-class _WrittenNic(NamedTuple):
-    """What a file says of a NIC with an address, in its own words; ``description`` is None without one."""
-
-    name: str
-    address: TextInForm
-    length: str
-    description: TextInForm | None
-    routes: tuple[tuple[TextInForm, TextInForm | None], ...]
-    defaults: tuple[Mark, ...]
-    mtu_bytes: str
-    faults: tuple[tuple[Mark, str], ...]
-
-
 def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
     """The NIC of a .network file, None for one without an address. Raises VerifyError for what does not read."""
-    form, words = network_text(text)
-    said = _said_by(form) if words else None
-    if said is None or said.defaults or said.faults:  # their marks are in the words of the file
-        said, words = _said(text, _as_it_is), ()
-    if said is None:
-        return None
-    try:
-        routes = [
-            (prefix_of(to.text(words)), None if hop is None else packed(hop.text(words))) for to, hop in said.routes
-        ]
-        address = said.address.text(words)
-        return ConfiguredNic(
-            device,
-            file,
-            said.name,
-            packed(address),
-            int(said.length),
-            "" if said.description is None else said.description.text(words).rpartition(", to ")[2],
-            tuple(routes),
-            said.defaults,
-            (f"Address={address}/{said.length}",),
-            int(said.mtu_bytes),
-            said.faults,
-        )
-    except ValueError as error:
-        raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
-
-
-def _as_it_is(text: str) -> TextInForm:
-    return TextInForm(-1, text)
-
-
-@lru_cache(maxsize=1024)
-def _said_by(form: str) -> _WrittenNic | None:
-    return _said(form, text_in_form)
-
-
-def _said(text: str, place: Callable[[str], TextInForm]) -> _WrittenNic | None:
-    """The same of a text, or of all files of a form."""
     lines = f"\n{text}"  # so that each line begins with a character that is quickly found
-    name, description, found = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
-    if found is None or name is None:
+    name, description, address = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
+    if address is None or name is None:
         return None
     mtu = _MTU.search(lines)
     own, _, behind = lines.partition("\n[Route]")
     routes, defaults = _routes(behind, name[1])
     if "\nGateway=" in own:
         defaults = (*defaults, ("\nGateway=",))
-    return _WrittenNic(
-        name[1],
-        place(found[1]),
-        found[2],
-        place(description[1]) if description else None,
-        tuple((place(to), place(hop) if hop else None) for to, hop in routes),
-        defaults,
-        mtu[1] if mtu else _DEFAULT_MTU,
-        tuple(_faults(text, behind, found[1])),
-    )
+    try:
+        return ConfiguredNic(
+            device=device,
+            file=file,
+            name=name[1],
+            address=packed(address[1]),
+            length=int(address[2]),
+            peer=description[1].rpartition(", to ")[2] if description else "",
+            routes=tuple((prefix_of(to), packed(hop) if hop else None) for to, hop in routes),
+            defaults=defaults,
+            mark=(f"Address={address[1]}/{address[2]}",),
+            mtu_bytes=int(mtu[1] if mtu else _DEFAULT_MTU),
+            faults=tuple(_faults(text, behind, address[1])),
+        )
+    except ValueError as error:
+        raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
 
 
 def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from clusterwright.facts.reader import Fault, RouteJudge
-from clusterwright.hosts.linux.reader.network_form import TextInForm, network_text, text_in_form
 
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _NETWORK = re.compile(
@@ -22,25 +20,6 @@ _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 
 def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Routes of a .network file, and what takes some from others."""
-    form, words = network_text(text)
-    hops = _hops(form) if words else None
-    if hops is None or any(judge(to.text(words), hop.text(words)) for to, hop in hops):
-        yield from _routes(text, judge)
-
-
-@lru_cache(maxsize=1024)
-def _hops(form: str) -> tuple[tuple[TextInForm, TextInForm], ...] | None:
-    """The routes of all files of a form; None where something is wrong with them wherever they lead."""
-    hops: list[tuple[TextInForm, TextInForm]] = []
-
-    def note(to: str, hop: str) -> str:
-        hops.append((text_in_form(to), text_in_form(hop)))
-        return ""
-
-    return None if list(_routes(form, note)) else tuple(hops)
-
-
-def _routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     section, start, hop = "", 0, ""
     to: list[tuple[int, str]] = []
     for found in (*_NETWORK.finditer(f"\n{text}"), None):

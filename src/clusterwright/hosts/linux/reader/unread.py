@@ -13,7 +13,6 @@ from functools import lru_cache
 
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.hosts.linux.reader.nccl import NCCL_PLACES, nccl_unread
-from clusterwright.hosts.linux.reader.network_form import network_text
 from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS, units_unread
 
 # Whatever lies there decides over interfaces: a strange file is unread by itself.
@@ -61,19 +60,10 @@ def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
     if own is None:
         return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
     nic = own[1] or own[2]
-    form, words = network_text(text)
-    if words and _is_read(form, own[3] or "network", nic):
-        return ()
     found = [Unread(path, line, what) for line, what in _unread(own[3] or "network", text)]
     if _NAME.findall(text) != [nic]:  # of several Match takes each
         found.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
     return tuple(found)
-
-
-@lru_cache(maxsize=1024)
-def _is_read(form: str, kind: str, nic: str) -> bool:
-    """Whether every line of all files of a form is known: lines that hold words may hold any."""
-    return _ALL_KNOWN[kind].fullmatch(form) is not None and _NAME.findall(form) == [nic]
 
 
 def _unread(kind: str, text: str) -> list[tuple[int, str]]:
