@@ -128,6 +128,15 @@ def test_a_row_of_sonic_whose_key_no_reader_knows(table: str, key: str) -> None:
     assert f"{table} / {key}" in [each.text for each in unread_of(SONIC, text)]
 
 
+@pytest.mark.parametrize("value", ["text", 7, None, ["PORT"]])
+def test_a_table_of_sonic_that_is_none(value: Any) -> None:
+    tables = json.loads(rendered(SONIC))
+    tables["CRM"] = value
+    text = json.dumps(tables, indent=2)
+    assert router_reads(SONIC, text)
+    assert [each.text for each in unread_of(SONIC, text)] == ["CRM"]
+
+
 @pytest.mark.parametrize(("words", "known", "unknown"), NVUE_FORMS)
 def test_nvue(words: str, known: tuple[str, ...], unknown: tuple[str, ...]) -> None:
     document = yaml.load(rendered(NVUE), Loader=yaml.CBaseLoader)

@@ -69,8 +69,11 @@ _FORMS = _forms()
 
 
 def unfit(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """The keys of rows and fields that have another form than their table says."""
+    """The keys of tables, rows and fields that have another form than their table says."""
     for table, rows in tables.items():
+        if not isinstance(rows, dict):
+            yield (table,)
+            continue
         for key, row in rows.items():
             if not isinstance(row, dict) or not _fits_key(table, key):
                 yield table, key
@@ -81,9 +84,13 @@ def unfit(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
 
 
 def without(tables: Mapping[str, Any], places: list[tuple[str, ...]]) -> Mapping[str, Any]:
-    """The tables without rows and fields at these places."""
+    """The tables without those, and without rows and fields, at these places."""
     left = dict(tables)
-    for table, key, *fields in places:
+    for table, *keys in places:
+        if not keys:
+            del left[table]
+            continue
+        key, *fields = keys
         if left[table] is tables[table]:
             left[table] = dict(tables[table])
         if not fields:

@@ -11,6 +11,7 @@ from clusterwright.switches.sonic.reader.arguments import unfit, without
 
 # What FRR runs, which `show runningconfiguration all` prints beside the tables (sonic-utilities, show/main.py).
 _TEXT_OF_FRR = "bgpraw"
+_NO_TABLES = "it is no object of tables"
 # Tables whose rows may name several ports, and a range of queues or priority groups (buffermgr.cpp, qosorch.cpp).
 _RANGES = ("BUFFER_PG", "BUFFER_QUEUE", "QUEUE")
 
@@ -30,7 +31,10 @@ def unfit_places(text: str) -> list[tuple[str, ...]]:
 
 def all_tables_of(text: str) -> Mapping[str, Any]:
     """What the file holds, whichever forms it has. Raises ValueError for what is no object of tables."""
-    return _read(text)[0]
+    tables = _read(text)[0]
+    if not all(isinstance(rows, dict) for rows in tables.values()):
+        raise ValueError(_NO_TABLES)
+    return tables
 
 
 @lru_cache(maxsize=128)
@@ -38,10 +42,10 @@ def _read(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any], list[tuple[s
     tables = json.loads(text)
     if isinstance(tables, dict) and isinstance(tables.get(_TEXT_OF_FRR), str):
         del tables[_TEXT_OF_FRR]
-    if not isinstance(tables, dict) or not all(isinstance(rows, dict) for rows in tables.values()):
-        raise ValueError("it is no object of tables")
+    if not isinstance(tables, dict):
+        raise ValueError(_NO_TABLES)
     for name in _RANGES:
-        if name in tables:
+        if isinstance(tables.get(name), dict):
             tables[name] = _one_by_one(tables[name])
     places = list(unfit(tables))
     return tables, without(tables, places) if places else tables, places
