@@ -88,6 +88,9 @@ test-nccl: develop ## NCCL itself, built from its sources, on two nodes without 
 	@tools/install-debian-packages
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m nccl tests/rendezvous
 
+test-kill: develop ## updates that are killed at sixty counted steps of the driver, the provider and the engine
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest -m kill tests/deploy/kills
+
 test-pythons: develop ## the fast tier on every further Python that this machine has
 	@tools/test-pythons
 

@@ -48,6 +48,7 @@ LONGEST = (
     "tests/hosts/test_opensm.py",
     "tests/deploy/pulumi/test_crashes.py",
     "tests/deploy/pulumi/test_engine.py",
+    "tests/deploy/kills/test_kills.py",
     "tests/generated/test_generated.py",
     "tests/schema_keys/test_every_key_counts.py",
     "tests/lab/test_isolation_packets.py",

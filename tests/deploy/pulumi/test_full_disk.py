@@ -109,3 +109,56 @@ def test_no_room_on_devices(disk: Path, tmp_path: Path) -> None:
     again = site.up(260000)
     assert again.returncode == 0, again.stdout + again.stderr
     assert {name for name, digest in site.held().items() if before[name] != digest} == set(NODES)
+
+
+def test_no_room_for_rendered_objects(disk: Path, tmp_path: Path) -> None:
+    site = Site(tmp_path / "up", tmp_path / "lab-roce.yaml", disk)
+    before = deployed(site, "objects")
+
+    site.leave(0)
+    require_told(site.up(260000), "objects: cannot be written: No space left on device")
+    assert site.held() == before, "nothing was sent"
+
+    site.make_room()
+    again = site.up(260000)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert {name for name, digest in site.held().items() if before[name] != digest} == set(NODES)
+
+
+def test_no_room_for_temporary_files(disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(tmp_path / "up", tmp_path / "lab-roce.yaml", disk)
+    site.root.mkdir()
+    first = site.up()
+    assert first.returncode == 0, first.stdout + first.stderr
+    before = site.held()
+
+    with monkeypatch.context() as patched:
+        patched.setenv("TMPDIR", str(disk))
+        patched.setattr("tempfile.tempdir", None)
+        site.leave(0)
+        stopped = site.up(260000)
+    told = stopped.stdout + stopped.stderr
+    assert "Traceback" not in told
+    assert stopped.returncode in (0, 2, 3), told
+    between = site.held()
+    assert all(stopped.returncode == 0 or between[name] == before[name] for name in before)
+
+    site.make_room()
+    again = site.up(260000)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert {name for name, digest in site.held().items() if before[name] != digest} == set(NODES)
+
+
+def test_a_target_that_takes_no_writes(disk: Path, tmp_path: Path) -> None:
+    site = Site(tmp_path / "up", tmp_path / "lab-roce.yaml", disk)
+    before = deployed(site, "flash")
+
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    stopped = site.up(260000)
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    require_told(stopped, "Read-only file system")
+    assert site.held() == before, "every device has what it had"
+
+    again = site.up(260000)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert {name for name, digest in site.held().items() if before[name] != digest} == set(NODES)
