@@ -6,6 +6,7 @@ every run of the tests; `make test-kill` takes sixty.
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("pulumi_on_the_path")
 def hooked(site: Site, kill: str, count: Path) -> subprocess.CompletedProcess[str]:
     """The command, in whose programs the hook counts or kills."""
     return site.program(
-        PYTHONPATH=str(HOOK),
+        PYTHONPATH=os.pathsep.join(filter(None, (str(HOOK), os.environ.get("PYTHONPATH")))),
         CLUSTERWRIGHT_KILL=kill,
         CLUSTERWRIGHT_KILL_SITE=str(site.root),
         CLUSTERWRIGHT_KILL_COUNT=str(count),
