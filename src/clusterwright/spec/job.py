@@ -16,6 +16,14 @@ Names = Annotated[tuple[str, ...], By(lambda _, value, __: (value,) if isinstanc
 """One name, or a list of them."""
 
 
+def _by_name(_: Structuring, settings: Mapping[str, object], __: Path) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(settings[name])) for name in sorted(settings))
+
+
+SlurmSettings = Annotated[tuple[tuple[str, str], ...], By(_by_name)]
+"""Words of slurm.conf(5) and their values, by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class FlightRecorder:
     """PyTorch's record of the last ``entries`` collectives of each rank, written below ``folder`` when one hangs."""
@@ -104,6 +112,10 @@ class SlurmPartition:
     nodes: Names
     allow_groups: tuple[str, ...]
     allow_accounts: tuple[str, ...]
+    shared: bool
+    """Whether jobs share nodes; otherwise each has whole ones."""
+    settings: SlurmSettings
+    """Further words of its line."""
     path: Path
 
 
@@ -152,6 +164,8 @@ class SlurmTopology:
     block_sizes: tuple[int, ...]
     partitions: tuple[SlurmPartition, ...]
     munge: Brought | None
+    settings: SlurmSettings
+    """Further words of slurm.conf."""
     accounting: Accounting | None
     path: Path
 
@@ -179,7 +193,7 @@ class Scheduler:
         """Slurm's partitions, the default one first: where none is written, one for each node group, of its name."""
         if self.slurm is None:
             return ()
-        each = (SlurmPartition(name, (name,), (), (), (*self.path, "nodes")) for name in self.nodes)
+        each = (SlurmPartition(name, (name,), (), (), False, (), (*self.path, "nodes")) for name in self.nodes)
         return self.slurm.partitions or tuple(each)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from pathlib import Path
 
 from tests.hosts.slurm.node import plan_on, run_jobs
+
+from clusterwright.output.engine import render_device
 
 NODE = "gpu-s00r00n0"
 LOOK = """sh -c 'echo gpus $CUDA_VISIBLE_DEVICES; echo hca $NCCL_IB_HCA
@@ -32,3 +36,65 @@ def test_a_job_sees_its_gpus_and_no_others(tmp_path: Path) -> None:
         assert f"gpus {','.join(map(str, range(count)))}" in lines, job + report.logs
         for index in range(8):
             assert f"{index} {OPENED if index < count else REFUSED}" in lines, job
+
+
+SHARED = """
+scheduler:
+  settings: {PriorityType: priority/multifactor, PriorityWeightAge: 1000, KillWait: 29}
+  partitions:
+    - {name: batch, nodes: compute}
+    - {name: interactive, nodes: compute, shared: true, settings: {MaxTime: "0-08:00:00", DefCpuPerGPU: 2}}
+"""
+
+
+def test_jobs_of_a_shared_partition_get_a_gpu_s_share_of_their_node(tmp_path: Path) -> None:
+    cores = {"sockets": 1, "cores_per_socket": os.cpu_count() or 1, "threads_per_core": 1}
+    plan = plan_on(tmp_path, "lab-ib", cores, SHARED)
+    show = "sh -c 'scontrol --oneliner show job $SLURM_JOB_ID; scontrol show config; echo gpus $CUDA_VISIBLE_DEVICES'"
+    report = run_jobs(plan, tmp_path, NODE, (f"--partition=interactive --gres=gpu:1 {show}",))
+    states = set(report.state.splitlines())  # of each partition
+    assert states == {"idle gpu:nvidia_h100_80gb_hbm3:8 none"}, report.node + report.logs
+    (shared,) = report.jobs
+    host = plan.spec.catalogue["small-h100"].host
+    assert host is not None
+    share = host.memory_gb * 10**9 // 2**20 // (os.cpu_count() or 1)
+    assert f"TRES=cpu=2,mem={2 * share}M,node=1" in shared, shared + report.logs
+    assert "TimeLimit=08:00:00" in shared
+    assert "gpus 0\n" in shared
+    assert re.search(r"PriorityType += priority/multifactor", shared)
+    assert re.search(r"KillWait += 29 sec", shared)
+
+
+def test_the_epilog_of_a_shared_node_spares_other_jobs(tmp_path: Path) -> None:
+    """Processes of the user outside of jobs and of the job itself end, those of another job's cgroup stay."""
+    plan = plan_on(tmp_path, "lab-ib", overlay=SHARED)
+    epilog = next(each for each in render_device(plan, NODE) if each.path == "usr/local/sbin/node-epilog")
+    calls = tmp_path / "calls"
+    cgroups = {"11": "0::/system.slice/slurmstepd.scope/job_8/step_0", "12": "0::/user.slice", "13": "0::/slurm/job_7"}
+    for process, cgroup in cgroups.items():
+        (tmp_path / "proc" / process).mkdir(parents=True)
+        (tmp_path / "proc" / process / "cgroup").write_text(cgroup + "\n")
+    programs = {
+        "pgrep": f"for p in 11 12 13; do grep -qw $p {tmp_path}/killed 2> /dev/null || echo $p; done",
+        "find": f"echo find >> {calls}",
+        "nvidia-smi": f'echo nvidia-smi "$@" >> {calls}',
+        "sleep": "true",
+    }
+    for name, text in programs.items():
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    # The shell's own kill, and the kernel's folder of processes, are the two that a test cannot have.
+    script = epilog.content.decode().replace("/proc/", f"{tmp_path}/proc/").replace("kill -KILL", "ended")
+    script = script.replace("set -u\n", f'set -u\nended() {{ echo "$@" >> {tmp_path}/killed; }}\n', 1)
+    environment = {
+        "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+        "SLURM_JOB_UID": "54321",
+        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_GPUS": "3,4",
+    }
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "killed").read_text().split() == ["12", "13"]
+    assert calls.read_text().splitlines() == ["nvidia-smi --id=3,4 --query-compute-apps=pid --format=csv,noheader"]

@@ -18,6 +18,7 @@ from clusterwright.hosts.linux.writer.qos import has_lossless_nics
 from clusterwright.hosts.linux.writer.secrets import MUNGE_KEY
 from clusterwright.hosts.slurm.gpu_devices import DeviceLine, device_lines, gres
 from clusterwright.hosts.slurm.hostlist import hostlist
+from clusterwright.hosts.slurm.partitions import memory_mib, partition_settings
 from clusterwright.hosts.slurm.topology import blocks, compute_nodes, tree
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.gpu_services import driven_vendor, gpu_vendor, uses_enroot
@@ -84,6 +85,9 @@ class PartitionLine:
     nodes: str
     groups: str
     accounts: str
+    shares_nodes: bool
+    settings: tuple[tuple[str, str], ...]
+    """Words and values, those that the spec leaves out among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,10 @@ class SlurmView:
     has_pmix: bool
     """Whether packages of all nodes are known to bring PMIx: named without it, it would end every srun."""
     key_by_site: str
+    shares_nodes: bool
+    """Whether jobs of any partition share nodes: memory is then counted as well."""
+    settings: tuple[tuple[str, str], ...]
+    """The spec's own words of slurm.conf."""
     groups_by_site: str
     """Who brings the groups that partitions name; "" where the spec does not say."""
     srun_ports: tuple[int, int] = SRUN_PORTS
@@ -160,8 +168,12 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     for path, content in (*_waking(scheduler, WORKER_UNITS), *files):
         yield path, content, 0o644
     vendor = gpu_vendor(plan.spec.catalogue[kind.model], plan.spec.image(kind.image))
-    held_by = vendor.held_by if vendor is not None else None
-    yield EPILOG, template("slurm/epilog.sh.j2").render(held_by=held_by).encode(), 0o755
+    words = {
+        "held_by": vendor.held_by if vendor is not None else None,
+        "held_on": vendor.held_on.replace("{}", '"$SLURM_JOB_GPUS"') if vendor is not None and vendor.held_on else "",
+        "shared": any(each.shared for each in scheduler.partitions if kind.node_group in each.nodes),
+    }
+    yield EPILOG, template("slurm/epilog.sh.j2").render(**words).encode(), 0o755
     if _has_job_environment(plan, scheduler) and not job_environment(plan, kind.node_group):
         yield TASK_ENVIRONMENT.removeprefix("/"), template("slurm/no-environment.sh.j2").render().encode(), 0o755
 
@@ -227,6 +239,8 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
                 hostlist(device.name for device in members if device.node_group in each.nodes),
                 ",".join(each.allow_groups),
                 ",".join(each.allow_accounts),
+                each.shared,
+                partition_settings(plan, each),
             )
             for each in scheduler.partitions
         ),
@@ -237,6 +251,8 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         health_interval_s=_health_interval_s(plan, members),
         boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
         epilog=f"/{EPILOG}",
+        shares_nodes=any(each.shared for each in scheduler.partitions),
+        settings=topology.settings,
         groups_by_site=_groups_by_site(plan, scheduler),
         key_by_site=topology.munge.by_site or "" if topology.munge is not None else "",
         tree_width=_tree_width(len(members)) if passes_messages_on(scheduler) else max(USUAL_WIDTH, len(members)),
@@ -348,16 +364,12 @@ def _health_interval_s(plan: Plan, members: Iterable[Device]) -> int:
 
 
 def _hardware(host: Host | None) -> str:
-    """Processors and memory as slurmd will find them, or a little less: it drains a node that has less than is written.
-
-    The catalogue counts memory in powers of ten, memory modules come in powers of two.
-    """
+    """Processors and memory as slurmd finds them, or a little less: it drains a node with less than is written."""
     if host is None:
         return ""
-    memory_mib = host.memory_gb * 10**9 // 2**20
     return (
         f"Sockets={host.sockets} CoresPerSocket={host.cores_per_socket} ThreadsPerCore={host.threads_per_core} "
-        f"RealMemory={memory_mib}"
+        f"RealMemory={memory_mib(host)}"
     )
 
 

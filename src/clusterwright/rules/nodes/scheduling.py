@@ -18,7 +18,7 @@ from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 
 _SLURM_KEYS: tuple[Path, ...] = (
-    *((key,) for key in ("plugin", "leaf", "block_sizes", "partitions", "munge", "accounting")),
+    *((key,) for key in ("plugin", "leaf", "block_sizes", "partitions", "munge", "accounting", "settings")),
     *(("controllers", key) for key in ("state", "shared_by")),
 )
 # src/common/read_config.c: compared without regard to case.

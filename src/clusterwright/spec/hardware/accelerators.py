@@ -83,6 +83,8 @@ class Vendor:
     container_devices: tuple[str, ...]
     metrics_units: tuple[str, ...]
     held_by: Annotated[str | None, Key("held_by", "command")]
+    held_on: Annotated[str | None, Key("held_by", "command_of_gpus")]
+    """The same of some GPUs, whose numbers follow for ``{}``; None where it tells of all together alone."""
     node_check: str | None
     topology_file: bool
     """Whether the topology that is rendered is in the form of its collective library."""
