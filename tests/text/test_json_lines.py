@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.text.json_lines import NUMBER, Form, dump_lines, plain
-from clusterwright.text.places import PLACE
+from clusterwright.text.json_lines import dump_lines
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -43,31 +42,3 @@ def test_a_reader_gets_the_document_and_lines_differ_from_plain_json_in_breaks_a
 def test_what_json_has_no_text_for_is_an_error() -> None:
     with pytest.raises(TypeError, match="not JSON serializable"):
         dump_lines({"a": {1, 2}})
-
-
-@given(st.dictionaries(st.text(), st.text()), st.text(), st.integers(), st.integers(1, 5))
-def test_a_filled_form_is_the_document_with_its_values(
-    beside: dict[str, str], text: str, number: int, depth: int
-) -> None:
-    beside = {key.replace("\0", ""): value.replace("\0", "") for key, value in beside.items()}
-    form = Form({"lines": [{**beside, "text": f"50% to {PLACE}", "number": NUMBER}], "again": PLACE})
-    for _ in range(2):
-        document = {"a": form.fill(text, number, text), "b": [Form(beside).fill()]}
-        found = dump_lines(document, depth=max(2, depth))
-        filled = {"lines": [{**beside, "text": f"50% to {text}", "number": number}], "again": text}
-        assert found == dump_lines({"a": filled, "b": [beside]}, depth=max(2, depth))
-        assert plain({"deep": {"down": [document]}}) == {"deep": {"down": [{"a": filled, "b": [beside]}]}}
-
-
-def test_a_filled_form_stands_on_lines_and_in_no_value() -> None:
-    document = {"a": {"b": Form([1, 2]).fill(), "c": [3]}, "d": [Form({}).fill()]}
-    assert dump_lines(document, depth=2) == dump_lines({"a": {"b": [1, 2], "c": [3]}, "d": [{}]}, depth=2)
-    with pytest.raises(TypeError):
-        dump_lines(document, depth=1)
-
-
-def test_a_form_takes_as_many_values_as_it_has_places() -> None:
-    form = Form({"a": PLACE, "b": NUMBER})
-    for values in ((), ("x",), ("x", 1, 2), ("x", "y")):
-        with pytest.raises(TypeError):
-            dump_lines({"a": form.fill(*values)})

@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from clusterwright.text.json_lines import Document, plain
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Device, Plan
     from clusterwright.spec.ethernet import ExtraConfig
-
-Whole = TypeVar("Whole", bound=Document)
 
 END = "end"
 BGP = "router bgp"
@@ -36,10 +32,10 @@ def with_lines(plan: Plan, device: Device, text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_patches(plan: Plan, device: Device, file: str, document: Whole) -> Whole | dict[str, Any]:
+def with_patches(plan: Plan, device: Device, file: str, document: dict[str, Any]) -> dict[str, Any]:
     """A JSON file with the patches that the spec lays on this switch's ``file``, named by its path on the device."""
     patches = [entry.merge for entry in _entries(plan, device) if entry.file == file]
-    return reduce(merge_patch, patches, plain(document)) if patches else document
+    return reduce(merge_patch, patches, document)
 
 
 def merge_patch(target: Any, patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,16 +5,19 @@ Communities stay with a route here: the mark from below is added and taken away,
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.routing_policy import FROM_BELOW_COMMUNITY, Mark, PolicyTerm, RoutePolicy, RouteSet
-from clusterwright.intent.switch_sessions import GRACEFUL_RESTART_S, HOLD_TIME_S, KEEPALIVE_S, RouteLimit, route_limit
-from clusterwright.text.json_lines import NUMBER, Filled, Form
-from clusterwright.text.places import PLACE
+from clusterwright.intent.switch_sessions import (
+    GRACEFUL_RESTART_S,
+    HOLD_TIME_S,
+    KEEPALIVE_S,
+    PlannedSession,
+    route_limit,
+)
 
 if TYPE_CHECKING:
-    from clusterwright.intent.switch import SwitchView
+    from clusterwright.intent.switch import Prefix, SwitchView
 
 ACCEPT, DENY, NEXT_TERM = 1, 2, 3
 PERMIT_ACTION, COMMUNITY_ACTION = 5, 2
@@ -25,64 +28,32 @@ EQUAL_LENGTH = 1
 IP_VERSION = {4: 1, 6: 2}
 
 
-def bgp_config(view: SwitchView) -> Filled | None:
+def bgp_config(view: SwitchView) -> dict[str, Any] | None:
     """The BgpConfig of one switch; None where no neighbour speaks BGP."""
     if view.device.asn is None or view.router_id is None or not view.bgp_sides:
         return None
-    own = [origin.text for origin in view.origins]
-    sessions = view.sessions
-    limits = {side: route_limit(found) for side in view.bgp_sides if (found := [s for s in sessions if s.side == side])}
-    shape = _BgpShape(
-        view.version,
-        tuple((side, limits.get(side)) for side in view.bgp_sides),
-        tuple(session.side for session in sessions),
-        len(own),
-        view.pools,
-        view.routing_policies,
-    )
-    values = [
-        value for each in sessions for value in (each.remote_as, each.local, each.remote, each.local, each.description)
-    ]
-    return _of_shape(shape).fill(view.router_id, view.device.asn, *own, *values, *own)
+    version = view.version
+    networks = [{"prefix": origin.text, "install_to_fib": False, "communities": []} for origin in view.origins]
+    return {
+        "router_id": view.router_id,
+        "local_as_4_byte": view.device.asn,
+        "hold_time": HOLD_TIME_S,
+        "listen_port": 179,
+        "networks4": networks if version == 4 else [],
+        "networks6": networks if version == 6 else [],
+        "peer_groups": [_peer_group(view, side) for side in view.bgp_sides],
+        "peers": [_peer(version, session) for session in view.sessions],
+        "policies": {
+            "bgp_policy_statements": [_statement(policy) for policy in view.routing_policies],
+            "prefix_lists": [_fabric_prefixes(version, view.pools), _own_prefixes(version, view.origins)],
+            "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
+        },
+    }
 
 
-class _BgpShape(NamedTuple):
-    """What a document depends on beside the texts that fill it: the ``groups`` of neighbours by side with their limits,
-    the sides of its ``sessions``, and how many prefixes the switch announces itself, ``own``."""
-
-    version: int
-    groups: tuple[tuple[str, RouteLimit | None], ...]
-    sessions: tuple[str, ...]
-    own: int
-    pools: tuple[tuple[str, int], ...]
-    policies: tuple[RoutePolicy, ...]
-
-
-@lru_cache(maxsize=256)
-def _of_shape(shape: _BgpShape) -> Form:
-    """With places for the router's ID, its AS number, its own prefixes, what fills peers, and its prefixes again."""
-    own = [{"prefix": PLACE, "install_to_fib": False, "communities": []}] * shape.own
-    version = shape.version
-    return Form(
-        {
-            "router_id": PLACE,
-            "local_as_4_byte": NUMBER,
-            "hold_time": HOLD_TIME_S,
-            "listen_port": 179,
-            "networks4": own if version == 4 else [],
-            "networks6": own if version == 6 else [],
-            "peer_groups": [_peer_group(version, side, limit) for side, limit in shape.groups],
-            "peers": [_peer(version, side) for side in shape.sessions],
-            "policies": {
-                "bgp_policy_statements": [_statement(policy) for policy in shape.policies],
-                "prefix_lists": [_fabric_prefixes(version, shape.pools), _own_prefixes(version, shape.own)],
-                "community_lists": [{"name": "FROM-BELOW", "description": "", "members": [_mark()]}],
-            },
-        }
-    )
-
-
-def _peer_group(version: int, side: str, limit: RouteLimit | None) -> dict[str, Any]:
+def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
+    version = view.version
+    sessions = [session for session in view.sessions if session.side == side]
     name = side.upper()
     group: dict[str, Any] = {
         "name": name,
@@ -99,7 +70,8 @@ def _peer_group(version: int, side: str, limit: RouteLimit | None) -> dict[str, 
             "graceful_restart_seconds": GRACEFUL_RESTART_S,
         },
     }
-    if limit is not None:
+    if sessions:
+        limit = route_limit(sessions)
         group["pre_filter"] = {
             "max_routes": limit.maximum,
             "warning_only": False,
@@ -108,16 +80,15 @@ def _peer_group(version: int, side: str, limit: RouteLimit | None) -> dict[str, 
     return group
 
 
-def _peer(version: int, side: str) -> dict[str, Any]:
-    """A neighbour, with places for its AS number, both addresses, the next hop and what it is."""
+def _peer(version: int, session: PlannedSession) -> dict[str, Any]:
     return {
-        "remote_as_4_byte": NUMBER,
-        "local_addr": PLACE,
-        "peer_addr": PLACE,
-        "next_hop4": PLACE if version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
-        "next_hop6": PLACE if version == 6 else "::",
-        "description": PLACE,
-        "peer_group_name": side.upper(),
+        "remote_as_4_byte": session.remote_as,
+        "local_addr": session.local,
+        "peer_addr": session.remote,
+        "next_hop4": session.local if version == 4 else "0.0.0.0",  # noqa: S104 - "none", not a listener
+        "next_hop6": session.local if version == 6 else "::",
+        "description": session.description,
+        "peer_group_name": session.side.upper(),
     }
 
 
@@ -198,8 +169,8 @@ def _fabric_prefixes(version: int, pools: tuple[tuple[str, int], ...]) -> dict[s
     return _prefix_list(version, "FABRIC", "host prefixes and loopbacks", entries)
 
 
-def _own_prefixes(version: int, count: int) -> dict[str, Any]:
-    entries: list[dict[str, Any]] = [{"base_prefix": PLACE, "prefix_len_ranges": []}] * count
+def _own_prefixes(version: int, origins: tuple[Prefix, ...]) -> dict[str, Any]:
+    entries: list[dict[str, Any]] = [{"base_prefix": origin.text, "prefix_len_ranges": []} for origin in origins]
     return _prefix_list(version, "OWN", "announced by this switch", entries)
 
 

@@ -50,7 +50,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     if site.snmp is not None:
         yield Artifact(device.name, SNMPD, snmpd_conf(site.snmp, device.name, port), KIND, SECRET_MODE)
     flags = {} if site.telemetry is None else PUBLISHING
-    document = agent_config(plan, view, fboss_filters(plan, view, HOST_VLAN), flags)
+    document = agent_config(view, fboss_filters(plan, view, HOST_VLAN), flags)
     agent = with_patches(plan, device, AGENT_PATH, document)
     yield Artifact(device.name, AGENT_PATH, partial(lines_text, agent, depth=3), KIND)
     bgp = bgp_config(view)

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.edge import host_permits, is_host_port
 from clusterwright.plan.model import format_network
 from clusterwright.spec.hardware.systems import filter_tables_of
-from clusterwright.text.places import PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clusterwright.intent.edge_filters import PermitShapes
     from clusterwright.intent.filter_entries import Permit
     from clusterwright.intent.switch import SwitchView
     from clusterwright.plan.model import Plan
@@ -42,29 +39,16 @@ PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
 SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Tables:
-    """The agent's ``aclTableGroup`` with places for sources, the entries' actions, and the counters that these name.
-
-    ``places`` are the numbers of the sources that stand there. One object for all switches whose hosts are of a kind,
-    at the same ports.
-    """
+@dataclass(frozen=True, slots=True)
+class FbossFilters:
+    """What the agent filters by."""
 
     group: dict[str, Any]
-    places: tuple[int, ...]
+    """``aclTableGroup``."""
     actions: list[dict[str, Any]]
+    """What the agent does with a packet that an entry matches: it counts it."""
     counters: list[dict[str, Any]]
-
-
-class FbossFilters(NamedTuple):
-    """The ``tables`` of a switch, and the ``sources`` that fill their places."""
-
-    tables: Tables
-    sources: tuple[str, ...]
-
-
-Deny = tuple[str, str, int]
-"""An entry's name, and what it matches with which number."""
+    """The counters that the actions name."""
 
 
 def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters | None:
@@ -72,45 +56,39 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
     permits = host_permits(plan, view, single_ports=True)
     if permits is None:
         return None
-    tables = _tables(permits.of_kind, tuple(_denies(view, host_vlan)))
-    sources = tuple(map(format_network, permits.sources))
-    return FbossFilters(tables, tuple(map(sources.__getitem__, tables.places)))
-
-
-@lru_cache(maxsize=256)
-def _tables(of_kind: PermitShapes, denies: tuple[Deny, ...]) -> Tables:
+    sources = [format_network(source) for source in permits.sources]
     entries: list[dict[str, Any]] = []
     actions: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
-    places: list[int] = []
-    for permit, sources in of_kind.shapes:
-        matches = list(_matches(permit))
-        for source, match in product(sources or (None,), matches):
-            places += () if source is None else (source,)
-            name = f"{permit.name.replace(' ', '-')}-{numbers[permit.name]}"
+    for permit, source_numbers in permits.of_kind.shapes:
+        counter = permit.name.replace(" ", "-")
+        for source, match in product(source_numbers or (None,), list(_matches(permit))):
+            name = f"{counter}-{numbers[permit.name]}"
             numbers[permit.name] += 1
             entry: dict[str, Any] = {"name": name, "actionType": PERMIT}
-            entries.append(entry | ({} if source is None else {"srcIp": PLACE}) | match)
-            actions.append({"matcher": name, "action": {"counter": permit.name.replace(" ", "-")}})
-    most = filter_tables_of(SYSTEM).entries
-    parts = [entries[at : at + most] for at in range(0, len(entries), most)]
-    names = [f"flows-{number}" if number > 1 else "flows" for number in range(1, len(parts) + 1)]
-    tables = [
-        _table(name, DENIES_PRIORITY + len(parts) - number, part, PERMIT_QUALIFIERS)
-        for number, (name, part) in enumerate(zip(names, parts, strict=True))
-    ]
-    closed = [
-        {"name": name, "actionType": DENY, "ipType": IP_PACKETS, qualifier: number}
-        for name, qualifier, number in denies
-    ]
-    tables.append(_table("closed", DENIES_PRIORITY, closed, (SOURCE_PORT, IP_TYPE, OUTER_VLAN)))
+            if source is not None:
+                entry["srcIp"] = sources[source]
+            entries.append(entry | match)
+            actions.append({"matcher": name, "action": {"counter": counter}})
     counters = dict.fromkeys(action["action"]["counter"] for action in actions)
-    return Tables(
-        group={"name": "hosts", "stage": INGRESS, "aclTables": tables},
-        places=tuple(places),
+    return FbossFilters(
+        group={"name": "hosts", "stage": INGRESS, "aclTables": _tables(view, host_vlan, entries)},
         actions=actions,
         counters=[{"name": name, "types": [PACKETS]} for name in counters],
     )
+
+
+def _tables(view: SwitchView, host_vlan: int, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tables of the permits, as many as the chip needs for them, above that of the denies."""
+    most = filter_tables_of(SYSTEM).entries
+    parts = [entries[start : start + most] for start in range(0, len(entries), most)]
+    tables = []
+    for number, part in enumerate(parts):
+        name = f"flows-{number + 1}" if number > 0 else "flows"
+        tables.append(_table(name, DENIES_PRIORITY + len(parts) - number, part, PERMIT_QUALIFIERS))
+    denies = list(_denies(view, host_vlan))
+    tables.append(_table("closed", DENIES_PRIORITY, denies, (SOURCE_PORT, IP_TYPE, OUTER_VLAN)))
+    return tables
 
 
 def _table(name: str, priority: int, entries: list[dict[str, Any]], qualifiers: tuple[int, ...]) -> dict[str, Any]:
@@ -123,13 +101,17 @@ def _table(name: str, priority: int, entries: list[dict[str, Any]], qualifiers: 
     }
 
 
-def _denies(view: SwitchView, host_vlan: int) -> Iterator[Deny]:
+def _denies(view: SwitchView, host_vlan: int) -> Iterator[dict[str, Any]]:
     hosts = [link for link in view.links if is_host_port(link)]
     if any(not link.is_routed for link in hosts):
-        yield "closed-hosts", "vlanID", host_vlan
+        yield _deny("closed-hosts", "vlanID", host_vlan)
     for link in hosts:
         if link.is_routed:
-            yield f"closed-{link.port.port}", "srcPort", view.platform_port(link.port).number
+            yield _deny(f"closed-{link.port.port}", "srcPort", view.platform_port(link.port).number)
+
+
+def _deny(name: str, qualifier: str, number: int) -> dict[str, Any]:
+    return {"name": name, "actionType": DENY, "ipType": IP_PACKETS, qualifier: number}
 
 
 def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
