@@ -341,7 +341,7 @@ def test_the_names_of_commands_are_completed_without_importing_one() -> None:
         COMP_CWORD="1",
         PYTHONPROFILEIMPORTTIME="1",
     )
-    assert done.stdout.splitlines()[1::3] == ["refresh", "render", "report"]
+    assert done.stdout.splitlines()[1::3] == ["refresh", "render", "replace", "report"]
     assert done.stdout.splitlines()[2] == COMMANDS["refresh"][1]
     assert "clusterwright.cli.render" not in done.stderr
 
