@@ -37,6 +37,7 @@ mkdir -p /run/munge /var/log/munge /var/log/slurm /etc/slurm
 chown munge /run/munge /var/log/munge
 chown slurm /var/log/slurm
 runuser -u munge -- munged --force 2> /dev/null
+rm -rf /tmp/spmix_appdir_65534_*  # of a run that was killed: slurmstepd starts no step of the same number beside it
 unshare --mount --uts sh -eu {folder}/controller.sh > {folder}/slurmctld.out 2>&1 &
 controller=$!
 unshare --mount --uts sh -eu {folder}/node.sh > {folder}/slurmd.out 2>&1 &
