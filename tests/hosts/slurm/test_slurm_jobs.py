@@ -51,16 +51,18 @@ def test_jobs_of_a_shared_partition_get_a_gpu_s_share_of_their_node(tmp_path: Pa
     cores = {"sockets": 1, "cores_per_socket": os.cpu_count() or 1, "threads_per_core": 1}
     plan = plan_on(tmp_path, "lab-ib", cores, SHARED)
     show = "sh -c 'scontrol --oneliner show job $SLURM_JOB_ID; scontrol show config; echo gpus $CUDA_VISIBLE_DEVICES'"
-    report = run_jobs(plan, tmp_path, NODE, (f"--partition=interactive --gres=gpu:1 {show}",))
+    requests = (f"--partition=interactive --gres=gpu:1 {show}", f"--partition=batch --gres=gpu:8 {show}")
+    report = run_jobs(plan, tmp_path, NODE, requests)
     states = set(report.state.splitlines())  # of each partition
     assert states == {"idle gpu:nvidia_h100_80gb_hbm3:8 none"}, report.node + report.logs
-    (shared,) = report.jobs
+    shared, whole = report.jobs
     host = plan.spec.catalogue["small-h100"].host
     assert host is not None
     share = host.memory_gb * 10**9 // 2**20 // (os.cpu_count() or 1)
     assert f"TRES=cpu=2,mem={2 * share}M,node=1" in shared, shared + report.logs
     assert "TimeLimit=08:00:00" in shared
     assert "gpus 0\n" in shared
+    assert "gpus 0,1,2,3,4,5,6,7\n" in whole, whole + report.logs
     assert re.search(r"PriorityType += priority/multifactor", shared)
     assert re.search(r"KillWait += 29 sec", shared)
 
