@@ -377,7 +377,7 @@ def test_no_edit_of_a_host_is_passed_over(spec: str, tmp_path: Path) -> None:
     plan = plan_of(Path(spec).stem)
     kinds = {kind for check in CHECKS for kind in check.kinds}
     made = [each for device in plan.devices for each in all_files(plan, device)]
-    rendering = rendering_of(plan.name, made, plan.by_name, kinds)
+    rendering = rendering_of(plan.name, made, plan.by_name, kinds=kinds)
     hosts = {next(d.name for d in plan.devices if d.role == role) for role in ("node", "service", "rsw")}
     folder = tmp_path / "edited"
     for each in made:

@@ -26,7 +26,7 @@ def _rendered() -> tuple[tuple[Artifact, ...], Declaration, Rendering]:
     plan = plan_of("lab-ib")
     made = tuple(each for device in plan.devices for each in render_device(plan, device.name))
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    return made, declaration_of(plan), rendering_of(plan.name, made, plan.by_name, kinds)
+    return made, declaration_of(plan), rendering_of(plan.name, made, plan.by_name, kinds=kinds)
 
 
 @pytest.fixture(scope="module")

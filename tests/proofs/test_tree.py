@@ -184,7 +184,7 @@ def test_an_own_file_lies_over_the_shared_one(layered: Path) -> None:
 def test_a_device_that_is_left_out_of_its_group_lacks_the_files(layered: Path) -> None:
     change(layered, lambda document: document["groups"]["image/compute"].remove("gpu-p01r01n1"))
     plan = plan_of("lab-roce")
-    rendering = rendering_of(plan.name, render_devices(plan), plan.by_name, {"nftables"})
+    rendering = rendering_of(plan.name, render_devices(plan), plan.by_name, kinds={"nftables"})
     found = read_folder(layered, None, declaration_of(plan), rendering)
     assert {device for device, _ in found.lacking} == {"gpu-p01r01n1"}
     assert {each.device for each in FILES.run(found).counterexamples} == {"gpu-p01r01n1"}

@@ -140,14 +140,14 @@ def test_boots_are_asked_of_slurm_only_where_the_spec_says_so(cluster: Cluster, 
     access = cluster.devices.access
     lonely = Devices(Access({NODES[0]: "10.213.1.1"}, access.private_key, access.known_hosts))
 
-    without = device_gates(plain, cluster.devices, effects, ROLLOUT, tmp_path, {})
-    gates = device_gates(asks, cluster.devices, effects, ROLLOUT, tmp_path, {})
+    without = device_gates(plain, cluster.devices, effects, rollout=ROLLOUT, root=tmp_path, skipped={})
+    gates = device_gates(asks, cluster.devices, effects, rollout=ROLLOUT, root=tmp_path, skipped={})
 
     assert "boots" not in [gate.name for gate in without.asked]
     assert [gate.name for gate in gates.asked] == ["boots", "sessions", "subnet", "verdicts", "isolation"]
     assert next(gates.lines).endswith("booted and given back by Slurm, through svc-v00n0, within 7200 s")
     with pytest.raises(ClusterwrightError, match=r"no address for its controller, svc-v00n0\. Nothing was touched"):
-        device_gates(asks, lonely, effects, ROLLOUT, tmp_path, {})
+        device_gates(asks, lonely, effects, rollout=ROLLOUT, root=tmp_path, skipped={})
 
 
 def test_scontrol_itself_takes_the_order_by_the_rendered_configuration(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_the_limits_of_the_spec_and_the_reason_of_the_operator_are_there_as_data
     limits = "rollout: {gates: {sessions: {deadline_s: 300}, isolation: {deadline_s: 45, budget: 0}}}\n"
     plan = plan_with(tmp_path, "lab-roce", limits)
 
-    found = device_gates(plan, DEVICES, {}, ROLLOUT, tmp_path, {"verdicts": WHY})
+    found = device_gates(plan, DEVICES, {}, rollout=ROLLOUT, root=tmp_path, skipped={"verdicts": WHY})
 
     assert [(each.gate, each.deadline_s, each.budget) for each in found.questions] == [
         ("sessions", 300, None),
@@ -40,7 +40,7 @@ def test_a_first_deployment_that_goes_on_without_waves_of_its_own_tells_what_run
     tmp_path: Path,
 ) -> None:
     begun = UnderWay(ROLLOUT.name, ROLLOUT.manifest, ROLLOUT.stacks, ())
-    found = device_gates(plan_of("lab-roce"), DEVICES, {NODE: Effect.LIVE}, begun, tmp_path, {})
+    found = device_gates(plan_of("lab-roce"), DEVICES, {NODE: Effect.LIVE}, rollout=begun, root=tmp_path, skipped={})
     assert [each.gate for each in found.questions] == list(GATES)
 
 
@@ -48,11 +48,11 @@ def test_a_directory_answers_nothing_and_without_waves_nothing_is_asked(tmp_path
     plan = plan_of("lab-roce")
     quiet = UnderWay(ROLLOUT.name, ROLLOUT.manifest, ROLLOUT.stacks, ())
 
-    nobody = device_gates(plan, None, {}, ROLLOUT, tmp_path, {})
+    nobody = device_gates(plan, None, {}, rollout=ROLLOUT, root=tmp_path, skipped={})
 
     assert nobody.questions == ()
     assert [each.gate for each in nobody.left_out] == list(GATES)
     assert {each.why for each in nobody.left_out} == {
         "a directory stands for the devices, and nobody is there to answer"
     }
-    assert device_gates(plan, None, {}, quiet, tmp_path, {}) == Gates((), {})
+    assert device_gates(plan, None, {}, rollout=quiet, root=tmp_path, skipped={}) == Gates((), {})

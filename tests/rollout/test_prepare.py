@@ -41,7 +41,9 @@ class Site:
 
     def prepare(self, given: Given | None = None, begun: UnderWay | None = None) -> Prepared:
         engine = cast("Engine", State({} if given is None else {POD: given}))
-        return prepare_update(self.plan, self.plan.spec.rollout, self.target, engine, self.stacks, begun=begun)
+        return prepare_update(
+            self.plan, self.plan.spec.rollout, self.target, engine=engine, stacks=self.stacks, begun=begun
+        )
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,9 @@ class Deployment:
 
     def prepare(self, plan: Plan) -> Prepared:
         stacks = choose(cut(plan), (LAYER,))
-        return prepare_update(plan, plan.spec.rollout, self.target, cast("Engine", State(self.given)), stacks)
+        return prepare_update(
+            plan, plan.spec.rollout, self.target, engine=cast("Engine", State(self.given)), stacks=stacks
+        )
 
     def paths(self, prepared: Prepared) -> Mapping[str, str]:
         listing = Store(self.target.root / "objects").listing(prepared.manifests[STACK].trees[SERVER])

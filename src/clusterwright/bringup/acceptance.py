@@ -20,4 +20,11 @@ def _acceptance(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Acce
     steps += ring_steps(plan, unit, limits)
     if len(unit.nodes) > 1:
         steps.append(technology.last_step(plan, unit, limits))
-    return Acceptance(plan.name, unit.group, unit.fabric.name, unit.fabric.technology, len(unit.nodes), tuple(steps))
+    return Acceptance(
+        cluster=plan.name,
+        group=unit.group,
+        fabric=unit.fabric.name,
+        technology=unit.fabric.technology,
+        nodes=len(unit.nodes),
+        steps=tuple(steps),
+    )

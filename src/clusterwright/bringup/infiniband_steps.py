@@ -128,6 +128,8 @@ def counter_thresholds(speeds_gbps: Iterable[int], limits: AcceptanceLimits) -> 
     for speed, of_speed in found.items():
         place = f" at {speed} Gb/s" if len(found) > 1 else ""
         for name in OF_BIT_ERRORS:
-            yield Threshold(f"{name}{place}", "≤", of_speed[name].most, "", of_speed[name].formula)
+            yield Threshold(
+                name=f"{name}{place}", relation="≤", value=of_speed[name].most, unit="", formula=of_speed[name].formula
+            )
     for name in NEVER:
-        yield Threshold(name, "≤", 0, "", next(iter(found.values()))[name].formula)
+        yield Threshold(name=name, relation="≤", value=0, unit="", formula=next(iter(found.values()))[name].formula)

@@ -67,7 +67,7 @@ def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits:
     measured = {frozenset((report.one, report.other)) for report in reports}
     if group is not None:
         verdicts += [
-            Measurement(TOOL, _label(one, other), "", ("was not measured",))
+            Measurement(tool=TOOL, subject=_label(one, other), cable="", reasons=("was not measured",))
             for one, other in _expected(plan, group)
             if frozenset((one, other)) not in measured
         ]
@@ -92,7 +92,7 @@ def _verdict(
     cables = f"{_cable(report.one[0], one)}; {_cable(report.other[0], other)}"
     label = _label(report.one, report.other)
     if report.average_gbps is None:
-        return Measurement(TOOL, label, cables, ("wrote no result",))
+        return Measurement(tool=TOOL, subject=label, cable=cables, reasons=("wrote no result",))
     speed = min(_speed(plan, report.one[0], one), _speed(plan, report.other[0], other))
     if one.fabric.name not in ways:
         ways[one.fabric.name] = CabledPaths(plan, one.fabric.name)
@@ -100,8 +100,13 @@ def _verdict(
     asked = pair_threshold(payload_rate(one.fabric, speed, one.version), limits)
     measured = f"{report.average_gbps:.2f} Gb/s"
     if report.average_gbps < asked.value:
-        return Measurement(TOOL, label, cables, (f"{measured}, at least {asked.value:g} Gb/s ({asked.formula})",))
-    return Measurement(TOOL, label, cables, (), (measured,))
+        return Measurement(
+            tool=TOOL,
+            subject=label,
+            cable=cables,
+            reasons=(f"{measured}, at least {asked.value:g} Gb/s ({asked.formula})",),
+        )
+    return Measurement(tool=TOOL, subject=label, cable=cables, reasons=(), remarks=(measured,))
 
 
 def _nic(plan: Plan, nic: Nic, name: str) -> HostNic:

@@ -73,7 +73,9 @@ def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: 
             reason = (
                 f"no device of the plan has a port {report.port} at GUID {guid}: an unknown device, or a stale GUID"
             )
-            verdicts.append(Measurement(TOOL, f"GUID {guid} port {report.port}", "", (reason,)))
+            verdicts.append(
+                Measurement(tool=TOOL, subject=f"GUID {guid} port {report.port}", cable="", reasons=(reason,))
+            )
         elif group is not None and not _concerns(plan, place, group):
             outside += 1
         else:
@@ -97,7 +99,7 @@ def _verdict(report: PortReport, place: _Place, bounds: Mapping[str, CounterLimi
             reasons.append(f"{counter} is {value:,}, at most {limit.most:,} ({limit.formula})")
     cable = place.cable
     text = f"{cable.a.device} {cable.a.port} – {cable.b.device} {cable.b.port}" if cable is not None else ""
-    return Measurement(TOOL, place.label, text, tuple(reasons), tuple(remarks))
+    return Measurement(tool=TOOL, subject=place.label, cable=text, reasons=tuple(reasons), remarks=tuple(remarks))
 
 
 def _concerns(plan: Plan, place: _Place, group: str) -> bool:
@@ -120,15 +122,23 @@ def _every_place(plan: Plan) -> Iterator[tuple[tuple[int, int], _Place]]:
         speed = max((cable.speed_gbps for cable in cables.values()), default=0)
         for chip in chips:
             for number in range(chip.ports + 1):
-                yield (chip.guid, number), _Place(switch.name, f"{chip.name} port {number}", None, speed)
+                yield (
+                    (chip.guid, number),
+                    _Place(device=switch.name, label=f"{chip.name} port {number}", cable=None, speed_gbps=speed),
+                )
         for port, (index, number) in chip_ports(
             plan.spec.catalogue[switch.model], split=switch.model in plan.split_models
         ).items():
             cable = cables.get(port)
             if cable is not None:
-                place = _Place(switch.name, f"{switch.name} {port}", cable, cable.speed_gbps)
+                place = _Place(
+                    device=switch.name, label=f"{switch.name} {port}", cable=cable, speed_gbps=cable.speed_gbps
+                )
                 yield (chips[index].guid, number), place
     for cable in plan.cables:
         if cable.a.guid is not None:
             label = f"{cable.a.device} {cable.a.port}"
-            yield (cable.a.guid, 1), _Place(cable.a.device, label, cable, cable.speed_gbps)
+            yield (
+                (cable.a.guid, 1),
+                _Place(device=cable.a.device, label=label, cable=cable, speed_gbps=cable.speed_gbps),
+            )

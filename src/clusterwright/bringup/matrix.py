@@ -61,7 +61,7 @@ def tests_of(unit: BringupUnit, ways: CabledPaths, server: str, client: str) -> 
     for nic in unit.nics[server]:
         other = far.get(nic.interface)
         if other is not None:
-            yield Test(server, nic, client, other, ways.way(nic.switch, other.switch))
+            yield Test(server=server, near=nic, client=client, far=other, way=ways.way(nic.switch, other.switch))
 
 
 def _classes(unit: BringupUnit) -> list[list[str]]:

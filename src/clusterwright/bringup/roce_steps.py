@@ -119,7 +119,13 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
             " compare the buffer and PFC lines of both ends with what was rendered."
         ),
         thresholds=(
-            *(Threshold(name, "≤", most, "", formula) for name in ("rx_crc_errors_phy", "rx_symbol_err_phy")),
-            *(Threshold(name, "≤", 0, "", "a lossless class drops nothing") for name in never),
+            *(
+                Threshold(name=name, relation="≤", value=most, unit="", formula=formula)
+                for name in ("rx_crc_errors_phy", "rx_symbol_err_phy")
+            ),
+            *(
+                Threshold(name=name, relation="≤", value=0, unit="", formula="a lossless class drops nothing")
+                for name in never
+            ),
         ),
     )

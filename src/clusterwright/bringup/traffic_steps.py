@@ -36,7 +36,13 @@ def unit_payload(unit: BringupUnit) -> Payload:
 def pair_threshold(payload: Payload, limits: AcceptanceLimits) -> Threshold:
     """What a pair of NICs with this payload rate must reach."""
     value = round(payload.gbps * limits.bandwidth, 1)
-    return Threshold("bandwidth of a pair", "≥", value, "Gb/s", f"{limits.bandwidth:.0%} of {payload.formula}")
+    return Threshold(
+        name="bandwidth of a pair",
+        relation="≥",
+        value=value,
+        unit="Gb/s",
+        formula=f"{limits.bandwidth:.0%} of {payload.formula}",
+    )
 
 
 def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
@@ -177,7 +183,7 @@ def _ring(unit: BringupUnit, limits: AcceptanceLimits, rings: int, share: Share)
     value = round(ring_bus_gb_per_s(payload, rings) * share.part * limits.collective, 1)
     left = f" × {share.part:.3g}: {share.why};" if share.why else ""
     formula = f"{limits.collective:.0%} of {rings} × {payload.gbps:.1f} Gb/s / 8{left} ({payload.formula})"
-    return Threshold("bus bandwidth", "≥", value, "GB/s", formula)
+    return Threshold(name="bus bandwidth", relation="≥", value=value, unit="GB/s", formula=formula)
 
 
 def ring_share(plan: Plan, unit: BringupUnit, rails: Sequence[int]) -> Share:

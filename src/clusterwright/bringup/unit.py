@@ -95,4 +95,11 @@ def _unit(
     )
     touched = {cable.b.device for cable in cables if cable.a.device in names} | own
     switches = tuple(device for device in plan.devices if device.name in touched)
-    return BringupUnit(group, fabric, nodes, {node.name: nics[node.name] for node in nodes}, switches, cables)
+    return BringupUnit(
+        group=group,
+        fabric=fabric,
+        nodes=nodes,
+        nics={node.name: nics[node.name] for node in nodes},
+        switches=switches,
+        cables=cables,
+    )

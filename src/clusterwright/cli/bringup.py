@@ -40,6 +40,7 @@ _EXIT_FAILED = 1
 )
 def bringup(
     spec: Path,
+    *,
     reports: tuple[str, ...],
     group: str | None,
     form: str,

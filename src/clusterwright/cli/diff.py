@@ -27,7 +27,7 @@ _EXIT_DIFFERENT = 1
 @click.option(
     "--lines", type=click.IntRange(0), default=12, show_default=True, help="Diff lines shown a file; 0 shows all."
 )
-def diff(before: str, after: str, form: str, cables: Path | None, config: bool, lines: int) -> int:
+def diff(before: str, *, after: str, form: str, cables: Path | None, config: bool, lines: int) -> int:
     """Compares two specs: what moves first, then zones, flows, devices and cables, then configuration line by line.
 
     A and B are spec files, or REV:path in git, read from that revision with all that they extend. Devices whose

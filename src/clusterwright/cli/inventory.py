@@ -32,7 +32,7 @@ FOLDERS = frozenset(FORMATS) - {"json", "ansible", "prometheus"}
 @click.option("--pod", help="Only what lies in this pod (p00 or pod0; or other group), and the cables that end there.")
 @click.option("--site", help="What netbox and nautobot call the place; the cluster's name where left out.")
 @click.option("--serial", type=click.IntRange(1, 2**32 - 1), default=1, show_default=True, help="Of dns zones.")
-def inventory(spec: Path, form: str, out: Path | None, pod: str | None, site: str | None, serial: int) -> int:
+def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site: str | None, serial: int) -> int:
     """Lists every device, cable and address of SPEC.
 
     \b

@@ -196,4 +196,4 @@ def _kms(store: Path, place: dict[str, Any]) -> Kms:
     token = os.environ.get(TOKEN)
     if not token:
         raise ClusterwrightError(f"The service transit needs a token in ${TOKEN}.")
-    return TransitKms(place["address"], token, place["mount"], place["ca"])
+    return TransitKms(address=place["address"], token=token, mount=place["mount"], authority=place["ca"])

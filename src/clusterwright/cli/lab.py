@@ -57,7 +57,7 @@ def lab() -> None:
 @click.option("--routers", type=click.IntRange(3), help="Keep at most so many switches.")
 @click.option("--nodes", type=click.IntRange(0), default=_DEFAULT_NODES, show_default=True, help="Keep so many nodes.")
 def up(
-    spec: Path, fabric: str | None, pods: tuple[str, ...], racks: int | None, routers: int | None, nodes: int
+    spec: Path, *, fabric: str | None, pods: tuple[str, ...], racks: int | None, routers: int | None, nodes: int
 ) -> int:
     """Starts the twin of SPEC and waits until every switch has its routes.
 
@@ -73,7 +73,7 @@ def up(
     require_rights()
     plan = _plan(spec)
     chosen = _fabric(plan, fabric)
-    cut = Cut(pods, racks, routers, nodes)
+    cut = Cut(pods=pods, racks=racks, routers=routers, nodes=nodes)
     twin = build_twin(plan, chosen, cut)
     if routers is None and len(twin.views) > DEFAULT_ROUTERS:
         raise ClusterwrightError(
@@ -145,7 +145,7 @@ def _check_isolation(plan: Plan, fabric: str | None, form: str) -> int:
 @click.option("--keep", is_flag=True, help="Leave it so, instead of mending it; `lab check` then expects it.")
 @_FORMAT
 def fail(
-    spec: Path, fabric: str | None, links: tuple[str, ...], switches: tuple[str, ...], keep: bool, form: str
+    spec: Path, *, fabric: str | None, links: tuple[str, ...], switches: tuple[str, ...], keep: bool, form: str
 ) -> int:
     """Takes links down and drains switches in the running twin, one after the other, and mends them.
 

@@ -65,6 +65,7 @@ _EXIT_DIFFERENCES = 1
 )
 def observe(
     spec: Path,
+    *,
     listings: tuple[Path, ...],
     dumps: tuple[Path, ...],
     running: Path | None,

@@ -77,12 +77,12 @@ def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
     tree = tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan), plain=PlainFiles(plan))
     return tuple(
         ProvenClaim(
-            check.name,
-            check.claim,
-            verdict.word,
-            verdict.cases.count,
-            verdict.cases.what,
-            (*map(str, verdict.counterexamples), *verdict.notes),
+            name=check.name,
+            claim=check.claim,
+            answer=verdict.word,
+            cases=verdict.cases.count,
+            cases_are=verdict.cases.what,
+            open=(*map(str, verdict.counterexamples), *verdict.notes),
         )
         for check, verdict in prove(tree, CHECKS)
     )

@@ -36,6 +36,7 @@ _SHOWN = 10  # counterexamples in text; JSON has all of them
 @click.option("--public-key", type=click.Path(path_type=Path), metavar="PEM", help="The node's key, for --records.")
 def verify(
     subject: Path | None,
+    *,
     spec: Path | None,
     names: tuple[str, ...],
     form: str,
@@ -163,7 +164,7 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
     everything = {kind for check in CHECKS for kind in check.kinds}
     needed = kinds if len(checks) < len(CHECKS) else None
     images = ((image.members, image.files) for image in group_images(plan))
-    rendering = rendering_of(plan.name, render_own(plan), plan.by_name, everything, needed, images)
+    rendering = rendering_of(plan.name, render_own(plan), plan.by_name, kinds=everything, needed=needed, images=images)
     tree = read_folder(folder, kinds, declaration_of(plan), rendering)
     if tree.cluster != plan.name:
         raise ClusterwrightError(

@@ -39,9 +39,19 @@ def _terms(before: ClusterSpec, after: ClusterSpec) -> Iterator[TermsChange]:
             continue
         if old.expires != flow.expires:
             longer = old.expires is not None and (flow.expires is None or flow.expires > old.expires)
-            found.append(TermsChange(flow.name, "expires", str(old.expires or ""), str(flow.expires or ""), longer))
+            found.append(
+                TermsChange(
+                    flow=flow.name,
+                    term="expires",
+                    before=str(old.expires or ""),
+                    after=str(flow.expires or ""),
+                    longer=longer,
+                )
+            )
         if old.owner != flow.owner:
-            found.append(TermsChange(flow.name, "owner", old.owner or "", flow.owner or "", longer=False))
+            found.append(
+                TermsChange(flow=flow.name, term="owner", before=old.owner or "", after=flow.owner or "", longer=False)
+            )
     yield from sorted(found, key=lambda change: (not change.longer, change.flow, change.term))
 
 
@@ -60,7 +70,9 @@ def _only_in(
         left = subtract(_ports(flows), _ports(there.get(cell, ())))
         if left:
             causes = tuple(flow.name for flow in flows if any(_meet(own, part) for own in _own(flow) for part in left))
-            yield AccessChange(source, target, opened, _traffic(protocol, left), causes)
+            yield AccessChange(
+                source=source, target=target, opened=opened, traffic=_traffic(protocol, left), flows=causes
+            )
 
 
 def _traffic(protocol: str, ports: Iterable[Range]) -> str:

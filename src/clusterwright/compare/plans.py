@@ -49,10 +49,10 @@ def device_changes(before: Plan, after: Plan) -> DeviceChanges:
     renamed = _renamed(before, after)
     names = set(renamed.values())
     return DeviceChanges(
-        tuple(device for device in new if device.name not in names),
-        tuple(device for device in gone if device.name not in renamed),
-        renamed,
-        tuple(_changed(before, after, renamed)),
+        added=tuple(device for device in new if device.name not in names),
+        removed=tuple(device for device in gone if device.name not in renamed),
+        renamed=renamed,
+        changed=tuple(_changed(before, after, renamed)),
     )
 
 
@@ -86,7 +86,9 @@ def _changed(before: Plan, after: Plan, renamed: Mapping[str, str]) -> Iterator[
             continue
         for field in FIELDS:
             if getattr(old, field) != getattr(new, field):
-                yield FieldChange(new.name, field, _text(before, old, field), _text(after, new, field))
+                yield FieldChange(
+                    device=new.name, field=field, before=_text(before, old, field), after=_text(after, new, field)
+                )
         yield from _changed_chips(before, old, after, new)
 
 
@@ -99,7 +101,9 @@ def _changed_chips(before: Plan, old: Device, after: Plan, new: Device) -> Itera
     for was, now in zip(chips_of(before, old), chips_of(after, new), strict=True):
         if was.guid != now.guid:
             chip = now.name.removeprefix(new.name).strip()
-            yield FieldChange(new.name, f"guid of {chip}", format_guid(was.guid), format_guid(now.guid))
+            yield FieldChange(
+                device=new.name, field=f"guid of {chip}", before=format_guid(was.guid), after=format_guid(now.guid)
+            )
 
 
 def _text(plan: Plan, device: Device, field: str) -> str:
@@ -137,7 +141,7 @@ def address_changes(
         other = now.get((name, ports.get((port.device, port.port), port.port)))
         if other is None or (now_called(port.fabric), port.text) == (other.fabric, other.text):
             continue
-        yield AddressChange(port.fabric, name, port.port, port.text, other.text)
+        yield AddressChange(fabric=port.fabric, device=name, port=port.port, before=port.text, after=other.text)
 
 
 class _Port(NamedTuple):
@@ -150,11 +154,11 @@ class _Port(NamedTuple):
 def _ports(plan: Plan) -> Iterator[_Port]:
     for cable in plan.cables:
         for end in (cable.a, cable.b):
-            yield _Port(end.device, end.port, end.fabric, _address_text(plan, end))
+            yield _Port(device=end.device, port=end.port, fabric=end.fabric, text=_address_text(plan, end))
     for own in own_addresses(plan):
         if own.side in ("gateway", "border", "ipoib"):
             text = f"{format_address(own.address, own.version)}/{own.prefix_length}"
-            yield _Port(own.device, own.port, own.fabric, text)
+            yield _Port(device=own.device, port=own.port, fabric=own.fabric, text=text)
 
 
 def _address_text(plan: Plan, port: Interface) -> str:

@@ -133,7 +133,12 @@ def _named(findings: tuple[Finding, ...], folder: str, revision: str) -> list[Fi
 
     return [
         Finding(
-            f.code, f.severity, shown(f.message), shown(f.hint), _placed(f.position, shown(f.position.file)), f.path
+            code=f.code,
+            severity=f.severity,
+            message=shown(f.message),
+            hint=shown(f.hint),
+            position=_placed(f.position, shown(f.position.file)),
+            path=f.path,
         )
         for f in findings
     ]

@@ -75,21 +75,45 @@ def _kind(cable: Cable) -> str:
 
 def _jobs(before: Plan, after: Plan, fabric: CableChanges) -> Iterator[WorkOrderLine]:
     for cable in fabric.removed:
-        yield WorkOrderLine(REMOVE, "", before, cable.a, after, None, cable.b, cable)
+        yield WorkOrderLine(
+            action=REMOVE,
+            end="",
+            plan=before,
+            place=cable.a,
+            target_plan=after,
+            target=None,
+            other=cable.b,
+            cable=cable,
+        )
     for move in fabric.replaced:
-        yield WorkOrderLine(REPLACE, "", after, move.after.a, after, None, move.after.b, move.after)
+        yield WorkOrderLine(
+            action=REPLACE,
+            end="",
+            plan=after,
+            place=move.after.a,
+            target_plan=after,
+            target=None,
+            other=move.after.b,
+            cable=move.after,
+        )
     for move in fabric.moved:
         yield from _ends_to_move(before, after, move)
     for cable in fabric.added:
-        yield WorkOrderLine(ADD, "", after, cable.a, after, None, cable.b, cable)
+        yield WorkOrderLine(
+            action=ADD, end="", plan=after, place=cable.a, target_plan=after, target=None, other=cable.b, cable=cable
+        )
 
 
 def _ends_to_move(before: Plan, after: Plan, move: CableMove) -> Iterator[WorkOrderLine]:
     old, new = move.before, move.after
     if move.ends in ("lower", "both"):
-        yield WorkOrderLine(MOVE, "lower", before, old.a, after, new.a, old.b, new)
+        yield WorkOrderLine(
+            action=MOVE, end="lower", plan=before, place=old.a, target_plan=after, target=new.a, other=old.b, cable=new
+        )
     if move.ends in ("upper", "both"):
-        yield WorkOrderLine(MOVE, "upper", before, old.b, after, new.b, old.a, new)
+        yield WorkOrderLine(
+            action=MOVE, end="upper", plan=before, place=old.b, target_plan=after, target=new.b, other=old.a, cable=new
+        )
 
 
 def _name(interface: Interface) -> str:

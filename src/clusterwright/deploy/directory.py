@@ -152,7 +152,7 @@ class DirectoryTarget:
         journal = Journal(self.root / device)
         journal.roll_back()
         owned = read_record(journal.home)
-        change = _Change(tree, journal, owned, _steps(DevicePaths(journal.home), tree, owned))
+        change = _Change(tree=tree, journal=journal, owned=owned, steps=_steps(DevicePaths(journal.home), tree, owned))
         if not change.steps and owned == change.tree_paths:
             return Outcome(Status.UNCHANGED, digest=tree_digest(tree))
         return change
@@ -176,7 +176,12 @@ class DirectoryTarget:
         if isinstance(held, Unreachable):
             return Outcome(Status.UNKNOWN, changed, held.message)
         if held.digest != tree_digest(tree):
-            return Outcome(Status.UNKNOWN, changed, "what was read back is not what was written", held.digest)
+            return Outcome(
+                status=Status.UNKNOWN,
+                changed=changed,
+                message="what was read back is not what was written",
+                digest=held.digest,
+            )
         return Outcome(Status.APPLIED if changed else Status.UNCHANGED, changed, digest=held.digest)
 
 
@@ -228,7 +233,9 @@ def _found(places: DevicePaths, device: str, path: str) -> Artifact | None:
     place = Path(places.of(path))
     if place.is_symlink() or not place.is_file():
         return None
-    return Artifact(device, path, place.read_bytes(), "found", place.stat().st_mode & 0o7777)
+    return Artifact(
+        device=device, path=path, source=place.read_bytes(), kind="found", mode=place.stat().st_mode & 0o7777
+    )
 
 
 def _foreseen(

@@ -36,7 +36,9 @@ def _held(folder: Path) -> Iterator[LockOwner]:
         try:
             note = json.loads(path.read_text())
             since = datetime.fromisoformat(note["since"])
-            found = LockOwner(path.stem, note["action"], Owner(note["user"], note["host"], note["pid"], since))
+            found = LockOwner(
+                path.stem, note["action"], Owner(user=note["user"], host=note["host"], pid=note["pid"], since=since)
+            )
         except (OSError, ValueError, KeyError, TypeError):
             continue  # its owner has only just begun, or died while writing
         is_held = _is_open(found.owner.pid, path) if found.is_here else not StackLocks(folder).is_free(path.stem)

@@ -137,7 +137,9 @@ def owners_in(message: str) -> tuple[Owner, ...]:
     if "currently locked by" not in message:
         return ()
     return tuple(
-        Owner(found["user"], found["host"], int(found["pid"]), datetime.fromisoformat(found["since"]))
+        Owner(
+            user=found["user"], host=found["host"], pid=int(found["pid"]), since=datetime.fromisoformat(found["since"])
+        )
         for found in _CREATED_BY.finditer(message)
     )
 
@@ -201,7 +203,9 @@ def _is_zombie(pid: int) -> bool:
 
 def _by_whom(note: Mapping[str, Any]) -> str:
     try:
-        owner = Owner(note["user"], note["host"], note["pid"], datetime.fromisoformat(note["since"]))
+        owner = Owner(
+            user=note["user"], host=note["host"], pid=note["pid"], since=datetime.fromisoformat(note["since"])
+        )
         return f"is being changed ({note['action']}) by {owner.told(datetime.now(UTC))}"
     except (ValueError, KeyError, TypeError):
         return "is being changed by somebody who has only just begun"

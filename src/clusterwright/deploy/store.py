@@ -146,7 +146,13 @@ class Store:
     def _files(self, device: str, listing: list[dict[str, Any]], other: list[dict[str, Any]]) -> DeviceTree:
         known = {file["path"]: file for file in other}
         return tuple(
-            Artifact(device, file["path"], self._content(file["sha256"]), file["kind"], file["mode"])
+            Artifact(
+                device=device,
+                path=file["path"],
+                source=self._content(file["sha256"]),
+                kind=file["kind"],
+                mode=file["mode"],
+            )
             for file in listing
             if known.get(file["path"]) != file
         )

@@ -198,7 +198,15 @@ def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pat
         return None
     message = f"{file} has {found[0]!r} in it, which ssh or Ansible would read as something else."
     hint = "Rename the file or the folders above it, or put it into another folder and name that."
-    return Finding(OUT_OF_BOUNDS, Severity.ERROR, message, hint, document.locate(key), format_path(key), key)
+    return Finding(
+        code=OUT_OF_BOUNDS,
+        severity=Severity.ERROR,
+        message=message,
+        hint=hint,
+        position=document.locate(key),
+        path=format_path(key),
+        place=key,
+    )
 
 
 def _require_plain(folder: Path) -> None:

@@ -34,8 +34,9 @@ class Writer(NamedTuple):
     def render(self, plan: Plan, device: Device) -> Iterator[Artifact]:
         """All that a device has of it."""
         kind = device_kind(plan, device)
-        for path, content, mode in self.of_kind(plan, kind) if kind is not None else ():
-            yield Artifact(device.name, path, content, self.kind, mode)
+        if kind is not None:
+            for path, content, mode in self.of_kind(plan, kind):
+                yield Artifact(device=device.name, path=path, source=content, kind=self.kind, mode=mode)
         yield from self.own(plan, device)
 
     def of_kind(self, plan: Plan, kind: Kind) -> Iterable[SharedFile]:

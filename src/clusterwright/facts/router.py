@@ -48,7 +48,9 @@ class Term(NamedTuple):
 
 
 Policy = tuple[Term, ...]
-PERMIT_ALL: Policy = (Term(True, "", None, None, "", frozenset(), ()),)
+PERMIT_ALL: Policy = (
+    Term(permit=True, list_name="", prefixes=None, communities=None, change="", values=frozenset(), mark=()),
+)
 
 
 Marking = tuple[tuple[int, str], ...]  # queues that mark packets, with their thresholds

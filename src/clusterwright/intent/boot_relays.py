@@ -71,6 +71,7 @@ def relay_networks(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
 
 def asking_flows(plan: Plan, zone: Zone) -> Iterator[Flow]:
     """The flows by which machines that boot ask a zone of kind boot for addresses."""
-    for flow in plan.spec.flows if zone.kind == BOOT else ():
-        if flow.target == zone.name and flow.opens("udp", dhcp_port(plan)):
-            yield flow
+    if zone.kind == BOOT:
+        for flow in plan.spec.flows:
+            if flow.target == zone.name and flow.opens("udp", dhcp_port(plan)):
+                yield flow

@@ -92,7 +92,10 @@ def border_filter(plan: Plan, border: Border) -> BorderFilter:
     outgoing.append(Permit("icmp errors", version, ICMP, targets=beyond, types=ICMP_ERRORS[version]))
     reached = collapse([network for name in dict.fromkeys(met) for network in inside[name]])
     return BorderFilter(
-        without_hidden(tuple(incoming)), without_hidden(tuple(outgoing)), learnt, _announced(plan, fabric.name, reached)
+        incoming=without_hidden(tuple(incoming)),
+        outgoing=without_hidden(tuple(outgoing)),
+        learnt=learnt,
+        announced=_announced(plan, fabric.name, reached),
     )
 
 
@@ -110,8 +113,16 @@ def _flows(plan: Plan, border: Border) -> Iterator[tuple[str, Flow, str, bool]]:
 
 def _bgp(version: int, source: Network, target: Network) -> tuple[Permit, Permit]:
     return (
-        Permit("bgp", version, TCP, (source,), (target,), target_ports=BGP_PORTS),
-        Permit("bgp replies", version, TCP, (source,), (target,), source_ports=BGP_PORTS, established=True),
+        Permit(name="bgp", version=version, protocol=TCP, sources=(source,), targets=(target,), target_ports=BGP_PORTS),
+        Permit(
+            name="bgp replies",
+            version=version,
+            protocol=TCP,
+            sources=(source,),
+            targets=(target,),
+            source_ports=BGP_PORTS,
+            established=True,
+        ),
     )
 
 

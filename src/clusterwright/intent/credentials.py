@@ -88,10 +88,26 @@ def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credentia
         ):
             if file is not None:
                 is_own = key in ("certificate", "private_key")
-                yield Credential(key, file, (*tls.path, key), is_own, (), (TLS_HANDSHAKES,), over_tls)
+                yield Credential(
+                    key=key,
+                    file=file,
+                    path=(*tls.path, key),
+                    is_own=is_own,
+                    restart=(),
+                    start=(TLS_HANDSHAKES,),
+                    mountpoints=over_tls,
+                )
     if encryption.kerberos is not None and (places := _places(mounts, KRB5P)):
         kerberos = encryption.kerberos
-        yield Credential("keytab", kerberos.keytab, kerberos.path, True, (), TICKETS, places)
+        yield Credential(
+            key="keytab",
+            file=kerberos.keytab,
+            path=kerberos.path,
+            is_own=True,
+            restart=(),
+            start=TICKETS,
+            mountpoints=places,
+        )
     if site.syslog:
         yield Credential("log_authority", log_authority(spec), ("site", "syslog"), restart=(LOGS,))
     yield Credential("watch_key", WATCH_KEY, image, is_own=True, start=(WATCH,))

@@ -89,14 +89,29 @@ def kind_of(plan: Plan, device: Device) -> NodeKind:
         raise ValueError(f"{device.name}: runs no image")
     switches: dict[str, int] = {}
     nics = tuple(_nic(nic, switches) for nic in nics_of(plan, device))
-    kind = NodeKind(device.node_group, device.image or "", device.model, nics, slurm_units(plan, device))
+    kind = NodeKind(
+        node_group=device.node_group,
+        image=device.image or "",
+        model=device.model,
+        nics=nics,
+        slurm_units=slurm_units(plan, device),
+    )
     return _only(plan, kind)
 
 
 def _nic(nic: HostNic, switches: dict[str, int]) -> KindNic:
     switch = switches.setdefault(nic.switch, len(switches))
     members = tuple(_nic(each, switches) for each in nic.members)
-    return KindNic(nic.interface, nic.rdma_device, nic.pci, nic.fabric.name, nic.version, switch, nic.bond, members)
+    return KindNic(
+        interface=nic.interface,
+        rdma_device=nic.rdma_device,
+        pci=nic.pci,
+        fabric=nic.fabric.name,
+        version=nic.version,
+        switch=switch,
+        bond=nic.bond,
+        members=members,
+    )
 
 
 @per_plan

@@ -27,9 +27,27 @@ REPLIES = " replies"  # what ``judged`` calls a flow's other direction
 
 # Requests of hosts without an address, which go no further than the relay (RFC 2131, RFC 8415), and for a router.
 ASKING = {
-    4: (Permit("dhcp", 4, UDP, (IPv4Network("0.0.0.0/32"),), (IPv4Network("255.255.255.255/32"),), (), ((67, 67),)),),
+    4: (
+        Permit(
+            name="dhcp",
+            version=4,
+            protocol=UDP,
+            sources=(IPv4Network("0.0.0.0/32"),),
+            targets=(IPv4Network("255.255.255.255/32"),),
+            source_ports=(),
+            target_ports=((67, 67),),
+        ),
+    ),
     6: (
-        Permit("dhcp", 6, UDP, (IPv6Network("fe80::/10"),), (IPv6Network("ff02::1:2/128"),), (), ((547, 547),)),
+        Permit(
+            name="dhcp",
+            version=6,
+            protocol=UDP,
+            sources=(IPv6Network("fe80::/10"),),
+            targets=(IPv6Network("ff02::1:2/128"),),
+            source_ports=(),
+            target_ports=((547, 547),),
+        ),
         Permit("router solicitation", 6, ICMP, types=(133,)),
     ),
 }
@@ -173,10 +191,18 @@ def _declared_permits(plan: Plan, fabric: Fabric, asking: tuple[Permit, ...], lo
 def _answers(plan: Plan, fabric: Fabric, locals_of: Locals) -> Iterator[Permit]:
     """What boot servers answer relays that no flow names."""
     boot, port = plan.spec.boot, dhcp_port(plan)
-    for zone, own in locals_of if boot is not None and boot.fabric == fabric.name else ():
-        relays = unnamed_relays(plan, zone.name)
-        if relays:
-            yield Permit("dhcp relays", relays[0].version, UDP, own, relays, ((port, port),))
+    if boot is not None and boot.fabric == fabric.name:
+        for zone, own in locals_of:
+            relays = unnamed_relays(plan, zone.name)
+            if relays:
+                yield Permit(
+                    name="dhcp relays",
+                    version=relays[0].version,
+                    protocol=UDP,
+                    sources=own,
+                    targets=relays,
+                    source_ports=((port, port),),
+                )
 
 
 @per_plan
@@ -237,4 +263,4 @@ def too_full(plan: Plan) -> Iterator[TablesShort]:
             by_flow[permit.name.removesuffix(REPLIES)] += entries_of(permit, room)
         tables = room.tables_for(by_flow.total())
         if tables > room.tables:
-            yield TablesShort(device.name, device.model, tables, room, by_flow)
+            yield TablesShort(switch=device.name, model=device.model, tables=tables, room=room, by_flow=by_flow)

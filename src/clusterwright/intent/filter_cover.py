@@ -97,7 +97,11 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
     start = 0
     for each in own:
         end = start + len(each)
-        left = [piece for at, box in enumerate(each, start) for piece in _beyond(box, ranked, counts, at, start, boxes)]
+        left = [
+            piece
+            for at, box in enumerate(each, start)
+            for piece in _beyond(box, ranked, counts, at=at, start=start, boxes=boxes)
+        ]
         counts[start:end] = bool(left)
         found.append(bool(left))
         start = end
@@ -128,7 +132,7 @@ def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
 
 
 def _beyond(
-    box: Box, ranked: NDArray[np.int64], counts: NDArray[np.bool_], at: int, start: int, boxes: Sequence[Box]
+    box: Box, ranked: NDArray[np.int64], counts: NDArray[np.bool_], *, at: int, start: int, boxes: Sequence[Box]
 ) -> list[Box]:
     """What of a box lies outside those before ``start`` that count; ``ranked`` are all boxes by the order of ends."""
     before, meets = ranked[:start], counts[:start].copy()
@@ -147,7 +151,9 @@ def span(network: Network) -> Interval:
     return int(network.network_address), int(network.broadcast_address)
 
 
-def box_of(permit: Permit, source: Interval, target: Interval, low: Interval, high: Interval, kind: int | None) -> Box:
+def box_of(
+    permit: Permit, source: Interval, target: Interval, *, low: Interval, high: Interval, kind: int | None
+) -> Box:
     """The packets of one entry: addresses, what they are, ports, whether ACK or RST is set, whether whole."""
     kinds = _KINDS[permit.protocol] if kind is None else (_FIRST_TYPE + kind, _FIRST_TYPE + kind)
     whole = low != ALL_PORTS or high != ALL_PORTS or kind is not None or permit.established
@@ -186,7 +192,7 @@ def _kept(shapes: tuple[tuple[Permit, tuple[Interval, ...]], ...]) -> tuple[tupl
 
 def _boxes(permit: Permit, sources: tuple[Interval, ...]) -> list[Box]:
     return [
-        box_of(permit, source, target, low, high, kind)
+        box_of(permit, source, target, low=low, high=high, kind=kind)
         for source, target, low, high, kind in product(
             sources or (ALL_ADDRESSES,),
             tuple(span(each) for each in permit.targets) or (ALL_ADDRESSES,),

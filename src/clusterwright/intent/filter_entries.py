@@ -64,7 +64,9 @@ def local_permits(
         found.extend(permit._replace(sources=own) for permit in _sent(plan, zone.name, fabric.name))
     everything = tuple(dict.fromkeys(network for _, own in locals_of for network in own))
     if everything:
-        found.append(Permit("icmp errors", version, ICMP, everything, types=ICMP_ERRORS[version]))
+        found.append(
+            Permit(name="icmp errors", version=version, protocol=ICMP, sources=everything, types=ICMP_ERRORS[version])
+        )
     return tuple(found)
 
 

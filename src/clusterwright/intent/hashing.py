@@ -65,14 +65,32 @@ def hashing_of(fabric: Fabric, joined: Collection[tuple[Tier, Tier]]) -> tuple[T
         if own is None:
             chip = tier.model.asic or "a chip that the catalogue does not name"
             reason = f"nothing is known of how {name} on {chip} chooses among equal paths"
-            found.append(TierHashing(tier, None, reason, False, reason, _chooses(tier, joined)))
+            found.append(
+                TierHashing(
+                    tier=tier,
+                    function=None,
+                    reason=reason,
+                    queue_pairs=False,
+                    without=reason,
+                    chooses=_chooses(tier, joined),
+                )
+            )
             continue
         function = _free(own.functions, depth, found)
         seeds = ", ".join(str(each.seed) for each in own.functions)
         reason = "" if function else f"{name} takes the seeds {seeds} there, and the tiers below have them all"
         without = "" if own.queue_pairs else own.reason
         carries_pairs = own.queue_pairs and fabric.technology == "roce"
-        found.append(TierHashing(tier, function, reason, carries_pairs, without, _chooses(tier, joined)))
+        found.append(
+            TierHashing(
+                tier=tier,
+                function=function,
+                reason=reason,
+                queue_pairs=carries_pairs,
+                without=without,
+                chooses=_chooses(tier, joined),
+            )
+        )
     return tuple(found)
 
 

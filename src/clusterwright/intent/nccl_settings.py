@@ -101,18 +101,22 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
     found = {each.name: each for each in derived if names is None or each.name in names}
     for name, value in _vendor_environment(plan, node_group).items():
         reason = "the collective library of the GPUs' vendor reads no /etc/nccl.conf by itself"
-        found[name] = Setting(name, value, nccl.path, reason, environment=True)
+        found[name] = Setting(name=name, value=value, origin=nccl.path, reason=reason, environment=True)
     for name, value, origin, reason in torch_settings(nccl):
-        found[name] = Setting(name, value, origin, reason, environment=True)
+        found[name] = Setting(name=name, value=value, origin=origin, reason=reason, environment=True)
     if nccl.tuner is not None:
         reason = "the example tuner looks for its table under this name; NCCL itself does not know the variable"
         found["NCCL_TUNER_CONFIG_FILE"] = Setting(
-            "NCCL_TUNER_CONFIG_FILE", TUNER_TABLE, nccl.tuner.path, reason, environment=True
+            name="NCCL_TUNER_CONFIG_FILE", value=TUNER_TABLE, origin=nccl.tuner.path, reason=reason, environment=True
         )
     for name, value in nccl.variables.items():
         path = (*nccl.path, "variables", name)
         found[name] = Setting(
-            name, value, path, "written by hand in the spec", environment=not is_read_by_nccl(nccl, name)
+            name=name,
+            value=value,
+            origin=path,
+            reason="written by hand in the spec",
+            environment=not is_read_by_nccl(nccl, name),
         )
     return tuple(found[name] for name in sorted(found))
 
@@ -179,29 +183,29 @@ def has_topology(plan: Plan, node_group: str) -> bool:
 def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str, wiring: NcclCabling) -> Iterator[Setting]:
     turn = "split each message over them" if nccl.split_data_on_qps else "whole messages in turn"
     yield Setting(
-        "NCCL_IB_QPS_PER_CONNECTION",
-        str(nccl.qps_per_connection),
-        _key(nccl, "qps_per_connection"),
-        "queue pairs of a connection: each is hashed to a path of its own",
+        name="NCCL_IB_QPS_PER_CONNECTION",
+        value=str(nccl.qps_per_connection),
+        origin=_key(nccl, "qps_per_connection"),
+        reason="queue pairs of a connection: each is hashed to a path of its own",
     )
     yield Setting(
-        "NCCL_IB_SPLIT_DATA_ON_QPS",
-        "1" if nccl.split_data_on_qps else "0",
-        _key(nccl, "split_data_on_qps"),
-        f"{turn}; the default moved from 1 to 0 in NCCL 2.20",
+        name="NCCL_IB_SPLIT_DATA_ON_QPS",
+        value="1" if nccl.split_data_on_qps else "0",
+        origin=_key(nccl, "split_data_on_qps"),
+        reason=f"{turn}; the default moved from 1 to 0 in NCCL 2.20",
     )
     yield Setting(
-        "NCCL_IB_TIMEOUT",
-        str(nccl.timeout),
-        _key(nccl, "timeout"),
-        f"an unanswered packet is sent again after 4.096 µs × 2^{nccl.timeout} = {_seconds(nccl.timeout)}; "
+        name="NCCL_IB_TIMEOUT",
+        value=str(nccl.timeout),
+        origin=_key(nccl, "timeout"),
+        reason=f"an unanswered packet is sent again after 4.096 µs × 2^{nccl.timeout} = {_seconds(nccl.timeout)}; "
         "the default moved from 14 to 18 in 2.14 and to 20 in 2.23",
     )
     yield Setting(
-        "NCCL_IB_RETRY_CNT",
-        str(nccl.retry_count),
-        _key(nccl, "retry_count"),
-        "times that it is sent again",
+        name="NCCL_IB_RETRY_CNT",
+        value=str(nccl.retry_count),
+        origin=_key(nccl, "retry_count"),
+        reason="times that it is sent again",
     )
     if nccl.cross_nic is not None:
         why = "fixed in the spec"
@@ -209,24 +213,38 @@ def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str, wiri
         why = "all adapters of a node end at one switch, so another rail is as near as its own"
     else:
         why = f"the adapters of a node end at {wiring.switches} switches: changing rails means climbing to the spine"
-    yield Setting("NCCL_CROSS_NIC", str(cross_nic(nccl, wiring.switches)), _key(nccl, "cross_nic"), why)
+    yield Setting(
+        name="NCCL_CROSS_NIC", value=str(cross_nic(nccl, wiring.switches)), origin=_key(nccl, "cross_nic"), reason=why
+    )
     if wiring.hcas:
         places = ", ".join(f"{name} at {pci}" for name, pci in wiring.hcas if pci)
         value = "=" + ",".join(name for name, _ in wiring.hcas)
         why = f"whole names (=) of the adapters cabled to {fabric.name}, in rail order: {places or 'addresses unknown'}"
-        yield Setting("NCCL_IB_HCA", value, _key(nccl, "fabric"), why)
+        yield Setting(name="NCCL_IB_HCA", value=value, origin=_key(nccl, "fabric"), reason=why)
     if wiring.sockets:
         why = f"whole names (=) of the interfaces on {nccl.sockets}, which carries the bootstrap"
-        yield Setting("NCCL_SOCKET_IFNAME", "=" + ",".join(wiring.sockets), _key(nccl, "sockets"), why)
+        yield Setting(
+            name="NCCL_SOCKET_IFNAME", value="=" + ",".join(wiring.sockets), origin=_key(nccl, "sockets"), reason=why
+        )
     bootstrap = plan.spec.fabric(nccl.sockets)
     if bootstrap is not None and bootstrap.addressing is not None:
         why = f"{bootstrap.name} is addressed from {bootstrap.addressing.hosts}"
-        yield Setting("NCCL_SOCKET_FAMILY", _family(bootstrap), (*bootstrap.path, "addressing", "hosts"), why)
+        yield Setting(
+            name="NCCL_SOCKET_FAMILY",
+            value=_family(bootstrap),
+            origin=(*bootstrap.path, "addressing", "hosts"),
+            reason=why,
+        )
     if has_topology(plan, node_group):
         why = "set by nccl-topology.service where every PCI address of the model's file exists; else NCCL looks itself"
-        yield Setting("NCCL_TOPO_FILE", TOPOLOGY_LINK, _key(nccl, "topology_file"), why)
+        yield Setting(name="NCCL_TOPO_FILE", value=TOPOLOGY_LINK, origin=_key(nccl, "topology_file"), reason=why)
     if nccl.tuner is not None:
-        yield Setting("NCCL_TUNER_PLUGIN", nccl.tuner.plugin, nccl.tuner.path, "the tuner that reads the table")
+        yield Setting(
+            name="NCCL_TUNER_PLUGIN",
+            value=nccl.tuner.plugin,
+            origin=nccl.tuner.path,
+            reason="the tuner that reads the table",
+        )
 
 
 def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Iterator[Setting]:
@@ -234,51 +252,93 @@ def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Itera
     groups = [group for group in plan.spec.node_groups if group.name in nccl.nodes]
     ranks = sum(group.count * group.model.gpus.count for group in groups if group.model.gpus is not None)
     yield Setting(
-        "NCCL_IB_RETURN_ASYNC_EVENTS",
-        "1",
-        nccl.path,
-        "a port that goes down fails the collective, which else hangs",
+        name="NCCL_IB_RETURN_ASYNC_EVENTS",
+        value="1",
+        origin=nccl.path,
+        reason="a port that goes down fails the collective, which else hangs",
     )
-    yield Setting("NCCL_OOB_NET_ENABLE", "0", _key(nccl, "sockets"), "the bootstrap stays off the data fabric")
+    yield Setting(
+        name="NCCL_OOB_NET_ENABLE",
+        value="0",
+        origin=_key(nccl, "sockets"),
+        reason="the bootstrap stays off the data fabric",
+    )
     if ranks > STAGGERED_RANKS:
         group_path = groups[0].path if len(groups) == 1 else nccl.path
         many = f"{ranks:,} ranks may meet at one root"
         yield Setting(
-            "NCCL_UID_STAGGER_THRESHOLD", str(STAGGERED_RANKS), group_path, f"{many}: above this they come in waves"
+            name="NCCL_UID_STAGGER_THRESHOLD",
+            value=str(STAGGERED_RANKS),
+            origin=group_path,
+            reason=f"{many}: above this they come in waves",
         )
-        yield Setting("NCCL_UID_STAGGER_RATE", "7000", group_path, f"{many}: messages a second that it takes")
+        yield Setting(
+            name="NCCL_UID_STAGGER_RATE",
+            value="7000",
+            origin=group_path,
+            reason=f"{many}: messages a second that it takes",
+        )
     if names is None or "NCCL_RUNTIME_CONNECT" in names:
-        yield Setting("NCCL_RUNTIME_CONNECT", "1", nccl.path, "connections are made at first use, not all at the start")
+        yield Setting(
+            name="NCCL_RUNTIME_CONNECT",
+            value="1",
+            origin=nccl.path,
+            reason="connections are made at first use, not all at the start",
+        )
 
 
 def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Iterator[Setting]:
-    yield Setting("NCCL_IB_ROCE_VERSION_NUM", "2", (*fabric.path, "technology"), "the fabric routes RoCE version 2")
     yield Setting(
-        "NCCL_IB_GID_INDEX",
-        "-1",
-        (*fabric.path, "technology"),
-        "indexes move; family, range and version choose the GID (the default moved from 0 to -1 in 2.21)",
+        name="NCCL_IB_ROCE_VERSION_NUM",
+        value="2",
+        origin=(*fabric.path, "technology"),
+        reason="the fabric routes RoCE version 2",
+    )
+    yield Setting(
+        name="NCCL_IB_GID_INDEX",
+        value="-1",
+        origin=(*fabric.path, "technology"),
+        reason="indexes move; family, range and version choose the GID (the default moved from 0 to -1 in 2.21)",
     )
     if fabric.is_adaptive:
         why = f"switches of {fabric.name} choose a path for each packet, and adapters take packets in any order"
-        yield Setting("NCCL_IB_ADAPTIVE_ROUTING", "1", (*fabric.path, "balancing", "kind"), why)
+        yield Setting(
+            name="NCCL_IB_ADAPTIVE_ROUTING", value="1", origin=(*fabric.path, "balancing", "kind"), reason=why
+        )
     else:
         why = "NCCL's default on RoCE: packets stay in order"
-        yield Setting("NCCL_IB_ADAPTIVE_ROUTING", "0", (*fabric.path, "technology"), why)
+        yield Setting(name="NCCL_IB_ADAPTIVE_ROUTING", value="0", origin=(*fabric.path, "technology"), reason=why)
     if fabric.addressing is not None:
         pool: Path = (*fabric.path, "addressing", "hosts")
-        yield Setting("NCCL_IB_ADDR_FAMILY", _family(fabric), pool, f"the family of {fabric.name}'s host pool")
-        yield Setting("NCCL_IB_ADDR_RANGE", str(fabric.addressing.hosts), pool, f"{fabric.name}'s host pool")
+        yield Setting(
+            name="NCCL_IB_ADDR_FAMILY",
+            value=_family(fabric),
+            origin=pool,
+            reason=f"the family of {fabric.name}'s host pool",
+        )
+        yield Setting(
+            name="NCCL_IB_ADDR_RANGE",
+            value=str(fabric.addressing.hosts),
+            origin=pool,
+            reason=f"{fabric.name}'s host pool",
+        )
     if nccl.service_level is not None:
-        yield Setting("NCCL_IB_SL", str(nccl.service_level), _key(nccl, "service_level"), "fixed in the spec")
+        yield Setting(
+            name="NCCL_IB_SL",
+            value=str(nccl.service_level),
+            origin=_key(nccl, "service_level"),
+            reason="fixed in the spec",
+        )
     data = data_class_of(plan, fabric, node_group)
     if data is not None and data.dscp:
         why = f"DSCP {data.dscp[0]} of class {data.name}, shifted past the two ECN bits"
-        yield Setting("NCCL_IB_TC", str(traffic_class_byte(data.dscp[0])), (*data.path, "dscp"), why)
+        yield Setting(
+            name="NCCL_IB_TC", value=str(traffic_class_byte(data.dscp[0])), origin=(*data.path, "dscp"), reason=why
+        )
     if nccl.control_dscp is not None:
         why = f"clear-to-send messages travel as DSCP {nccl.control_dscp}, shifted past the two ECN bits"
         value = str(traffic_class_byte(nccl.control_dscp))
-        yield Setting("NCCL_IB_FIFO_TC", value, _key(nccl, "control_dscp"), why)
+        yield Setting(name="NCCL_IB_FIFO_TC", value=value, origin=_key(nccl, "control_dscp"), reason=why)
 
 
 def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Iterator[Setting]:
@@ -286,23 +346,27 @@ def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) 
     data = next((item for item in fabric.classes if item.name == nccl.data_class), None)
     if nccl.service_level is not None:
         why = "the service level that data travels in"
-        yield Setting("NCCL_IB_SL", str(nccl.service_level), _key(nccl, "service_level"), why)
+        yield Setting(name="NCCL_IB_SL", value=str(nccl.service_level), origin=_key(nccl, "service_level"), reason=why)
     elif data is not None and data.service_level is not None:
         why = f"the service level of class {data.name}"
-        yield Setting("NCCL_IB_SL", str(data.service_level), (*data.path, "service_level"), why)
+        yield Setting(
+            name="NCCL_IB_SL", value=str(data.service_level), origin=(*data.path, "service_level"), reason=why
+        )
     partition = nccl_partition(plan, node_group)
     if partition is not None:
         why = f"where the port's table has partition {partition.name}: the subnet manager decides that, and keeps it"
         value = f"index of {port_key(partition)}"
-        yield Setting("NCCL_IB_PKEY", value, partition.path, why, at_start=True)
+        yield Setting(name="NCCL_IB_PKEY", value=value, origin=partition.path, reason=why, at_start=True)
     manager = fabric.subnet_manager
     if manager is not None:
         base: Path = (*fabric.path, "subnet_manager")
         why = f"the subnet manager's switches {'have' if manager.adaptive_routing else 'do not have'} it on"
         value = "1" if manager.adaptive_routing else "0"
-        yield Setting("NCCL_IB_ADAPTIVE_ROUTING", value, (*base, "adaptive_routing"), why)
+        yield Setting(name="NCCL_IB_ADAPTIVE_ROUTING", value=value, origin=(*base, "adaptive_routing"), reason=why)
         why = "SHARP is on: switches reduce, given its plugin" if manager.sharp else "SHARP is off in the fabric"
-        yield Setting("NCCL_COLLNET_ENABLE", "1" if manager.sharp else "0", (*base, "sharp"), why)
+        yield Setting(
+            name="NCCL_COLLNET_ENABLE", value="1" if manager.sharp else "0", origin=(*base, "sharp"), reason=why
+        )
 
 
 def port_key(partition: Partition) -> str:

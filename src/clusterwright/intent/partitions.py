@@ -45,7 +45,14 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
             for guid in guids
         )
         if members:
-            found.append(PartitionView(partition.name, f"0x{partition.pkey:04x}", members, partition.ipoib is not None))
+            found.append(
+                PartitionView(
+                    name=partition.name,
+                    pkey=f"0x{partition.pkey:04x}",
+                    members=members,
+                    ipoib=partition.ipoib is not None,
+                )
+            )
     return tuple(found)
 
 

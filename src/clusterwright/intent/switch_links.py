@@ -73,7 +73,16 @@ def link_over(plan: Plan, cable: Cable, port: Interface, peer: Interface) -> Lin
     peer_device = plan.by_name[peer.device]
     is_to_switch = port.side in _OF_FABRIC and peer.side in _OF_FABRIC and peer_device.asn is not None
     address = None if port.address is None else format_address(port.address, plan.address_version(cable.fabric))
-    return Link(port, peer, peer_device, cable, is_up, plan.lower_tier(cable), is_to_switch, address)
+    return Link(
+        port=port,
+        peer=peer,
+        peer_device=peer_device,
+        cable=cable,
+        is_up=is_up,
+        lower_tier=plan.lower_tier(cable),
+        is_to_switch=is_to_switch,
+        address=address,
+    )
 
 
 @per_plan

@@ -83,11 +83,12 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
 
 def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, str, int, int]]:
     """The links that have a session, each with both addresses, its own as text, and the far end's AS number."""
-    for link in links if device.asn is not None else ():
-        if link.is_to_switch and link.is_up:
-            local, remote, remote_as = link.address, link.peer.address, link.peer_device.asn
-            if local is not None and remote is not None and remote_as is not None:
-                yield link, local, remote, remote_as
+    if device.asn is not None:
+        for link in links:
+            if link.is_to_switch and link.is_up:
+                local, remote, remote_as = link.address, link.peer.address, link.peer_device.asn
+                if local is not None and remote is not None and remote_as is not None:
+                    yield link, local, remote, remote_as
 
 
 def _authentication(link: Link) -> SessionAuthentication | None:

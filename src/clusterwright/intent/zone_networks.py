@@ -69,7 +69,9 @@ def contacts_of(plan: Plan, node_group: str) -> tuple[Contact, ...]:
             if mine in names and other in zones:
                 fabrics = _meeting(plan, node_group, flow, zones[mine], zones[other])
                 if fabrics:
-                    found.append(Contact(flow, outbound, zones[mine], zones[other], fabrics))
+                    found.append(
+                        Contact(flow=flow, outbound=outbound, zone=zones[mine], peer=zones[other], fabrics=fabrics)
+                    )
     return tuple(found)
 
 

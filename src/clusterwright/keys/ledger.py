@@ -95,11 +95,11 @@ def read_ledger(path: Path) -> Ledger:
             {
                 key: tuple(
                     Version(
-                        row["number"],
-                        date.fromisoformat(row["born"]),
-                        row["wrapped"],
-                        row["under"],
-                        None if row["destroyed"] is None else date.fromisoformat(row["destroyed"]),
+                        number=row["number"],
+                        born=date.fromisoformat(row["born"]),
+                        wrapped=row["wrapped"],
+                        under=row["under"],
+                        destroyed=None if row["destroyed"] is None else date.fromisoformat(row["destroyed"]),
                     )
                     for row in rows
                 )

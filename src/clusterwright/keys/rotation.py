@@ -85,7 +85,9 @@ class Keeper:
             ledger = ledger.with_version(key.name, Version(step.version, on))
         elif step.action is Action.NEW:
             wrapped = self.kms.data_key(by)
-            ledger = ledger.with_version(key.name, Version(step.version, on, wrapped, version_of(wrapped)))
+            ledger = ledger.with_version(
+                key.name, Version(number=step.version, born=on, wrapped=wrapped, under=version_of(wrapped))
+            )
         elif step.action is Action.REWRAP:
             version = _version(ledger, step)
             wrapped = self.kms.rewrap(by, version.wrapped or "")

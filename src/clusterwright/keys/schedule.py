@@ -62,37 +62,51 @@ def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledg
     live = ledger.live(wrapping.name)
     latest = live[-1].number if live else 1
     if not live:
-        yield RotationStep(Action.CREATE, wrapping.name, 1, "the schedule names it and it does not exist")
+        yield RotationStep(
+            action=Action.CREATE, key=wrapping.name, version=1, reason="the schedule names it and it does not exist"
+        )
     expired = [(key, version) for key in wrapped for version in ledger.live(key.name) if _is_over(key, version, on)]
     for key, version in expired:
-        yield RotationStep(Action.DESTROY, key.name, version.number, f"its last day is past ({key.delete_days} days)")
+        yield RotationStep(
+            action=Action.DESTROY,
+            key=key.name,
+            version=version.number,
+            reason=f"its last day is past ({key.delete_days} days)",
+        )
     graves = [version for key in wrapped for version in ledger.of(key.name) if version.destroyed is not None]
     tainted = {version.under for version in (*graves, *(version for _, version in expired))}
     aged = bool(live) and on >= live[-1].born + timedelta(days=wrapping.rotate_days)
     if live and (aged or latest in tainted):
         why = f"{wrapping.rotate_days} days are over" if aged else "a destroyed data key was wrapped under the newest"
         latest += 1
-        yield RotationStep(Action.ROTATE, wrapping.name, latest, why)
+        yield RotationStep(action=Action.ROTATE, key=wrapping.name, version=latest, reason=why)
     for key in wrapped:
         kept = [version for version in ledger.live(key.name) if not _is_over(key, version, on)]
         for version in kept:
             if version.under != latest:
-                yield RotationStep(Action.REWRAP, key.name, version.number, f"{wrapping.name} is at version {latest}")
+                yield RotationStep(
+                    action=Action.REWRAP,
+                    key=key.name,
+                    version=version.number,
+                    reason=f"{wrapping.name} is at version {latest}",
+                )
         yield from _new_version(key, ledger, kept, on)
     over = [version for version in live if version.number < latest and (_is_over(wrapping, version, on))]
     if over or any(version.number in tainted for version in live if version.number < latest):
         ends = "are past their last day" if over else "wrapped data keys that are destroyed"
         why = f"versions below it {ends}"
-        yield RotationStep(Action.FORGET, wrapping.name, latest, why)
+        yield RotationStep(action=Action.FORGET, key=wrapping.name, version=latest, reason=why)
 
 
 def _new_version(key: KeySchedule, ledger: Ledger, kept: list[Version], on: date) -> Iterator[RotationStep]:
     known = ledger.of(key.name)
     number = known[-1].number + 1 if known else 1
     if not kept:
-        yield RotationStep(Action.NEW, key.name, number, "there is no version that may be used")
+        yield RotationStep(
+            action=Action.NEW, key=key.name, version=number, reason="there is no version that may be used"
+        )
     elif on >= kept[-1].born + timedelta(days=key.rotate_days):
-        yield RotationStep(Action.NEW, key.name, number, f"{key.rotate_days} days are over")
+        yield RotationStep(action=Action.NEW, key=key.name, version=number, reason=f"{key.rotate_days} days are over")
 
 
 def _is_over(key: KeySchedule, version: Version, on: date) -> bool:

@@ -60,7 +60,16 @@ def faulty(twin: Twin, faults: tuple[Fault, ...]) -> Twin:
     return with_faults(
         twin,
         tuple(
-            SpecException(fault.device, None, fault.port, "drained", None, "tried in the lab", ()) for fault in faults
+            SpecException(
+                device=fault.device,
+                group=None,
+                port=fault.port,
+                state="drained",
+                image=None,
+                reason="tried in the lab",
+                path=(),
+            )
+            for fault in faults
         ),
     )
 
@@ -79,7 +88,12 @@ def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: 
         await_routes(after, timeout_s)
     narrower, lost = _compared(twin, after)
     return Reconvergence(
-        f"{fault}, mended" if mend else str(fault), seconds, narrower, lost, stream.sent, stream.received
+        what=f"{fault}, mended" if mend else str(fault),
+        seconds=seconds,
+        narrower=narrower,
+        lost=lost,
+        sent=stream.sent,
+        received=stream.received,
     )
 
 

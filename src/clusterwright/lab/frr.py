@@ -99,7 +99,13 @@ def bgpd_config(view: SwitchView) -> str | None:
         sides=tuple(_side(view, side) for side in view.bgp_sides),
         withdraws=view.is_drained,
         neighbours=tuple(
-            TwinNeighbour(item.remote, item.remote_as, item.side.upper(), item.description, _password(item))
+            TwinNeighbour(
+                address=item.remote,
+                remote_as=item.remote_as,
+                side=item.side.upper(),
+                description=item.description,
+                password=_password(item),
+            )
             for item in view.sessions
         ),
         networks=tuple(origin.text for origin in view.origins),

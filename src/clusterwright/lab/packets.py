@@ -78,11 +78,11 @@ def endpoints(twin: Twin) -> tuple[Endpoint, ...]:
     nodes = {node.name: node for node in twin.nodes}
     return tuple(
         Endpoint(
-            nodes[cable.a.device],
-            twin.namespace(cable.a.device),
-            twin.interface(cable.a),
-            format_address(cable.a.address, twin.version),
-            cable.a.rail,
+            node=nodes[cable.a.device],
+            namespace=twin.namespace(cable.a.device),
+            interface=twin.interface(cable.a),
+            address=format_address(cable.a.address, twin.version),
+            rail=cable.a.rail,
         )
         for cable in twin.cables
         if cable.a.device in nodes and cable.in_service and cable.a.address is not None
@@ -158,10 +158,10 @@ def trace(twin: Twin, source: Endpoint, target: Endpoint) -> Trace:
     owners = twin.owner_of()
     hops = [match[2] for match in _HOP.finditer(text.partition("\n")[2])]
     return Trace(
-        source,
-        target,
-        tuple(owners.get(hop, hop) for hop in hops if hop != target.address),
-        target.address in hops,
+        source=source,
+        target=target,
+        switches=tuple(owners.get(hop, hop) for hop in hops if hop != target.address),
+        arrived=target.address in hops,
     )
 
 

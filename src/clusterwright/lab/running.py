@@ -71,10 +71,10 @@ def read_state(name: str) -> LabState:
         raise ClusterwrightError(f"{name}: this lab does not run. Start it with `clusterwright lab up`.") from error
     cut = data["cut"]
     return LabState(
-        data["spec"],
-        data["fabric"],
-        Cut(tuple(cut["pods"]), cut["racks"], cut["routers"], cut["nodes"]),
-        tuple((device, port) for device, port in data["faults"]),
+        spec=data["spec"],
+        fabric=data["fabric"],
+        cut=Cut(pods=tuple(cut["pods"]), racks=cut["racks"], routers=cut["routers"], nodes=cut["nodes"]),
+        faults=tuple((device, port) for device, port in data["faults"]),
     )
 
 

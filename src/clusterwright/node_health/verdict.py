@@ -30,7 +30,7 @@ Expected = Mapping[str, Any]
 
 def check(name: str, observed: object, expected: object, wrong: Iterable[str] = ()) -> Check:
     """A check with the reasons in ``wrong`` joined; without any it is passed."""
-    return Check(name, str(observed), str(expected), "; ".join(wrong))
+    return Check(name=name, observed=str(observed), expected=str(expected), reason="; ".join(wrong))
 
 
 def verdict_of(node: str, checks: Iterable[Check]) -> dict[str, Any]:

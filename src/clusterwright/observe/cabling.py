@@ -61,7 +61,13 @@ def repair(
     for start in ends:  # chains first: they start where only one edge ends
         if start not in seen and (start in wanted) != (start in wrong):
             _mend_chain(
-                _follow(start, start in wrong, wanted, wrong, seen), wrong, optional, stays, moves, missing, unexpected
+                _follow(start, start in wrong, wanted, wrong, seen),
+                wrong,
+                optional,
+                stays=stays,
+                moves=moves,
+                missing=missing,
+                unexpected=unexpected,
             )
     for start in ends:
         if start not in seen:
@@ -93,15 +99,16 @@ def _mend_ring(path: Sequence[int], stays: Callable[[int], bool], moves: list[Mo
     even, odd = path[0::2], path[1::2]
     size = len(even)
     if sum(map(stays, odd)) > sum(map(stays, even)):
-        moves.extend(Move(odd[at], even[at], even[(at + 1) % size], size) for at in range(size))
+        moves.extend(Move(keep=odd[at], source=even[at], target=even[(at + 1) % size], ring=size) for at in range(size))
     else:
-        moves.extend(Move(even[at], odd[at], odd[at - 1], size) for at in range(size))
+        moves.extend(Move(keep=even[at], source=odd[at], target=odd[at - 1], ring=size) for at in range(size))
 
 
 def _mend_chain(
     path: list[int],
     wrong: Mapping[int, int],
     optional: Collection[int],
+    *,
     stays: Callable[[int], bool],
     moves: list[Move],
     missing: list[Edge],
@@ -141,8 +148,8 @@ def _rank(
 
 
 def _towards_end(path: Sequence[int], wrong_at: range) -> list[Move]:
-    return [Move(path[at + 1], path[at], path[at + 2], 0) for at in wrong_at]
+    return [Move(keep=path[at + 1], source=path[at], target=path[at + 2], ring=0) for at in wrong_at]
 
 
 def _towards_start(path: Sequence[int], wrong_at: range) -> list[Move]:
-    return [Move(path[at], path[at + 1], path[at - 1], 0) for at in wrong_at]
+    return [Move(keep=path[at], source=path[at + 1], target=path[at - 1], ring=0) for at in wrong_at]

@@ -54,7 +54,7 @@ def compare(
     differences.extend(internal_faults(expected, found, planned, observed))
     differences.extend(twins(expected, subnet, found, planned, observed))
     told = {item.seen for item in relocations if item.seen is not None}
-    differences.extend(doubled_switches(expected, subnet, found, planned, observed, told))
+    differences.extend(doubled_switches(expected, subnet, found, planned=planned, observed=observed, told=told))
     differences.extend(absent_switches(expected, found, planned, told))
     differences.extend(absent_hosts(expected, found, planned, told))
     differences.extend(strangers(subnet, found, observed, speaker))

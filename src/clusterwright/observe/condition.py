@@ -39,7 +39,7 @@ def rate_differences(
             f"the link between {one} and {other} runs at {width}x{rate}, {width * lane:g} Gb/s;"
             f" {link.speed_gbps} Gb/s are planned"
         )
-        yield ObservedDifference(DifferenceKind.SLOW_LINK, other, message, one)
+        yield ObservedDifference(kind=DifferenceKind.SLOW_LINK, place=other, message=message, cable=one)
 
 
 def guid_differences(

@@ -38,7 +38,7 @@ class ExpectedNode:
             port = 0 if self.switch else 1  # an adapter is known by its port, a switch has port 0 for itself
         name = self.port_names.get(port, str(port or ""))
         inside = self.names[0] if self.switch and port not in self.port_names else self.device.name
-        return Place(inside, name, self.device.rack, self.device.unit)
+        return Place(device=inside, port=name, rack=self.device.rack, unit=self.device.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,29 @@ def expected_subnet(plan: Plan, fabric: str) -> ExpectedSubnet:
             panel = panels[device.model].get(slot, {})
             called = (chip.name, f"{device.name}/{inside[slot]}") if inside else (chip.name,)
             sites.append(
-                ExpectedNode(called, device, chip.guid, known, True, chip.ports, panel, device.name, slot, device.rail)
+                ExpectedNode(
+                    names=called,
+                    device=device,
+                    guid=chip.guid,
+                    scanned=known,
+                    switch=True,
+                    ports=chip.ports,
+                    port_names=panel,
+                    unit=device.name,
+                    slot=slot,
+                    rail=device.rail,
+                )
             )
         at = first[device.name]
         links.extend(
-            ExpectedLink(at + item.leaf, item.leaf_port, at + item.spine, item.spine_port, 0, device.state == "active")
+            ExpectedLink(
+                a=at + item.leaf,
+                a_port=item.leaf_port,
+                b=at + item.spine,
+                b_port=item.spine_port,
+                speed_gbps=0,
+                required=device.state == "active",
+            )
             for item in internal_links(model)
         )
 
@@ -121,9 +139,22 @@ def expected_subnet(plan: Plan, fabric: str) -> ExpectedSubnet:
             known = (low.name, nic) in scanned
             slot = nics[low.name] = nics[low.name] + 1
             sites.append(
-                ExpectedNode(names, low, cable.a.guid, known, False, 1, {1: nic}, low.name, slot, cable.a.rail)
+                ExpectedNode(
+                    names=names,
+                    device=low,
+                    guid=cable.a.guid,
+                    scanned=known,
+                    switch=False,
+                    ports=1,
+                    port_names={1: nic},
+                    unit=low.name,
+                    slot=slot,
+                    rail=cable.a.rail,
+                )
             )
-        links.append(ExpectedLink(a, a_port, b, b_port, cable.speed_gbps, required))
+        links.append(
+            ExpectedLink(a=a, a_port=a_port, b=b, b_port=b_port, speed_gbps=cable.speed_gbps, required=required)
+        )
     return ExpectedSubnet(tuple(sites), tuple(links))
 
 

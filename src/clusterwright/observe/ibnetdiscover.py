@@ -89,9 +89,9 @@ def parse(text: str, file: str) -> Scan:
             port, own, _, peer, peer_port, other, width, rate = found.groups()
             new_link(
                 ReportedLink(
-                    guid, int(port), int(own, 16) if own else 0,
-                    int(peer, 16), int(peer_port), int(other, 16) if other else 0,
-                    int(width) if width else 0, rate or "", number,
+                    guid=guid, port=int(port), port_guid=int(own, 16) if own else 0,
+                    peer=int(peer, 16), peer_port=int(peer_port), peer_port_guid=int(other, 16) if other else 0,
+                    width=int(width) if width else 0, rate=rate or "", line=number,
                 )
             )  # fmt: skip
             if links[-1].port > ports or links[-1].peer_port > MAX_PORT:
@@ -100,7 +100,11 @@ def parse(text: str, file: str) -> Scan:
             ports, guid = int(head[2]), int(head[4], 16)
             if not 0 < ports <= MAX_PORT:
                 raise _error(file, number, line, f"a node with 1 to {MAX_PORT} ports")
-            nodes.append(ReportedNode(guid, _KINDS[head[3]], ports, head[5] or "", vendor, number))
+            nodes.append(
+                ReportedNode(
+                    guid=guid, kind=_KINDS[head[3]], ports=ports, description=head[5] or "", vendor=vendor, line=number
+                )
+            )
             vendor = 0
         elif (field := _FIELD.match(line)) is not None:
             if field[1] == "vendid":
@@ -115,7 +119,7 @@ def parse(text: str, file: str) -> Scan:
             f"{file}:1:1: there is no node in this file. Write it with `ibnetdiscover > FILE` on a host of the fabric."
         )
     _refuse_cut(nodes, links, text, file)
-    return Scan(file, tuple(nodes), tuple(links), tuple(duplicates))
+    return Scan(file=file, nodes=tuple(nodes), links=tuple(links), duplicates=tuple(duplicates))
 
 
 def _refuse_cut(nodes: Sequence[ReportedNode], links: Sequence[ReportedLink], text: str, file: str) -> None:

@@ -44,7 +44,7 @@ def settled(
     sites = expected.sites
     bases = tuple(base.get(at, unseen + (at << PORT_BITS)) for at in range(len(sites)))
     owner = {end if sites[at].switch else end + 1: at for at, end in enumerate(bases)}
-    return Identities(bases, tuple(at in base for at in range(len(sites))), owner, renamed)
+    return Identities(base=bases, seen=tuple(at in base for at in range(len(sites))), owner=owner, renamed=renamed)
 
 
 def identify(

@@ -124,7 +124,7 @@ def _neighbour(port: Any, neighbour: Any, identity: Any, description: Any = None
     description = _word(description)
     if not identity or _MAC.fullmatch(identity):
         identity = "" if _MAC.fullmatch(description) else description
-    return Neighbour(shown(port), _word(neighbour), identity, description)
+    return Neighbour(port=shown(port), neighbour=_word(neighbour), neighbour_port=identity, description=description)
 
 
 def _word(value: Any) -> str:

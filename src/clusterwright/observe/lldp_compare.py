@@ -216,7 +216,7 @@ class _Comparison:
         """A port, with rack and unit of its device."""
         name, port = self.ports[end]
         device = self.plan.by_name[name]
-        return Place(name, port, device.rack, device.unit)
+        return Place(device=name, port=port, rack=device.rack, unit=device.unit)
 
     def strangers(self) -> Iterator[ObservedDifference]:
         """Neighbours that no plan knows."""
@@ -225,7 +225,7 @@ class _Comparison:
             what = f"{said.neighbour or 'a device without a name'} {said.neighbour_port}".rstrip()
             yield ObservedDifference(
                 DifferenceKind.UNEXPECTED_DEVICE,
-                Place(name, port, device.rack, device.unit),
+                Place(device=name, port=port, rack=device.rack, unit=device.unit),
                 f"{what} is cabled to {name} {port}, and no plan knows it",
             )
 
@@ -250,11 +250,11 @@ class _Comparison:
         for edge in found.missing:
             one, other = self._ordered(edge)
             message = f"no link between {one} and {other}: cable missing, loose or dead, or LLDP off at both ends"
-            yield ObservedDifference(DifferenceKind.MISSING_LINK, other, message, one)
+            yield ObservedDifference(kind=DifferenceKind.MISSING_LINK, place=other, message=message, cable=one)
         for edge in found.unexpected:
             one, other = self._ordered(edge)
             message = f"take out the cable between {one} and {other}: none is planned there"
-            yield ObservedDifference(DifferenceKind.UNEXPECTED_LINK, other, message, one)
+            yield ObservedDifference(kind=DifferenceKind.UNEXPECTED_LINK, place=other, message=message, cable=one)
 
     def _move(self, move: Move, partners: Mapping[int, Move]) -> ObservedDifference:
         keep, source, target = (self.place(end) for end in (move.keep, move.source, move.target))
@@ -262,7 +262,11 @@ class _Comparison:
         if move.ring == 2:
             advice += f" (exchanged with {self.place(partners[move.target].keep)})"
         return ObservedDifference(
-            DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT, source, advice, keep, target
+            kind=DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT,
+            place=source,
+            message=advice,
+            cable=keep,
+            target=target,
         )
 
     def _ordered(self, edge: Edge) -> tuple[Place, Place]:

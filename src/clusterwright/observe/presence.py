@@ -48,7 +48,7 @@ def relocated(
         if goes.get(item.place) == item.seen:
             first, second = sorted((ours, theirs))
             device = min(here.device, place.device, key=lambda found: found.name)
-            spot = Place(device.name, "", device.rack, device.unit)
+            spot = Place(device=device.name, port="", rack=device.rack, unit=device.unit)
             yield ObservedDifference(
                 DifferenceKind.EXCHANGED_DEVICES,
                 spot,
@@ -143,6 +143,7 @@ def doubled_switches(
     expected: ExpectedSubnet,
     subnet: DiscoveredSubnet,
     found: Identities,
+    *,
     planned: _Peers,
     observed: _Peers,
     told: set[str],
@@ -202,7 +203,7 @@ def absent_switches(
         if device.state != "active" or not news:
             continue
         if len(news) == len(sites):
-            place = Place(name, "", device.rack, device.unit)
+            place = Place(device=name, port="", rack=device.rack, unit=device.unit)
             yield ObservedDifference(
                 DifferenceKind.MISSING_DEVICE, place, f"{name} ({device.model}) is not there: it does not answer"
             )
@@ -228,7 +229,7 @@ def absent_hosts(
         for end in ends:
             _strike(planned, end)
         if device.state == "active" and name not in told:
-            place = Place(name, "", device.rack, device.unit)
+            place = Place(device=name, port="", rack=device.rack, unit=device.unit)
             yield ObservedDifference(
                 DifferenceKind.MISSING_DEVICE, place, f"{name} is not there: none of its {len(ends)} adapters answers"
             )

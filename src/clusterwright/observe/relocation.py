@@ -91,7 +91,7 @@ def _proposals(
     proposals: dict[str, _Proposal] = {}
     for name, count in wrong.items():
         if count >= _FEWEST_LINKS and name not in excluded:
-            proposal = _known(expected, subnet, found, units, planned, name)
+            proposal = _known(expected, subnet, found, units=units, planned=planned, name=name)
             if proposal is not None:
                 proposals[name] = proposal
     for node in strangers:
@@ -105,6 +105,7 @@ def _known(
     expected: ExpectedSubnet,
     subnet: DiscoveredSubnet,
     found: Identities,
+    *,
     units: Mapping[str, Sequence[int]],
     planned: Mapping[int, int],
     name: str,

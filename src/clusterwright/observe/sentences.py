@@ -41,16 +41,16 @@ class Speaker:
         for edge in repair.missing:
             one, other = self._ordered(edge)
             yield ObservedDifference(
-                DifferenceKind.MISSING_LINK,
-                other,
-                f"no link between {one} and {other}: cable missing, loose or dead",
-                one,
+                kind=DifferenceKind.MISSING_LINK,
+                place=other,
+                message=f"no link between {one} and {other}: cable missing, loose or dead",
+                cable=one,
             )
         for edge in repair.unexpected:
             if self.site(edge[0]) is not None and self.site(edge[1]) is not None:
                 one, other = self._ordered(edge)
                 message = f"take out the cable between {one} and {other}: none is planned there"
-                yield ObservedDifference(DifferenceKind.UNEXPECTED_LINK, other, message, one)
+                yield ObservedDifference(kind=DifferenceKind.UNEXPECTED_LINK, place=other, message=message, cable=one)
 
     def _move(self, move: Move, by_source: dict[int, Move]) -> ObservedDifference:
         keep, source, target = (self.place(end) for end in (move.keep, move.source, move.target))
@@ -63,12 +63,22 @@ class Speaker:
             if lower and other and lower.unit == other.unit and len(rails) == 2:
                 first, second = sorted(rails)
                 reason = f"rails {first} and {second} are crossed on {lower.unit}"
-                return ObservedDifference(DifferenceKind.RAIL_CROSSED, source, f"{advice} ({reason})", keep, target)
+                return ObservedDifference(
+                    kind=DifferenceKind.RAIL_CROSSED,
+                    place=source,
+                    message=f"{advice} ({reason})",
+                    cable=keep,
+                    target=target,
+                )
             advice += f" (exchanged with {self.place(partner)})"
         if there and right and None not in {there.rail, right.rail} and there.rail != right.rail:
             advice += f" (rail {right.rail} on a switch of rail {there.rail})"
         return ObservedDifference(
-            DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT, source, advice, keep, target
+            kind=DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT,
+            place=source,
+            message=advice,
+            cable=keep,
+            target=target,
         )
 
     def _ordered(self, edge: Edge) -> tuple[Place, Place]:

@@ -76,7 +76,13 @@ def merge(scans: Sequence[Scan]) -> DiscoveredSubnet:
     losers = {end: tuple(others) for end, others in contested.items()}
     seen = tuple(nodes)
     return DiscoveredSubnet(
-        seen, {g: at for g, at in by_guid.items() if at not in aside}, by_port_guid, peer, rates, losers, duplicates
+        nodes=seen,
+        by_guid={g: at for g, at in by_guid.items() if at not in aside},
+        by_port_guid=by_port_guid,
+        peer=peer,
+        rates=rates,
+        contested=losers,
+        duplicates=duplicates,
     )
 
 

@@ -113,7 +113,9 @@ def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Ite
             paths = {artifact.path for artifact in files}
             alone = [device for other in kinds.values() if len(other) == 1 for device in other]
             members += [device.name for device in alone if paths <= _paths(plan, device)]
-        yield GroupImage(owner, kind, tuple(sorted(members, key=_places(plan).__getitem__)), files)
+        yield GroupImage(
+            owner=owner, kind=kind, members=tuple(sorted(members, key=_places(plan).__getitem__)), files=files
+        )
 
 
 def _paths(plan: Plan, device: Device) -> set[str]:

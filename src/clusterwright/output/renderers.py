@@ -30,7 +30,10 @@ def _own_of_device(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
     """What every device of a kind has, by path, as files of ``owner``."""
-    return tuple(Artifact(owner, path, content, writer, mode) for path, content, mode, writer in _of_kind(plan, kind))
+    return tuple(
+        Artifact(device=owner, path=path, source=content, kind=writer, mode=mode)
+        for path, content, mode, writer in _of_kind(plan, kind)
+    )
 
 
 @per_plan

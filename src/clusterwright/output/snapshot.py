@@ -37,17 +37,22 @@ def snapshot(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
     known = {name for name in names if applies(plan, plan.by_name[name])}
     for name in sorted(known):
         if eos.applies(plan, plan.by_name[name]):
-            yield Artifact("configs", f"{name}.cfg", _content(plan, name, EOS), KIND)
+            yield Artifact(device="configs", path=f"{name}.cfg", source=_content(plan, name, EOS), kind=KIND)
             continue
         content = _content(plan, name, sonic.PATH)
-        yield Artifact("sonic_configs", f"{name}/config_db.json", content, KIND)
-        yield Artifact("sonic_configs", f"{name}/frr.conf", frr_conf(json.loads(content)), KIND)
+        yield Artifact(device="sonic_configs", path=f"{name}/config_db.json", source=content, kind=KIND)
+        yield Artifact(device="sonic_configs", path=f"{name}/frr.conf", source=frr_conf(json.loads(content)), kind=KIND)
     edges = [
         {"node1": _end(cable.a), "node2": _end(cable.b)}
         for cable in plan.cables
         if cable.a.device in known and cable.b.device in known
     ]
-    yield Artifact("batfish", "layer1_topology.json", json.dumps({"edges": edges}, indent=1).encode() + b"\n", KIND)
+    yield Artifact(
+        device="batfish",
+        path="layer1_topology.json",
+        source=json.dumps({"edges": edges}, indent=1).encode() + b"\n",
+        kind=KIND,
+    )
 
 
 def _content(plan: Plan, name: str, path: str) -> bytes:

@@ -93,7 +93,9 @@ def write_artifacts(artifacts: Iterable[Artifact], folder: Path, earlier: Path) 
         lines.setdefault(artifact.device, []).append((artifact.path, _line(artifact)))
         sizes[artifact.device] += len(artifact.content)
     return [
-        Written(device, ",\n".join(line for _, line in sorted(own)), len(own), sizes[device])
+        Written(
+            device=device, lines=",\n".join(line for _, line in sorted(own)), files=len(own), size_bytes=sizes[device]
+        )
         for device, own in lines.items()
     ]
 

@@ -55,7 +55,19 @@ class Table:
 
 def one_chain(hook: str, rules: tuple[Rule, ...], line: int, policy: str = DROP) -> Ruleset:
     """A filter of one list of rules, with what becomes of packets that none of them matches."""
-    return Ruleset((Table("inet", "", line, {"": Chain("", line, rules, hook, 0, policy, line)}),), flushes=True)
+    return Ruleset(
+        (
+            Table(
+                family="inet",
+                name="",
+                line=line,
+                chains={
+                    "": Chain(name="", line=line, rules=rules, hook=hook, priority=0, policy=policy, policy_line=line)
+                },
+            ),
+        ),
+        flushes=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

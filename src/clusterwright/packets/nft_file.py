@@ -110,7 +110,7 @@ class _FileReader:
             for rule in chain.rules:
                 if rule.target and (rule.target not in chains or chains[rule.target].hook):
                     raise Unreadable(rule.line, f"there is no chain {shown(rule.target)} to go to")
-        return Table(family, name, line, chains)
+        return Table(family=family, name=name, line=line, chains=chains)
 
     def _set(self, *, is_map: bool) -> None:
         line, name = self.reader.line, self.reader.identifier()
@@ -236,7 +236,15 @@ class _FileReader:
             self.reader.end()
         if has_policy and not hook:
             raise Unreadable(line, "the chain has a policy and no hook: nft loads none of the file")
-        return Chain(name, line, tuple(rules), hook, priority, policy, policy_line)
+        return Chain(
+            name=name,
+            line=line,
+            rules=tuple(rules),
+            hook=hook,
+            priority=priority,
+            policy=policy,
+            policy_line=policy_line,
+        )
 
     def _priority(self) -> int:
         self.reader.expect("priority")
@@ -279,7 +287,7 @@ class _FileReader:
         if not boxes and not verdict:  # of one with a verdict it is told that it never decides
             raise Unreadable(line, "no packet is what this rule asks for all at once: nft may load none of the file")
         if verdict != "vmap":
-            rules = [Rule(line, tuple(boxes), verdict, target)]
+            rules = [Rule(line=line, matches=tuple(boxes), verdict=verdict, target=target)]
         if limited and any(each.verdict in {JUMP, GOTO, RETURN} for each in rules):
             raise Unreadable(line, "what a limited rate decides about a jump is not known here")
         return [replace(each, limited=limited) for each in rules]
@@ -304,7 +312,7 @@ class _FileReader:
         found = []
         for element, verdict, target in entries:
             own = [both for a in boxes for b in matches.boxes(keys, [element]) if (both := meet(a, b)) is not None]
-            found.append(Rule(line, tuple(own), verdict, target))
+            found.append(Rule(line=line, matches=tuple(own), verdict=verdict, target=target))
         return found
 
     def _verdict(self) -> tuple[str, str]:

@@ -189,7 +189,7 @@ def _idle(table: Table, chain: Chain, rule: Rule, entering: PacketSet) -> Idle:
     if not wanted:
         return Idle(rule.line, 0, rule.name)
     _, line, name = _decide(table, chain, wanted.witness(), 0)
-    return Idle(rule.line, line, rule.name, name)
+    return Idle(line=rule.line, by=line, name=rule.name, by_name=name)
 
 
 def decide(ruleset: Ruleset, hook: str, packet: Packet) -> Decision:

@@ -56,7 +56,7 @@ def edges(job: Job, streams: tuple[Stream, ...]) -> tuple[Edges, ...]:
         source, target = ranks[kept], target[kept]
         if stream.both_ways:
             source, target = np.concatenate([source, target]), np.concatenate([target, source])
-        found.append(Edges(stream.axis, source, target, stream.sent_bytes))
+        found.append(Edges(axis=stream.axis, source=source, target=target, sent_bytes=stream.sent_bytes))
     return tuple(found)
 
 

@@ -105,12 +105,12 @@ class FabricAddresses:
 def fabric_addresses(addressing: FabricAddressing) -> FabricAddresses:
     """Prepare a fabric's pools for cutting."""
     return FabricAddresses(
-        addressing,
-        addressing.hosts.max_prefixlen,
-        int(addressing.hosts.network_address),
-        int(addressing.links.network_address),
-        int(addressing.loopbacks.network_address),
-        (addressing.hosts.num_addresses, addressing.links.num_addresses, addressing.loopbacks.num_addresses),
+        addressing=addressing,
+        bits=addressing.hosts.max_prefixlen,
+        hosts_start=int(addressing.hosts.network_address),
+        links_start=int(addressing.links.network_address),
+        loopbacks_start=int(addressing.loopbacks.network_address),
+        sizes=(addressing.hosts.num_addresses, addressing.links.num_addresses, addressing.loopbacks.num_addresses),
     )
 
 

@@ -125,7 +125,7 @@ class SeatChoice:
         self._taken[choices[0]] += 1
         known = self._stands(switch, port, (port,))
         seat, cable = self._choose(known, choices, choices[turn % len(choices)], set())
-        return Attachment(-1, 0, seat, speed_gbps, switch, port, cable)
+        return Attachment(node=-1, nic=0, seat=seat, speed_gbps=speed_gbps, switch=switch, port=port, standing=cable)
 
     def _choose(
         self, known: tuple[int, StandingCable] | None, choices: Sequence[int], in_turn: int, used: set[int]

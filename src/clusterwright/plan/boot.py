@@ -74,7 +74,15 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
         own = found.setdefault(device.name, [])
         mac = noted.get((device.name, cable.a.port))
         planned = PLANNED_MAC + device.index * _NICS_PER_NODE + len(own)
-        own.append(BootNic(device.name, cable.a, cable.b.device, planned if mac is None else mac, mac is None))
+        own.append(
+            BootNic(
+                device=device.name,
+                interface=cable.a,
+                switch=cable.b.device,
+                mac=planned if mac is None else mac,
+                is_planned=mac is None,
+            )
+        )
     return {name: tuple(nics) for name, nics in found.items()}
 
 

@@ -37,23 +37,25 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     for fabric, placed in zip(skeleton.fabrics, switches, strict=True):
         devices.extend(placed)
         try:
-            fabric_cables, fabric_subnets = cable_fabric(spec, skeleton.layout, fabric, placed, nodes, service, runs)
+            fabric_cables, fabric_subnets = cable_fabric(
+                spec, skeleton.layout, fabric, switches=placed, nodes=nodes, service=service, runs=runs
+            )
         except PortShortage as error:
             raise _shortage(spec, fabric.fabric.path, error) from error
         cables.extend(fabric_cables)
         subnets.extend(fabric_subnets)
-    return Plan(spec, groups, tuple(devices), tuple(cables), tuple(subnets))
+    return Plan(spec=spec, groups=groups, devices=tuple(devices), cables=tuple(cables), subnets=tuple(subnets))
 
 
 def _shortage(spec: ClusterSpec, path: tuple[str | int, ...], error: PortShortage) -> SpecError:
     return SpecError(
         [
             Finding(
-                "CW201",
-                Severity.ERROR,
-                f"A switch has too few ports: {error}.",
-                "Use a larger model, more switches in the tier, or fewer links.",
-                spec.document.locate(path),
+                code="CW201",
+                severity=Severity.ERROR,
+                message=f"A switch has too few ports: {error}.",
+                hint="Use a larger model, more switches in the tier, or fewer links.",
+                position=spec.document.locate(path),
             )
         ]
     )

@@ -37,6 +37,7 @@ def cable_fabric(
     spec: ClusterSpec,
     layout: Layout,
     skeleton: FabricSkeleton,
+    *,
     switches: Sequence[Device],
     nodes: Sequence[Device],
     service: Service,
@@ -50,9 +51,16 @@ def cable_fabric(
     up_ports = [iter(allocation.up) for allocation in ports]
     names = [switch.name for switch in switches]
     given = GivenAddresses(skeleton, addresses) if addresses else None
-    host_cables, subnets = _attach(spec, layout, skeleton, names, nodes, down_ports, given, service, runs)
+    host_cables, subnets = _attach(
+        spec, layout, skeleton, names=names, nodes=nodes, down_ports=down_ports, given=given, service=service, runs=runs
+    )
     below_m = [_stated_length_m(spec, tier) for tier in skeleton.fabric.tiers]
-    return [*host_cables, *_link(skeleton, names, down_ports, up_ports, given, service, runs, below_m)], subnets
+    return [
+        *host_cables,
+        *_link(
+            skeleton, names, down_ports, up_ports=up_ports, given=given, service=service, runs=runs, below_m=below_m
+        ),
+    ], subnets
 
 
 def _stated_length_m(spec: ClusterSpec, tier: Tier) -> float:
@@ -96,7 +104,16 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
             up = tier.up if number not in loose else None
             try:
                 if stands:
-                    allocation = allocate_beside(places, tier.model, tier.down, speeds, own, up, above, resting)
+                    allocation = allocate_beside(
+                        places,
+                        tier.model,
+                        tier.down,
+                        down_speeds=speeds,
+                        below=own,
+                        up=up,
+                        above=above,
+                        resting=resting,
+                    )
                 else:
                     allocation = _allocate_tier(tier, speeds, up)
             except PortShortage as shortage:
@@ -110,8 +127,8 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
 
 def _allocate_tier(tier: Tier, down_speeds: Sequence[int], up: Uplinks | None) -> Allocation:
     if up is None:
-        return allocate(tier.model, tier.down, down_speeds, None, 0, 0)
-    return allocate(tier.model, tier.down, down_speeds, up.side, up.speed_gbps, up.links)
+        return allocate(tier.model, tier.down, down_speeds, up=None, up_speed_gbps=0, up_links=0)
+    return allocate(tier.model, tier.down, down_speeds, up=up.side, up_speed_gbps=up.speed_gbps, up_links=up.links)
 
 
 def _nic_ends(group: NodeGroup, attach: Attach) -> list[_NicEnd]:
@@ -122,6 +139,7 @@ def _attach(
     spec: ClusterSpec,
     layout: Layout,
     skeleton: FabricSkeleton,
+    *,
     names: Sequence[str],
     nodes: Sequence[Device],
     down_ports: Sequence[Iterator[str]],
@@ -162,21 +180,38 @@ def _attach(
         if prefix is not None and item.node >= 0:
             planned = hca_guid(prefix, number, layout.nodes[item.node].number, item.nic)
             guid = scanned.get((device, end.port), planned)
-        lower = Interface(device, end.port, fabric.name, end.side, item.speed_gbps, rail, address, length, guid)
+        lower = Interface(
+            device=device,
+            port=end.port,
+            fabric=fabric.name,
+            side=end.side,
+            speed_gbps=item.speed_gbps,
+            rail=rail,
+            address=address,
+            prefix_length=length,
+            guid=guid,
+        )
         upper = Interface(
-            switch, next(down_ports[item.seat]), fabric.name, "down", item.speed_gbps, rail, upper_address, length
+            device=switch,
+            port=next(down_ports[item.seat]),
+            fabric=fabric.name,
+            side="down",
+            speed_gbps=item.speed_gbps,
+            rail=rail,
+            address=upper_address,
+            prefix_length=length,
         )
         cables.append(
             Cable(
-                fabric.name,
-                seat.tier,
-                lower,
-                upper,
-                item.speed_gbps,
-                tier.down.medium,
-                runs.between(device, switch, tier.down.length_m).length_m,
-                service.carries(lower, upper),
-                item.bond,
+                fabric=fabric.name,
+                tier=seat.tier,
+                a=lower,
+                b=upper,
+                speed_gbps=item.speed_gbps,
+                medium=tier.down.medium,
+                length_m=runs.between(device, switch, tier.down.length_m).length_m,
+                in_service=service.carries(lower, upper),
+                bond=item.bond,
                 stated_m=tier.down.length_m,
             )
         )
@@ -186,7 +221,15 @@ def _attach(
 def _host_subnet(fabric: Fabric, switch: str, addresses: FabricAddresses, network: int) -> Subnet:
     version = 4 if addresses.bits == 32 else 6
     length = addresses.addressing.hosts_per_switch
-    return Subnet(fabric.name, "host", switch, version, network, length, addresses.gateway(network))
+    return Subnet(
+        fabric=fabric.name,
+        kind="host",
+        device=switch,
+        version=version,
+        network=network,
+        prefix_length=length,
+        gateway=addresses.gateway(network),
+    )
 
 
 def _ends_by_group(spec: ClusterSpec, fabric: Fabric) -> list[list[_NicEnd]]:
@@ -203,6 +246,7 @@ def _link(
     skeleton: FabricSkeleton,
     names: Sequence[str],
     down_ports: Sequence[Iterator[str]],
+    *,
     up_ports: Sequence[Iterator[str]],
     given: GivenAddresses | None,
     service: Service,
@@ -221,12 +265,40 @@ def _link(
             length = given.addresses.link_length if given else 0
             rail = skeleton.seats[lower].rail
             speed = up.speed_gbps
-            a = Interface(names[lower], next(up_ports[lower]), fabric.name, "up", speed, rail, low_address, length)
-            b = Interface(names[upper], next(down_ports[upper]), fabric.name, "down", speed, rail, high_address, length)
+            a = Interface(
+                device=names[lower],
+                port=next(up_ports[lower]),
+                fabric=fabric.name,
+                side="up",
+                speed_gbps=speed,
+                rail=rail,
+                address=low_address,
+                prefix_length=length,
+            )
+            b = Interface(
+                device=names[upper],
+                port=next(down_ports[upper]),
+                fabric=fabric.name,
+                side="down",
+                speed_gbps=speed,
+                rail=rail,
+                address=high_address,
+                prefix_length=length,
+            )
             working = service.carries(a, b)
             run = runs.between(names[lower], names[upper], up.side.length_m)
             stated_m = max(up.side.length_m, below_m[bundle.tier])
             cables.append(
-                Cable(fabric.name, bundle.tier, a, b, speed, up.side.medium, run.length_m, working, stated_m=stated_m)
+                Cable(
+                    fabric=fabric.name,
+                    tier=bundle.tier,
+                    a=a,
+                    b=b,
+                    speed_gbps=speed,
+                    medium=up.side.medium,
+                    length_m=run.length_m,
+                    in_service=working,
+                    stated_m=stated_m,
+                )
             )
     return cables

@@ -81,7 +81,7 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
     inside = model.chips
     if inside is None:
         front = len(chip_ports(model, split=model.name in plan.split_models))
-        return (Chip(device.name, device.guid, "switch", front),)
+        return (Chip(name=device.name, guid=device.guid, kind="switch", ports=front),)
     fabric = fabric_of(plan, device.fabric)
     scanned = fabric.guids.by_end if fabric.guids else {}
     prefix = fabric.subnet_manager.guid_prefix if fabric.subnet_manager else default_at("cluster", _GUID_PREFIX)
@@ -89,7 +89,7 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
     kinds = ["leaf"] * inside.leaves + ["spine"] * inside.spines
     ports = {"leaf": inside.external + inside.spines, "spine": inside.leaves}
     return tuple(
-        Chip(name, scanned.get((name, ""), guid), kind, ports[kind])
+        Chip(name=name, guid=scanned.get((name, ""), guid), kind=kind, ports=ports[kind])
         for guid, kind, name in zip(count(planned + 1), kinds, chip_names(device.name, inside), strict=False)
     )
 
@@ -128,7 +128,10 @@ def internal_links(model: HardwareModel) -> Iterator[InternalLink]:
         module, place = divmod(leaf, on_board)
         for spine in range(inside.spines):
             yield InternalLink(
-                leaf, inside.external + 1 + spine, inside.leaves + spine, place * inside.modules + module + 1
+                leaf=leaf,
+                leaf_port=inside.external + 1 + spine,
+                spine=inside.leaves + spine,
+                spine_port=place * inside.modules + module + 1,
             )
 
 

@@ -37,6 +37,7 @@ def fill_free_ports(
     spec: ClusterSpec,
     layout: Layout,
     fabric: Fabric,
+    *,
     seats: Sequence[Seat],
     nodes: Sequence[tuple[int, Attach]],
     found: list[NodeSeats],

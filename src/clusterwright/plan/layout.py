@@ -60,7 +60,7 @@ def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
     left_out: set[str] = set()
     numbers = Numbers(node.number for node in standing.nodes.values())
     for position, node_group in enumerate(spec.node_groups):
-        places = _place(node_group, standing, groups, around, counters, left_out)
+        places = _place(node_group, standing, groups, around=around, counters=counters, left_out=left_out)
         for index, (home, slot, planned) in enumerate(places):
             name = standing.naming.node(node_group, planned)
             known = standing.nodes.get(name)
@@ -75,13 +75,14 @@ def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
                     groups=around[home],
                 )
             )
-    return Layout(tuple(groups), tuple(around), tuple(nodes), frozenset(left_out))
+    return Layout(groups=tuple(groups), around=tuple(around), nodes=tuple(nodes), left_out=frozenset(left_out))
 
 
 def _place(
     node_group: NodeGroup,
     standing: Standing,
     groups: list[Group],
+    *,
     around: list[tuple[int, ...]],
     counters: dict[tuple[str, str], int],
     left_out: set[str],
@@ -94,7 +95,9 @@ def _place(
     places = node_group.count
     while True:
         own, own_around, own_counters = list(groups), list(around), dict(counters)
-        chains = _add_groups(node_group, places, standing, own, own_around, own_counters, left_out)
+        chains = _add_groups(
+            node_group, places, standing, groups=own, around=own_around, counters=own_counters, left_out=left_out
+        )
         found = [
             (home, slot, name)
             for at, home in enumerate(chains)
@@ -130,6 +133,7 @@ def _add_groups(
     node_group: NodeGroup,
     places: int,
     standing: Standing,
+    *,
     groups: list[Group],
     around: list[tuple[int, ...]],
     counters: dict[tuple[str, str], int],
@@ -156,11 +160,13 @@ def _add_groups(
             parent = groups[outer].name if outer is not None else ""
             known = standing.groups.get((node_group.name, level.name, parent), ())
             own = index % above_of if above else index
-            name = _group_name(known, own, standing, counters, (base, level.code), width)
+            name = _group_name(known, own, standing, counters=counters, within=(base, level.code), width=width)
             if _is_left_out(node_group, name, left_out):
                 here.append(-1)
                 continue
-            groups.append(Group(name, level.name, _number_in(name), parent, node_group.name))
+            groups.append(
+                Group(name=name, level=level.name, index=_number_in(name), parent=parent, node_group=node_group.name)
+            )
             around.append((len(groups) - 1, *enclosing))
             here.append(len(groups) - 1)
         above, above_of = here, level.of
@@ -192,6 +198,7 @@ def _group_name(
     known: Sequence[str],
     index: int,
     standing: Standing,
+    *,
     counters: dict[tuple[str, str], int],
     within: tuple[str, str],
     width: int,

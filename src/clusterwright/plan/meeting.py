@@ -86,7 +86,9 @@ class Wiring:
         for lower, uppers in self.above.items():
             below.setdefault(uppers, []).append(lower)
         for uppers, lowers in below.items():
-            for switch in (*lowers, *uppers) if uppers else ():  # by way of the first: that joins the same ones
+            if not uppers:
+                continue
+            for switch in (*lowers, *uppers):  # by way of the first: that joins the same ones
                 joined.setdefault(switch, []).append(lowers[0])
                 joined[lowers[0]].append(switch)
         found: dict[str, int] = {}

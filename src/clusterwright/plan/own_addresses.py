@@ -47,40 +47,79 @@ def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
             system = runs[device.model]
             port = _PLANNED_LOOPBACK if system is None else system.loopback
             yield OwnAddress(
-                device.name, port, "loopback", device.fabric, pool.version, device.loopback, pool.max_prefixlen
+                device=device.name,
+                port=port,
+                side="loopback",
+                fabric=device.fabric,
+                version=pool.version,
+                address=device.loopback,
+                prefix_length=pool.max_prefixlen,
             )
     for subnet in plan.subnets:
         if subnet.gateway is not None:
             system = runs[plan.by_name[subnet.device].model]
             port = _PLANNED_GATEWAY if system is None else system.gateway
             length = subnet.prefix_length
-            yield OwnAddress(subnet.device, port, "gateway", subnet.fabric, subnet.version, subnet.gateway, length)
+            yield OwnAddress(
+                device=subnet.device,
+                port=port,
+                side="gateway",
+                fabric=subnet.fabric,
+                version=subnet.version,
+                address=subnet.gateway,
+                prefix_length=length,
+            )
     versions = {f.name: f.addressing.hosts.version for f in plan.spec.fabrics if f.addressing is not None}
     for cable in plan.cables:
         bond = cable.bond.interface if cable.bond is not None else None
         for end, port in ((cable.a, bond or cable.a.port), (cable.b, cable.b.port)):
             if end.address is not None:
                 version = versions[end.fabric]
-                yield OwnAddress(end.device, port, end.side, end.fabric, version, end.address, end.prefix_length)
+                yield OwnAddress(
+                    device=end.device,
+                    port=port,
+                    side=end.side,
+                    fabric=end.fabric,
+                    version=version,
+                    address=end.address,
+                    prefix_length=end.prefix_length,
+                )
     for border in plan.spec.borders:
         if border.device in plan.by_name:
             fabric_name, own = plan.by_name[border.device].fabric, border.address
             length = own.network.prefixlen
-            yield OwnAddress(border.device, border.port, "border", fabric_name, own.version, int(own.ip), length)
+            yield OwnAddress(
+                device=border.device,
+                port=border.port,
+                side="border",
+                fabric=fabric_name,
+                version=own.version,
+                address=int(own.ip),
+                prefix_length=length,
+            )
     for device, interfaces in ipoib_nodes(plan):
         for each in interfaces:
             network, number = each.carried.network, each.address_number(device.index)
             length = network.prefixlen
-            yield OwnAddress(device.name, each.name, "ipoib", each.fabric, network.version, number, length)
+            yield OwnAddress(
+                device=device.name,
+                port=each.name,
+                side="ipoib",
+                fabric=each.fabric,
+                version=network.version,
+                address=number,
+                prefix_length=length,
+            )
 
 
 def ipoib_nodes(plan: Plan) -> Iterator[tuple[Device, tuple[IpoibInterface, ...]]]:
     """The nodes with an interface of IP over InfiniBand, those that run an image."""
-    for device in plan.devices if any(carrying(plan.spec)) else ():
-        if device.kind == "node" and device.image is not None:
-            cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
-            if own := ipoib_of(plan.spec, device.node_group, cabled):
-                yield device, own
+    if any(carrying(plan.spec)):
+        for device in plan.devices:
+            if device.kind == "node" and device.image is not None:
+                cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
+                if own := ipoib_of(plan.spec, device.node_group, cabled):
+                    yield device, own
 
 
 def mesh_addresses(plan: Plan) -> Mapping[str, str]:

@@ -97,7 +97,7 @@ def _switches(skeleton: Skeleton, fabric: FabricSkeleton, racks: Racks, states: 
     addressing = fabric.fabric.addressing
     if addressing is None:
         yield from (
-            _switch(skeleton, fabric, seat, racks, states, asn, None)
+            _switch(skeleton, fabric, seat, racks=racks, states=states, asn=asn, loopback=None)
             for seat, asn in zip(fabric.seats, numbers, strict=True)
         )
         return
@@ -108,13 +108,14 @@ def _switches(skeleton: Skeleton, fabric: FabricSkeleton, racks: Racks, states: 
     for seat, asn, address in zip(fabric.seats, numbers, own, strict=True):
         number = addresses.loopback_number(address) if address is not None else -1
         loopback = addresses.loopback(loopbacks.take(number if number >= 0 else None))
-        yield _switch(skeleton, fabric, seat, racks, states, asn, loopback)
+        yield _switch(skeleton, fabric, seat, racks=racks, states=states, asn=asn, loopback=loopback)
 
 
 def _switch(
     skeleton: Skeleton,
     fabric: FabricSkeleton,
     seat: Seat,
+    *,
     racks: Racks,
     states: Mapping[str, str],
     asn: int | None,

@@ -56,6 +56,7 @@ def allocate(
     model: HardwareModel,
     down: Side,
     down_speeds: Sequence[int],
+    *,
     up: Side | None,
     up_speed_gbps: int,
     up_links: int,

@@ -64,7 +64,7 @@ class FabricSkeleton:
         """Every NIC and management port that is attached, in cabling order: tens of thousands."""
         for node, seats, speed, bond, cables in self.nodes:
             for nic, (seat, cable) in enumerate(zip(seats, cables or repeat(None), strict=False)):
-                yield Attachment(node, nic, seat, speed, standing=cable, bond=bond)
+                yield Attachment(node=node, nic=nic, seat=seat, speed_gbps=speed, standing=cable, bond=bond)
         yield from self.management
 
     @cached_property
@@ -217,8 +217,12 @@ def _fabric(
     for depth, (tier, planes) in enumerate(zip(fabric.tiers, planes_of, strict=True)):
         instances = [-1] if tier.per == CLUSTER else [at for at in layout.instances(tier.per) if at in served]
         numbering = Numbering(standing, fabric.name, tier)
-        seats_in.append(_add_seats(layout, tier, depth, instances, planes, seats, numbering))
-    nodes, management, unattached, crowded = _attach(spec, layout, standing, fabric, seats, seats_in, others)
+        seats_in.append(
+            _add_seats(layout, tier, depth, instances=instances, planes=planes, seats=seats, numbering=numbering)
+        )
+    nodes, management, unattached, crowded = _attach(
+        spec, layout, standing, fabric=fabric, seats=seats, seats_in=seats_in, others=others
+    )
     bundles, loose = _join(layout, fabric, seats, seats_in, gpu_ports(spec, fabric))
     cables = standing.cables.get(fabric.name, {})
     links = standing_links(fabric, seats, bundles, cables)
@@ -227,17 +231,17 @@ def _fabric(
     stands += [link.standing for link in uplinks]
     replugged = [link.standing for link in uplinks if link.is_replugged]
     return FabricSkeleton(
-        fabric,
-        tuple(planes_of),
-        tuple(seats),
-        tuple(nodes),
-        tuple(management),
-        tuple(bundles),
-        tuple(loose),
-        tuple(unattached),
-        tuple(crowded),
-        links,
-        standing.resting(fabric.name, [seat.standing for seat in seats], stands, replugged),
+        fabric=fabric,
+        planes=tuple(planes_of),
+        seats=tuple(seats),
+        nodes=tuple(nodes),
+        management=tuple(management),
+        bundles=tuple(bundles),
+        loose=tuple(loose),
+        unattached=tuple(unattached),
+        crowded=tuple(crowded),
+        standing=links,
+        resting=standing.resting(fabric.name, [seat.standing for seat in seats], stands, replugged),
     )
 
 
@@ -253,6 +257,7 @@ def _add_seats(
     layout: Layout,
     tier: Tier,
     depth: int,
+    *,
     instances: Sequence[int],
     planes: int,
     seats: list[Seat],
@@ -301,6 +306,7 @@ def _attach(
     spec: ClusterSpec,
     layout: Layout,
     standing: Standing,
+    *,
     fabric: Fabric,
     seats: Sequence[Seat],
     seats_in: Sequence[dict[int, list[int]]],
@@ -330,9 +336,9 @@ def _attach(
             missing.append(group.name)
             continue
         found.append(choice.of_node(number, speeds, home[1]))
-    crowded = fill_free_ports(spec, layout, fabric, seats, late, found, choice)
+    crowded = fill_free_ports(spec, layout, fabric, seats=seats, nodes=late, found=found, choice=choice)
     if everything:
-        _attach_switches(layout, others, seats_in, choice, management, missing)
+        _attach_switches(layout, others, seats_in, choice=choice, found=management, missing=missing)
     bonds = [None if attach is None else attach.bond for _, attach in groups]
     if any(bonds):
         found = [item._replace(bond=bonds[layout.nodes[item.node].node_group]) for item in found]
@@ -343,6 +349,7 @@ def _attach_switches(
     layout: Layout,
     others: Sequence[FabricSkeleton],
     seats_in: Sequence[dict[int, list[int]]],
+    *,
     choice: SeatChoice,
     found: list[Attachment],
     missing: list[str],

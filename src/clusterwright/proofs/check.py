@@ -190,4 +190,4 @@ def _not_checked(others: Mapping[str, str]) -> str:
 
 def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:
     """A counterexample at the place that a mark leads to."""
-    return Counterexample(device, file, line_of(tree.text(device, file) or "", mark), message)
+    return Counterexample(device=device, file=file, line=line_of(tree.text(device, file) or "", mark), message=message)

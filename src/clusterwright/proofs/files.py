@@ -21,7 +21,13 @@ def _judge(tree: RenderedTree) -> Verdict:
     cases = Cases("files", len(tree.files))
     if tree.rendering is None:
         unjudged = "not judged: without a manifest only a spec says which files there ought to be"
-        return Verdict((Fact("files", len(tree.files)),), (), cases, tuple(notes), unjudged)
+        return Verdict(
+            facts=(Fact("files", len(tree.files)),),
+            counterexamples=(),
+            cases=cases,
+            notes=tuple(notes),
+            unjudged=unjudged,
+        )
     others = sorted(place for place in tree.others if place not in tree.rendering.files)
     own = [(device, path) for device, path in others if device in tree.rendering.devices]
     if tree.is_read_back and own:
@@ -33,12 +39,15 @@ def _judge(tree: RenderedTree) -> Verdict:
         notes.append(f"Not what the spec renders, so that claims are made of what each line says: {names}.")
     found = [*_missing(tree), *_strangers(others, tree.rendering)]
     if not tree.is_read_back:
-        found += [Counterexample(device, path, 0, "the spec renders no such file") for device, path in own]
+        found += [
+            Counterexample(device=device, file=path, line=0, message="the spec renders no such file")
+            for device, path in own
+        ]
     facts = (
         Fact("devices", len({device for device, _ in tree.files} & tree.rendering.devices)),
         Fact("files that the spec renders", len(tree.rendering.files)),
     )
-    return Verdict(facts, tuple(found), cases, tuple(notes))
+    return Verdict(facts=facts, counterexamples=tuple(found), cases=cases, notes=tuple(notes))
 
 
 def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
@@ -48,12 +57,14 @@ def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
     files = Counter(device for device, _ in tree.lacking)
     for device, path in tree.lacking:
         if device in there:
-            yield Counterexample(device, path, 0, "the file is missing, and the spec renders it")
+            yield Counterexample(
+                device=device, file=path, line=0, message="the file is missing, and the spec renders it"
+            )
         elif device not in absent:
             absent.add(device)
             count = files[device]
             message = f"nothing of the device is there; the spec renders this and {count - 1:,} more files for it"
-            yield Counterexample(device, path, 0, message)
+            yield Counterexample(device=device, file=path, line=0, message=message)
 
 
 def _strangers(others: list[tuple[str, str]], rendering: Rendering) -> Iterator[Counterexample]:
@@ -61,14 +72,17 @@ def _strangers(others: list[tuple[str, str]], rendering: Rendering) -> Iterator[
     for device, path in others:
         if device not in rendering.devices and device not in told:
             told.add(device)
-            yield Counterexample(device, path, 0, "the spec has no such device")
+            yield Counterexample(device=device, file=path, line=0, message="the spec has no such device")
 
 
 FILES = ProofCheck(
-    "files",
-    "The folder has every file that the spec renders for these claims, and nothing of devices that the spec has not.",
-    frozenset(),
-    lambda tree: tree.rendering is not None or tree.is_read_back,
-    _judge,
+    name="files",
+    claim=(
+        "The folder has every file that the spec renders for these claims, and nothing of devices that"
+        " the spec has not."
+    ),
+    kinds=frozenset(),
+    applies=lambda tree: tree.rendering is not None or tree.is_read_back,
+    judge=_judge,
     spec_only="which files there ought to be",
 )

@@ -78,9 +78,11 @@ def read_folder(
         if kinds is None or kind in kinds:
             read = _reader(file, content)
             # As many read an image's text as take the image: it is kept.
-            found[device][path] = RenderedFile(device, path, kind, cache(read) if device in groups else read)
+            found[device][path] = RenderedFile(
+                device=device, path=path, kind=kind, read=cache(read) if device in groups else read
+            )
         elif rendering is not None:
-            found[device][path] = RenderedFile(device, path, kind, partial(_text, file))
+            found[device][path] = RenderedFile(device=device, path=path, kind=kind, read=partial(_text, file))
         if rendering is not None:
             takers = [each for each in groups.get(device, [device]) if each == device or (each, path) not in listed]
             others += [(each, path) for each in rendering.strangers(takers, path, content)]
@@ -92,7 +94,9 @@ def read_folder(
             )
     images = [(members, found.pop(owner, {})) for owner, members in groups.items()]
     own = {(device, path): file for device, files in found.items() for path, file in files.items()}
-    return RenderedTree(cluster, layered(own, images), declaration, rendering, others=tuple(others))
+    return RenderedTree(
+        cluster=cluster, files=layered(own, images), declaration=declaration, rendering=rendering, others=tuple(others)
+    )
 
 
 def _read_back(
@@ -106,12 +110,19 @@ def _read_back(
     for (device, path), (file, is_wish) in there.items():
         kind = rendering.kind(device, path) if rendering is not None else ""
         found[device, path] = RenderedFile(
-            device, path, kind, cache(partial(_printed, path, file)) if not is_wish else str
+            device=device, path=path, kind=kind, read=cache(partial(_printed, path, file)) if not is_wish else str
         )
         if rendering is not None and not is_wish and not rendering.has(device, path, _content(file)):
             others.append((device, path))
     cluster = rendering.cluster if rendering is not None else _shown(folder.resolve().name)
-    return RenderedTree(cluster, found, declaration, rendering, is_read_back=True, others=tuple(others))
+    return RenderedTree(
+        cluster=cluster,
+        files=found,
+        declaration=declaration,
+        rendering=rendering,
+        is_read_back=True,
+        others=tuple(others),
+    )
 
 
 def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]]:

@@ -47,7 +47,13 @@ def _judge(tree: RenderedTree) -> Verdict:
     switches = sum(len(tree.devices_with(reader.file)) for reader in READERS)
     cases = Cases("switches", switches)
     if declared is None:
-        return Verdict((Fact("switches", switches),), (), cases, (), f"not judged: only a spec says {_SPEC_ONLY}")
+        return Verdict(
+            facts=(Fact("switches", switches),),
+            counterexamples=(),
+            cases=cases,
+            notes=(),
+            unjudged=f"not judged: only a spec says {_SPEC_ONLY}",
+        )
     found = [
         *_unasked(tree, declared),
         *_asked_by_route(tree),
@@ -59,7 +65,7 @@ def _judge(tree: RenderedTree) -> Verdict:
         Fact("operators", len(declared.logins)),
         Fact("servers", sum(map(len, _asked_by_any(tree, declared).values()))),
     )
-    return Verdict(facts, tuple(found), cases, (*_notes(tree, declared), _LEFT))
+    return Verdict(facts=facts, counterexamples=tuple(found), cases=cases, notes=(*_notes(tree, declared), _LEFT))
 
 
 def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -80,7 +86,9 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
                     file, at = named.get((device, what, address), (reader.file, None))
                     line = 0 if at is None else line_at(tree, device, file, at)
                     why = ", which this names in vain" if line else ", which is the spec's server for that"
-                    yield Counterexample(device, file, line, f"the switch {sentence.format(address)}{why}")
+                    yield Counterexample(
+                        device=device, file=file, line=line, message=f"the switch {sentence.format(address)}{why}"
+                    )
 
 
 def _asked_by_route(tree: RenderedTree) -> Iterator[Counterexample]:
@@ -90,7 +98,9 @@ def _asked_by_route(tree: RenderedTree) -> Iterator[Counterexample]:
         can_name = server.what in named_by_device.get(device, frozenset())
         if server.by_route and server.is_asked and not is_relay and can_name:
             line = line_at(tree, device, file, server.at)
-            yield Counterexample(device, file, line, f"{server.address} ({server.what}) {_BY_ROUTE}")
+            yield Counterexample(
+                device=device, file=file, line=line, message=f"{server.address} ({server.what}) {_BY_ROUTE}"
+            )
 
 
 def _unnamed_sources(tree: RenderedTree) -> Iterator[str]:
@@ -120,7 +130,7 @@ def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
             planned = declared.added_logins.get(device, managed_as.logins)
             users = managed_as.snmp_users if SNMP in reader.manages else frozenset()
             for what in _lacks(own.get(device, []), planned, users, has_passwords=PASSWORDS in reader.manages):
-                yield Counterexample(device, reader.file, 0, what)
+                yield Counterexample(device=device, file=reader.file, line=0, message=what)
 
 
 def _lacks(
@@ -149,9 +159,15 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
         wanted = _watched(declared, reader.system)
         for device in tree.devices_with(reader.file):
             own = answers.get((device, reader.file))
-            for at, name in _silent(own, reader, wanted) if own is not None else ():
-                line = line_at(tree, device, reader.file, at) if at > 0 else 0
-                yield Counterexample(device, reader.file, line, f"{name} does not answer at the management port")
+            if own is not None:
+                for at, name in _silent(own, reader, wanted):
+                    line = line_at(tree, device, reader.file, at) if at > 0 else 0
+                    yield Counterexample(
+                        device=device,
+                        file=reader.file,
+                        line=line,
+                        message=f"{name} does not answer at the management port",
+                    )
 
 
 def _watched(declared: DeclaredIsolation, system: str) -> Mapping[str, int | None]:
@@ -203,17 +219,20 @@ def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
         for unheard in systems()[reader.system].unheard:
             if own and declared.collecting is not None and unheard.said_by == "verify":
                 yield f"{systems()[reader.system].title} is not told {unheard.key}: {unheard.reason}."
-        for values in declared.managed[reader.system].untold if own else ():
-            yield f"{systems()[reader.system].title} is not told all of {values}."
+        if own:
+            for values in declared.managed[reader.system].untold:
+                yield f"{systems()[reader.system].title} is not told all of {values}."
     yield from _unnamed_sources(tree)
 
 
 MANAGEMENT = ProofCheck(
-    "management",
-    "Switches know every operator, ask every server of the spec, tell theirs the log, and answer those who watch.",
-    frozenset().union(*(reader.kinds for reader in READERS)),
-    lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
-    _judge,
+    name="management",
+    claim=(
+        "Switches know every operator, ask every server of the spec, tell theirs the log, and answer those who watch."
+    ),
+    kinds=frozenset().union(*(reader.kinds for reader in READERS)),
+    applies=lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
+    judge=_judge,
     spec_only=_SPEC_ONLY,
     readings=management_read,
 )

@@ -143,10 +143,10 @@ def _sshd_faults(text: str | None) -> Iterator[Fault]:
 
 
 NODE_LOGINS = ProofCheck(
-    "node-logins",
-    "Only the spec's accounts get in to a node, by the keys of their operators, and those become root that may.",
-    frozenset({"node-logins"}),
-    lambda tree: bool(_nodes(tree)),
-    _run,
+    name="node-logins",
+    claim="Only the spec's accounts get in to a node, by the keys of their operators, and those become root that may.",
+    kinds=frozenset({"node-logins"}),
+    applies=lambda tree: bool(_nodes(tree)),
+    judge=_run,
     spec_only="which accounts, keys and rights there ought to be",
 )

@@ -69,7 +69,16 @@ def read_records(path: Path, public_key: Path) -> Records:
         pause, paused = _pause(times)
     except (TypeError, ValueError):
         raise chain.ChainError(f"{path}: a record has no date that reads") from None
-    return Records(head.count, entries[0]["node"], times[0], times[-1], head.digest, tuple(wrong), pause, paused)
+    return Records(
+        count=head.count,
+        node=entries[0]["node"],
+        first=times[0],
+        last=times[-1],
+        digest=head.digest,
+        wrong=tuple(wrong),
+        pause_s=pause,
+        paused=paused,
+    )
 
 
 def _pause(times: list[str]) -> tuple[int, str]:

@@ -101,6 +101,7 @@ def rendering_of(
     cluster: str,
     artifacts: Iterable[Artifact],
     devices: Iterable[str],
+    *,
     kinds: Iterable[str],
     needed: Iterable[str] | None = None,
     images: Images = (),
@@ -112,11 +113,18 @@ def rendering_of(
     own = {(made.device, made.path): _planned(made) for made in artifacts}
     shared = [(members, {made.path: _planned(made) for made in files}) for members, files in images]
     wanted = frozenset(needed) if needed is not None else None
-    return Rendering(cluster, layered(own, shared), frozenset(devices), frozenset(kinds), wanted)
+    return Rendering(
+        cluster=cluster, files=layered(own, shared), devices=frozenset(devices), kinds=frozenset(kinds), needed=wanted
+    )
 
 
 def _planned(made: Artifact) -> PlannedFile:
-    return PlannedFile(made.kind, made.sha256, _around_secrets(made.content), _bare(made.path, made.content))
+    return PlannedFile(
+        kind=made.kind,
+        sha256=made.sha256,
+        around_secrets=_around_secrets(made.content),
+        bare=_bare(made.path, made.content),
+    )
 
 
 def _bare(path: str, content: bytes) -> str:
@@ -250,7 +258,7 @@ def tree_of(
 
 
 def _in_memory(artifact: Artifact) -> RenderedFile:
-    return RenderedFile(artifact.device, artifact.path, artifact.kind, _reader(artifact.source))
+    return RenderedFile(device=artifact.device, path=artifact.path, kind=artifact.kind, read=_reader(artifact.source))
 
 
 def _reader(source: bytes | Callable[[], str]) -> Callable[[], str]:
@@ -275,4 +283,4 @@ def _made(make: Callable[[], str]) -> str:
 def _shared(artifact: Artifact) -> RenderedFile:
     """As one of a device, with its text kept: as many read it as take the image."""
     file = _in_memory(artifact)
-    return RenderedFile(file.device, file.path, file.kind, cache(file.read))
+    return RenderedFile(device=file.device, path=file.path, kind=file.kind, read=cache(file.read))

@@ -97,7 +97,9 @@ def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Files of switches that could not be taken apart: what any claim says of the device is not known."""
     for file, error in tree.unreadable.items():
         if tree.files.get((file.device, file.path)) is file:  # trees with some other files share what is known
-            yield UnreadPlace(file.device, file.kind, Unread(file.path, 0, f"the whole file: {error}"), "")
+            yield UnreadPlace(
+                device=file.device, kind=file.kind, what=Unread(file.path, 0, f"the whole file: {error}"), because=""
+            )
 
 
 def _unreadable_lists(tree: RenderedTree) -> Iterator[UnreadPlace]:
@@ -105,7 +107,12 @@ def _unreadable_lists(tree: RenderedTree) -> Iterator[UnreadPlace]:
     for file, errors in tree.unreadable_lists.items():
         if tree.files.get((file.device, file.path)) is file:
             for error in dict.fromkeys(errors):
-                yield UnreadPlace(file.device, file.kind, Unread(file.path, 0, error, _OF_LISTS), "")
+                yield UnreadPlace(
+                    device=file.device,
+                    kind=file.kind,
+                    what=Unread(file=file.path, line=0, text=error, claims=_OF_LISTS),
+                    because="",
+                )
 
 
 @lru_cache(maxsize=4)
@@ -118,10 +125,10 @@ def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
         reasons = vouched.get(device, {})
         found += [
             UnreadPlace(
-                device,
-                tree.files[device, path].kind,
-                what,
-                _reason(reasons, path, what),
+                device=device,
+                kind=tree.files[device, path].kind,
+                what=what,
+                because=_reason(reasons, path, what),
             )
             for what in left
         ]
@@ -156,13 +163,20 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
         if (kind and path in _READ_TO_THE_END) or path.startswith(NETWORKD_FOLDERS):
             if kind:
                 what = "the whole file: it differs from what the spec renders, in lines that no other claim is about"
-                yield UnreadPlace(device, "", Unread(path, 1, what, _FOLDER), "")
+                yield UnreadPlace(
+                    device=device, kind="", what=Unread(file=path, line=1, text=what, claims=_FOLDER), because=""
+                )
             continue
         what = "differs from what the spec renders" if kind else "is none that the spec renders"
         is_read = kind in tree.rendering.kinds
         is_data = bool(kind) and not is_read and not runs_programs(path)
         claims = _FOLDER if is_data else frozenset[str]()
-        yield UnreadPlace(device, kind if is_read else "", Unread(path, 1, f"the whole file: it {what}", claims), "")
+        yield UnreadPlace(
+            device=device,
+            kind=kind if is_read else "",
+            what=Unread(file=path, line=1, text=f"the whole file: it {what}", claims=claims),
+            because="",
+        )
 
 
 @lru_cache(maxsize=1 << 17)
@@ -204,7 +218,9 @@ def _differing_values(tree: RenderedTree, plain: PlainText, device: str, path: s
     for keys in differing:
         place = BETWEEN.join(keys)
         if place not in unknown and not VALUES[path].may_differ(keys):
-            yield Unread(path, _line_of_keys(text, keys), place, VALUES[path].claims_of(keys), differs=True)
+            yield Unread(
+                file=path, line=_line_of_keys(text, keys), text=place, claims=VALUES[path].claims_of(keys), differs=True
+            )
 
 
 def _line_of_keys(text: str, keys: Keys) -> int:
@@ -223,7 +239,7 @@ def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
     for path in CONFIG_FILES:
         for device in tree.devices_with(path):
             for what in options_unread(path, tree.text(device, path) or ""):
-                yield UnreadPlace(device, tree.files[device, path].kind, what, "")
+                yield UnreadPlace(device=device, kind=tree.files[device, path].kind, what=what, because="")
 
 
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
@@ -238,9 +254,10 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     for file in dict.fromkeys(filter(None, logins)):
         left[file] = logins_unread(file.path, file.read())
     told = {file for file, unread in left.items() if unread}
-    for (device, path), file in tree.files.items() if told else ():
-        if file in told and (path.startswith(HOST_FOLDERS) or device in switches):
-            yield device, path, left[file]
+    if told:
+        for (device, path), file in tree.files.items():
+            if file in told and (path.startswith(HOST_FOLDERS) or device in switches):
+                yield device, path, left[file]
     yield from _of_node_logins(tree, switches)
 
 

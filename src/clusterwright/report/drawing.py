@@ -42,7 +42,7 @@ class Drawing:
         return self.width > WIDE_FROM
 
 
-def rectangle(x: float, y: float, width: float, height: float, style: str, radius: float = 6) -> Shape:
+def rectangle(x: float, y: float, width: float, *, height: float, style: str, radius: float = 6) -> Shape:
     """A rectangle by its upper left corner."""
     return Shape(
         "rect",

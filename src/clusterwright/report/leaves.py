@@ -71,10 +71,10 @@ class _Leaves:
     def floor(self) -> Leaf:
         """Every rack, what is pulled between them, what is ordered."""
         racks = PageTable(
-            "racks",
-            "Racks, each with its cable sheet",
-            ("Rack", "Pod", "Devices", "Units taken", "Power", "Weight, kg", "Cable ends"),
-            tuple(
+            name="racks",
+            caption="Racks, each with its cable sheet",
+            columns=("Rack", "Pod", "Devices", "Units taken", "Power", "Weight, kg", "Cable ends"),
+            rows=tuple(
                 (
                     Cell(name, "code", f"racks/{name}.html"),
                     Cell(record["pod"] or "–"),
@@ -88,13 +88,14 @@ class _Leaves:
             ),
         )
         return Leaf(
-            "For the floor",
-            self.cluster,
-            "",
-            "A sheet for each rack to print and tick off. pulls.csv, labels.csv and the point-to-point lists beside "
+            title="For the floor",
+            cluster=self.cluster,
+            up="",
+            text="A sheet for each rack to print and tick off. pulls.csv, labels.csv and the"
+            " point-to-point lists beside "
             "this page are for spreadsheets and label printers.",
-            (),
-            (racks, self.pulls(), self.materials()),
+            facts=(),
+            tables=(racks, self.pulls(), self.materials()),
         )
 
     def pulls(self) -> PageTable:
@@ -102,10 +103,10 @@ class _Leaves:
         pulled = bundles(self.routes)
         shown = pulled if len(pulled) <= _MOST_PULLS else []
         return PageTable(
-            "pulls",
-            "Pull order",
-            ("Done", "From", "To", "Trays", "Cables", "Fabric", "Colour", "Medium", "Speed", "Length"),
-            tuple(
+            name="pulls",
+            caption="Pull order",
+            columns=("Done", "From", "To", "Trays", "Cables", "Fabric", "Colour", "Medium", "Speed", "Length"),
+            rows=tuple(
                 (
                     Cell("", "tick"),
                     code(each.from_rack or "–"),
@@ -131,10 +132,10 @@ class _Leaves:
     def materials(self) -> PageTable:
         """The bill of what is ordered: devices, cables, optics."""
         return PageTable(
-            "materials",
-            "To order",
-            ("What", "Model", "Maker", "Part", "Medium", "Connector", "Speed", "Length", "Quantity"),
-            tuple(
+            name="materials",
+            caption="To order",
+            columns=("What", "Model", "Maker", "Part", "Medium", "Connector", "Speed", "Length", "Quantity"),
+            rows=tuple(
                 (
                     Cell(each.item),
                     code(each.model or "–"),
@@ -154,34 +155,41 @@ class _Leaves:
     def index(self) -> Leaf:
         """Every device with a link to its page."""
         table = PageTable(
-            "devices",
-            "Devices",
-            ("Device", "Role", "Model", "Rack"),
-            tuple(
+            name="devices",
+            caption="Devices",
+            columns=("Device", "Role", "Model", "Rack"),
+            rows=tuple(
                 (Cell(name, "code", f"devices/{name}.html"), Cell(each["role"]), code(each["model"]), _rack(each, ""))
                 for name, each in self.devices.items()
             ),
         )
-        return Leaf("Devices", self.cluster, "", f"{plural(len(self.devices), 'device')}.", (), (table,))
+        return Leaf(
+            title="Devices",
+            cluster=self.cluster,
+            up="",
+            text=f"{plural(len(self.devices), 'device')}.",
+            facts=(),
+            tables=(table,),
+        )
 
     def rack(self, name: str) -> Leaf:
         """What stands in the rack, and every cable that ends in it."""
         record = self.racks[name]
         standing = sorted(self.held[name], key=lambda each: -(each["unit"] or 0))
         devices = PageTable(
-            "devices",
-            "Devices, from the top",
-            ("Unit", "Device", "Role", "Model"),
-            tuple(
+            name="devices",
+            caption="Devices, from the top",
+            columns=("Unit", "Device", "Role", "Model"),
+            rows=tuple(
                 (_unit(each["unit"]), _device(each["name"]), Cell(each["role"]), code(each["model"]))
                 for each in standing
             ),
         )
         rows = [_sheet_row(*_near_first(route, name)) for route in self.in_rack[name]]
         cables = PageTable(
-            "cables",
-            "Cable sheet",
-            (
+            name="cables",
+            caption="Cable sheet",
+            columns=(
                 "Done",
                 "Unit",
                 "Device",
@@ -194,7 +202,7 @@ class _Leaves:
                 "Colour",
                 "Label",
             ),
-            tuple(rows),
+            rows=tuple(rows),
         )
         facts = (
             ("Pod", Cell(record["pod"] or "–")),
@@ -202,7 +210,9 @@ class _Leaves:
             ("Weight", Cell(f"{record['weight_kg']:,g} kg")),
             ("Units taken", Cell(f"{record['used_units']:g} of {record['height_units']}")),
         )
-        return Leaf(f"Rack {name}", self.cluster, "../", "", facts, (devices, cables))
+        return Leaf(
+            title=f"Rack {name}", cluster=self.cluster, up="../", text="", facts=facts, tables=(devices, cables)
+        )
 
     def device(self, name: str) -> Leaf:
         """What the device is, and each of its ports with what it leads to."""
@@ -217,13 +227,13 @@ class _Leaves:
             facts.append(("Zones", Cell(", ".join(record["zones"]))))
         listed = sorted(self.ports[name], key=lambda each: natural_key(each.name))
         ports = PageTable(
-            "ports",
-            "Ports and interfaces",
-            ("Port", "Role", "Fabric", "Speed", "Address", "To device", "To port", "Cable", "In service"),
-            tuple(self.port_row(each) for each in listed),
+            name="ports",
+            caption="Ports and interfaces",
+            columns=("Port", "Role", "Fabric", "Speed", "Address", "To device", "To port", "Cable", "In service"),
+            rows=tuple(self.port_row(each) for each in listed),
         )
         text = f"Its files: clusterwright render SPEC --only {name} --out DIR."
-        return Leaf(name, self.cluster, "../", text, tuple(facts), (ports,))
+        return Leaf(title=name, cluster=self.cluster, up="../", text=text, facts=tuple(facts), tables=(ports,))
 
     def port_row(self, port: ListedInterface) -> tuple[Cell, ...]:
         """One port of a device's page."""

@@ -23,7 +23,9 @@ def rack_drawing(kind: RackKind, rack_units: int, name: str) -> Drawing:
     """The elevation of one kind of rack in a cabinet of ``rack_units`` units; it grows when its contents are higher."""
     units = max([rack_units, *(int(occupant.unit + occupant.units - 1 + 0.999) for occupant in kind.occupants)])
     bottom = _MARGIN + units * _UNIT_HEIGHT
-    shapes: list[Shape] = [rectangle(_RAIL_WIDTH, _MARGIN, _BAY_WIDTH, units * _UNIT_HEIGHT, "rack", 3)]
+    shapes: list[Shape] = [
+        rectangle(_RAIL_WIDTH, _MARGIN, _BAY_WIDTH, height=units * _UNIT_HEIGHT, style="rack", radius=3)
+    ]
     for unit in range(1, units + 1):
         y = bottom - (unit - 1) * _UNIT_HEIGHT
         if unit > 1:
@@ -49,7 +51,7 @@ def _occupant(occupant: Occupant, bottom: float) -> Iterator[Shape]:
     height = max(occupant.units, 1) * _UNIT_HEIGHT
     y = bottom - (occupant.unit - 1) * _UNIT_HEIGHT - height
     style = "box endpoint" if occupant.role in ("node", "storage") else "box"
-    yield rectangle(_RAIL_WIDTH + 3, y + 1, _BAY_WIDTH - 6, height - 2, style, 3)
+    yield rectangle(_RAIL_WIDTH + 3, y + 1, _BAY_WIDTH - 6, height=height - 2, style=style, radius=3)
     text = f"{occupant.role} · {occupant.model}"
     if text_width(text, _FONT_SIZE) > _BAY_WIDTH - 16:
         text = occupant.model if text_width(occupant.model, _FONT_SIZE) <= _BAY_WIDTH - 16 else occupant.role

@@ -146,9 +146,10 @@ class Inventory:
         """Prefixes with a meaning: pools, and the host subnet behind each bottom switch."""
         for fabric in self.plan.spec.fabrics:
             pools = fabric.addressing
-            for kind in ("loopbacks", "links", "hosts") if pools is not None else ():
-                pool = str(getattr(pools, kind))
-                yield {"prefix": pool, "kind": kind, "fabric": fabric.name, "device": None, "gateway": None}
+            if pools is not None:
+                for kind in ("loopbacks", "links", "hosts"):
+                    pool = str(getattr(pools, kind))
+                    yield {"prefix": pool, "kind": kind, "fabric": fabric.name, "device": None, "gateway": None}
         for name, _, carried in carrying(self.plan.spec):
             for prefix, kind in {carried.network: "ipoib", carried.addresses: "ipoib-hosts"}.items():
                 yield {"prefix": str(prefix), "kind": kind, "fabric": name, "device": None, "gateway": None}

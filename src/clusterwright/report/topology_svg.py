@@ -89,7 +89,7 @@ def topology_drawing(plan: Plan, fabric: Fabric) -> Drawing:
         y = rows.top_of(rows.shared_from + index)
         if index + 1 < len(view.shared):
             above = rows.top_of(rows.shared_from + index + 1) + _BOX_HEIGHT
-            shapes += _bundle((left + right) / 2, y, above, 300, links_text(cell.uplinks))
+            shapes += _bundle((left + right) / 2, y, above, spread=300, text=links_text(cell.uplinks))
         shapes += _box(left, y, right - left, cell)
     return Drawing(
         name=f"fabric-{fabric.name}",
@@ -131,7 +131,7 @@ def _placed(slots: list[_Slot], left: float) -> list[_Slot]:
     x = left
     for slot in slots:
         width = float(_GAP_WIDTH) if slot.column is None else max(wanted, _least_width(slot, slot.column))
-        placed.append(_Slot(slot.column, slot.title, slot.stands_for, x, width))
+        placed.append(_Slot(column=slot.column, title=slot.title, stands_for=slot.stands_for, x=x, width=width))
         x += width + _SPACING
     return placed
 
@@ -170,9 +170,12 @@ def _detail(cell: TopologyCell) -> str:
 
 def _frame(slot: _Slot, column: Column, rows: _Rows, joins_shared: bool) -> Iterator[Shape]:
     height = rows.frame_bottom - rows.frame_top
-    for offset in (8, 4) if slot.stands_for > 1 else ():
-        yield rectangle(slot.x + offset, rows.frame_top + offset, slot.width, height, "frame", 10)
-    yield rectangle(slot.x, rows.frame_top, slot.width, height, "frame", 10)
+    if slot.stands_for > 1:
+        for offset in (8, 4):
+            yield rectangle(
+                slot.x + offset, rows.frame_top + offset, slot.width, height=height, style="frame", radius=10
+            )
+    yield rectangle(slot.x, rows.frame_top, slot.width, height=height, style="frame", radius=10)
     yield label(slot.x + _PADDING, rows.frame_bottom - 11, slot.title, "frame-title", "start")
     if slot.stands_for > 1:
         x = slot.x + slot.width - _PADDING
@@ -185,12 +188,12 @@ def _frame(slot: _Slot, column: Column, rows: _Rows, joins_shared: bool) -> Iter
         above = next((other for other in filled if other > row), None)
         if above is not None:
             bottom_of_above = rows.top_of(above) + _BOX_HEIGHT
-            yield from _bundle(slot.centre, y, bottom_of_above, spread, _bundle_text(slot, cell))
+            yield from _bundle(slot.centre, y, bottom_of_above, spread=spread, text=_bundle_text(slot, cell))
         elif joins_shared and cell.uplinks:
             # The bundle leaves the frame; its label sits in the free space above it.
             shared = rows.top_of(rows.shared_from) + _BOX_HEIGHT
             middle = (shared + rows.frame_top) / 2
-            yield from _bundle(slot.centre, y, shared, spread, _bundle_text(slot, cell), middle)
+            yield from _bundle(slot.centre, y, shared, spread=spread, text=_bundle_text(slot, cell), label_y=middle)
         yield from _box(slot.x + _PADDING, y, slot.width - 2 * _PADDING, cell)
 
 
@@ -201,13 +204,13 @@ def _bundle_text(slot: _Slot, cell: TopologyCell) -> str:
 
 def _box(x: float, y: float, width: float, cell: TopologyCell) -> Iterator[Shape]:
     style = "box endpoint" if any(kind == "node" for kind in cell.kinds) else "box"
-    yield rectangle(x, y, width, _BOX_HEIGHT, style)
+    yield rectangle(x, y, width, height=_BOX_HEIGHT, style=style)
     yield label(x + width / 2, y + 24, _name(cell), "box-name")
     yield label(x + width / 2, y + 42, _detail(cell), "box-model")
 
 
 def _bundle(
-    x: float, bottom: float, top: float, spread: float, text: str, label_y: float | None = None
+    x: float, bottom: float, top: float, *, spread: float, text: str, label_y: float | None = None
 ) -> Iterator[Shape]:
     """Lines from ``bottom`` up to ``top`` around ``x``, every strand to every strand, and the number of links."""
     for start in _STRANDS:
@@ -217,7 +220,7 @@ def _bundle(
         return
     middle = (bottom + top) / 2 if label_y is None else label_y
     wide = text_width(text, _SMALL_SIZE) + 16
-    yield rectangle(x - wide / 2, middle - 12, wide, 24, "pill", 12)
+    yield rectangle(x - wide / 2, middle - 12, wide, height=24, style="pill", radius=12)
     yield label(x, middle + 4.5, text, "pill-text")
 
 

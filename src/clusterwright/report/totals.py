@@ -161,7 +161,9 @@ def _ports_by_role(plan: Plan) -> Mapping[tuple[str, str], tuple[int, int, int]]
 
 
 def _occupant(plan: Plan, device: Device) -> Occupant:
-    return Occupant(device.unit, plan.spec.catalogue[device.model].units, device.role, device.model)
+    return Occupant(
+        unit=device.unit, units=plan.spec.catalogue[device.model].units, role=device.role, model=device.model
+    )
 
 
 def _from_bottom(occupant: Occupant) -> tuple[float, str, str]:

@@ -68,9 +68,10 @@ def remove_pages(folders: Iterable[Path], written: Iterable[Path]) -> None:
     kept = frozenset(written)
     for folder in folders:
         try:
-            for page in folder.glob("*.html") if folder.is_dir() else ():
-                if page not in kept:
-                    page.unlink()
+            if folder.is_dir():
+                for page in folder.glob("*.html"):
+                    if page not in kept:
+                        page.unlink()
         except OSError as error:
             raise _cannot_write(folder, error) from error
 

@@ -53,7 +53,9 @@ def load_approval(path: Path) -> Approved:
         data = json.loads(read_given(path))
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']}, this program reads {_FORMAT}")
-        return checked(Approved(data["manifest"], data["base"], dict(data["manifests"]), data["text"]))
+        return checked(
+            Approved(manifest=data["manifest"], base=data["base"], manifests=dict(data["manifests"]), text=data["text"])
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ClusterwrightError(f"{path}: not what `preview --save` writes ({error})") from None
 

@@ -126,11 +126,11 @@ def _fabric_ways(plan: Plan, fabric: str, cables: list[Cable], racks: Mapping[st
         return SharedLinks.of(ends, [switches[each.b.device] for each in of], [each.speed_gbps for each in of], count)
 
     return FabricWays(
-        fabric,
-        switches,
-        tuple(
+        name=fabric,
+        switches=switches,
+        tiers=tuple(
             links(of, [switches[cable.a.device] for cable in of], len(switches))
             for _, of in sorted(by_tier.items(), reverse=True)
         ),
-        links(attached, [racks[plan.by_name[cable.a.device].rack] for cable in attached], len(racks)),
+        hosts=links(attached, [racks[plan.by_name[cable.a.device].rack] for cable in attached], len(racks)),
     )

@@ -82,6 +82,7 @@ def disturbance(
     plans: tuple[Plan | None, Plan],
     waves: Sequence[Wave],
     effects: Mapping[str, Effect],
+    *,
     jobs: Sequence[RunningJob],
     notes: tuple[str, ...],
     first: int = 1,
@@ -94,15 +95,20 @@ def disturbance(
     runs = before if before is not None else after
     ways = ways_of(runs)
     drained = frozenset(each.name for each in runs.devices if each.kind == "switch" and each.state != "active")
-    impacts = tuple(_impact(runs, ways, number, wave, effects, drained) for number, wave in enumerate(waves, first))
+    impacts = tuple(
+        _impact(runs, ways, number, wave=wave, effects=effects, drained=drained)
+        for number, wave in enumerate(waves, first)
+    )
     standing = kept_after(before, after) if before is not None else {}
     partitions = lost_partitions(before, after) if before is not None else ()
     parted = frozenset(name for loss in partitions if loss.ends_jobs for name in loss.nodes)
     leaving = _leaving(before, after) if before is not None else frozenset()
-    found = [_job(runs, job, impacts, effects, standing, parted | leaving) for job in jobs]
+    found = [_job(runs, job, impacts, effects=effects, standing=standing, parted=parted | leaving) for job in jobs]
     met = tuple(each for each in found if each.booting or each.cut or each.slowed)
     untouched = tuple(each.job for each in found if each not in met)
-    return Disturbance(impacts, standing, met, untouched, notes, partitions)
+    return Disturbance(
+        waves=impacts, standing=standing, jobs=met, untouched=untouched, notes=notes, partitions=partitions
+    )
 
 
 def _leaving(before: Plan, after: Plan) -> frozenset[str]:
@@ -113,7 +119,7 @@ def _leaving(before: Plan, after: Plan) -> frozenset[str]:
 
 
 def _impact(
-    plan: Plan, ways: RackWays, number: int, wave: Wave, effects: Mapping[str, Effect], drained: frozenset[str]
+    plan: Plan, ways: RackWays, number: int, *, wave: Wave, effects: Mapping[str, Effect], drained: frozenset[str]
 ) -> WaveImpact:
     away = tuple(name for name in wave.devices if effects.get(name, Effect.LIVE) > Effect.LIVE)
     cables = {
@@ -133,13 +139,21 @@ def _impact(
         plan.by_name[name].rack for name in away if name in plan.by_name and plan.by_name[name].kind == "switch"
     }
     cut = tuple(rack for rack in wave.disturbed if rack in switches)
-    return WaveImpact(number, wave, away, dict(sorted(Counter(cables.values()).items())), losers, cut)
+    return WaveImpact(
+        number=number,
+        wave=wave,
+        away=away,
+        links=dict(sorted(Counter(cables.values()).items())),
+        losers=losers,
+        cut=cut,
+    )
 
 
 def _job(
     plan: Plan,
     job: RunningJob,
     impacts: Iterable[WaveImpact],
+    *,
     effects: Mapping[str, Effect],
     standing: Mapping[str, float],
     parted: Collection[str],
@@ -158,4 +172,11 @@ def _job(
         lowest = min((shares[racks[name]] for name in slower), default=1.0)
         if lowest < least:
             least, worst = lowest, number
-    return JobImpact(job, booting, tuple(sorted(cut)), tuple(sorted(slowed - cut)), least, worst)
+    return JobImpact(
+        job=job,
+        booting=booting,
+        cut=tuple(sorted(cut)),
+        slowed=tuple(sorted(slowed - cut)),
+        least=least,
+        worst_wave=worst,
+    )

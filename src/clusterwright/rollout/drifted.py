@@ -34,7 +34,15 @@ def running_tree(wanted: DeviceTree, outcome: Outcome) -> DeviceTree:
         lines = _lines_about(artifact.path, outcome.diff, is_alone=len(touched) == 1)
         content = _undone(artifact.content.decode("utf-8", "replace"), tuple(_hunks(lines)))
         if content is not None:
-            found.append(Artifact(artifact.device, artifact.path, content.encode(), artifact.kind, artifact.mode))
+            found.append(
+                Artifact(
+                    device=artifact.device,
+                    path=artifact.path,
+                    source=content.encode(),
+                    kind=artifact.kind,
+                    mode=artifact.mode,
+                )
+            )
     return tuple(found)
 
 

@@ -114,7 +114,7 @@ class Execution:
         end, text = self._run(rollout)
         if end is UpdateEnd.DONE:
             ledger.clear(self.root)
-        return Result(end, tuple(self._waves), tuple(self._stacks), text, self._warned)
+        return Result(end=end, waves=tuple(self._waves), stacks=tuple(self._stacks), text=text, warned=self._warned)
 
     def _run(self, rollout: UnderWay) -> tuple[UpdateEnd, str]:
         # A layer above the pods that nothing runs on yet goes before any wave that leans on it.
@@ -203,12 +203,22 @@ class Execution:
             untouched = dict.fromkeys(wave.devices, "was not started")
             why = str(error) or "interrupted while it was waited for"
             reason = f"the wave was not started: {why}"
-            result = WaveResult(number, wave, untouched, time.monotonic() - started, reason)
+            result = WaveResult(
+                number=number, wave=wave, failed=untouched, duration_s=time.monotonic() - started, reason=reason
+            )
         else:
             ran, warned = self._run_stack(stack, wave.units)
             trees = {name: manifest.trees[name] for name in wave.devices}
             checked, failed, reason = self._judge(stack, wave, trees, ran, before)
-            result = WaveResult(number, wave, failed, time.monotonic() - started, reason, checked, warned)
+            result = WaveResult(
+                number=number,
+                wave=wave,
+                failed=failed,
+                duration_s=time.monotonic() - started,
+                reason=reason,
+                checked=checked,
+                warned=warned,
+            )
         self.listen(_finished(stack, result, about))
         return result
 

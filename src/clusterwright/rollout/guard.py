@@ -144,9 +144,9 @@ def guard(
         new = _lost(cluster, found, old)
         if new and drained and check.name in _LEFT_OVER:
             words = f"while {', '.join(drained)} {'is' if len(drained) == 1 else 'are'} drained"
-            broken.append(Proof(check.name, check.claim, words, new, refuses=False, lasts=True))
+            broken.append(Proof(check=check.name, claim=check.claim, state=words, found=new, refuses=False, lasts=True))
         elif new:
-            broken.append(Proof(check.name, check.claim, "after the change", new, refuses=True))
+            broken.append(Proof(check=check.name, claim=check.claim, state="after the change", found=new, refuses=True))
         elif found.counterexamples:
             stale.append(check.name)
         else:
@@ -155,7 +155,15 @@ def guard(
     present = frozenset(kind for files in trees.files.values() for _, kind, _, _ in files)
     untouched = tuple(check.name for check in CHECKS if check not in touched and not check.kinds.isdisjoint(present))
     moments = max(0, len(waves) - 1) if _had(trees) else 0
-    return Guarded(tuple(held), untouched, tuple(unproven), (*broken, *on_the_way), tuple(stale), states, moments)
+    return Guarded(
+        held=tuple(held),
+        untouched=untouched,
+        unproven=tuple(unproven),
+        broken=(*broken, *on_the_way),
+        stale=tuple(stale),
+        states=states,
+        moments=moments,
+    )
 
 
 def require_known(names: Iterable[str]) -> None:
@@ -213,7 +221,9 @@ def _between(
                 excused = frozenset(map(_key, _lost(cluster, _answer(check, other), _SETTLED)))
                 wrong = tuple(each for each in wrong if _key(each) in excused)
             if wrong:
-                found.append(Proof(check.name, check.claim, name, wrong, refuses=check.name in _NEVER))
+                found.append(
+                    Proof(check=check.name, claim=check.claim, state=name, found=wrong, refuses=check.name in _NEVER)
+                )
     return tuple(told), found
 
 
@@ -244,7 +254,9 @@ def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
     except VerifyError as error:
         found = _PLACE.fullmatch(str(error))
         if found is None:
-            return _Answer((Counterexample(tree.cluster, "", 0, f"cannot be judged: {error}"),), "")
+            return _Answer(
+                (Counterexample(device=tree.cluster, file="", line=0, message=f"cannot be judged: {error}"),), ""
+            )
         place = (found[1], found[2], int(found[3] or 0))
         return _Answer((Counterexample(*place, f"cannot be judged: {found[4]}"),), "")
     return _Answer(verdict.counterexamples, verdict.unjudged)
@@ -255,7 +267,7 @@ def _lost(cluster: str, now: _Answer, old: _Answer | None) -> tuple[Counterexamp
     known = frozenset(map(_key, old.counterexamples)) if old is not None else frozenset()
     new = tuple(each for each in now.counterexamples if _key(each) not in known)
     if now.unjudged and old is not None and old.is_settled:
-        new += (Counterexample(cluster, "", 0, f"settled before, and now {now.unjudged}"),)
+        new += (Counterexample(device=cluster, file="", line=0, message=f"settled before, and now {now.unjudged}"),)
     return new
 
 

@@ -64,13 +64,13 @@ def load(root: Path) -> UnderWay | None:
         data = json.loads(path.read_bytes())
         return checked(
             UnderWay(
-                data["name"],
-                data["manifest"],
-                tuple(data["stacks"]),
-                tuple(_wave(wave) for wave in data["waves"]),
-                tuple(data["finished"]),
-                data["paused"],
-                tuple(data.get("first", ())),
+                name=data["name"],
+                manifest=data["manifest"],
+                stacks=tuple(data["stacks"]),
+                waves=tuple(_wave(wave) for wave in data["waves"]),
+                finished=tuple(data["finished"]),
+                paused=data["paused"],
+                first=tuple(data.get("first", ())),
             )
         )
     except FileNotFoundError:

@@ -63,9 +63,10 @@ def _full_members(spec: ClusterSpec, fabric_name: str) -> Mapping[int, frozenset
     """By P_Key the node groups that are full members on a fabric."""
     fabric = spec.fabric(fabric_name)
     found: dict[int, frozenset[str]] = {}
-    for partition in fabric.partitions if fabric is not None else ():
-        groups = memberships_of(spec, partition)
-        found[partition.pkey] = frozenset(name for name, membership in groups.items() if membership == "full")
+    if fabric is not None:
+        for partition in fabric.partitions:
+            groups = memberships_of(spec, partition)
+            found[partition.pkey] = frozenset(name for name, membership in groups.items() if membership == "full")
     return found
 
 

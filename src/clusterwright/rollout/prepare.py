@@ -106,6 +106,7 @@ def prepare_update(
     plan: Plan,
     policy: RolloutPolicy,
     target: Chosen,
+    *,
     engine: Engine,
     stacks: tuple[Stack, ...],
     source: Source | None = None,
@@ -123,15 +124,16 @@ def prepare_update(
     Nothing is changed on any device. Raises ClusterwrightError.
     """
     try:
-        return _prepared(plan, policy, target, engine, stacks, source, begun, only)
+        return _prepared(plan, policy, target, engine=engine, stacks=stacks, source=source, begun=begun, only=only)
     except MissingObject:  # the store has taken out all that is damaged
-        return _prepared(plan, policy, target, engine, stacks, source, begun, only)
+        return _prepared(plan, policy, target, engine=engine, stacks=stacks, source=source, begun=begun, only=only)
 
 
 def _prepared(
     plan: Plan,
     policy: RolloutPolicy,
     target: Chosen,
+    *,
     engine: Engine,
     stacks: tuple[Stack, ...],
     source: Source | None,
@@ -172,12 +174,26 @@ def _prepared(
     every = {name for each in given.values() for name in each.trees}
     removed = () if only else tuple(sorted(every.difference(*(manifest.trees for manifest in manifests.values()))))
     digest, names = joint_digest(manifests), tuple(stack.name for stack in stacks)
-    rollout = ledger.resumed(begun, digest, names) or UnderWay(ledger.rollout_name(digest), digest, names, ())
+    rollout = ledger.resumed(begun, digest, names) or UnderWay(
+        name=ledger.rollout_name(digest), manifest=digest, stacks=names, waves=()
+    )
     covered = {name for _, wave in rollout.left for name in wave.devices}
     beside = {name: effect for name, effect in effects.items() if name not in covered}
     rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
     settled = frozenset(name for name in names if _is_settled(given[name], manifests[name], target))
-    return Prepared(stacks, manifests, given, effects, removed, rollout, runs, away, only, unbuilt, settled)
+    return Prepared(
+        stacks=stacks,
+        manifests=manifests,
+        given=given,
+        effects=effects,
+        removed=removed,
+        rollout=rollout,
+        runs=runs,
+        away=away,
+        only=only,
+        unbuilt=unbuilt,
+        settled=settled,
+    )
 
 
 def _is_settled(given: Given, manifest: Manifest, target: Chosen) -> bool:

@@ -94,5 +94,12 @@ def _found(name: str, after: Given | None, *, is_read: bool) -> str:
 
 def _change(before: Given, ran: Ran, said: UnitReports, devices: Mapping[str, str]) -> StackChange:
     return StackChange(
-        ran.stack, ran.ok, before.manifest, devices, said.of(ran.stack), dict(ran.counts), ran.duration_s, ran.reason
+        stack=ran.stack,
+        ok=ran.ok,
+        manifest=before.manifest,
+        devices=devices,
+        said=said.of(ran.stack),
+        counts=dict(ran.counts),
+        duration_s=ran.duration_s,
+        reason=ran.reason,
     )

@@ -76,7 +76,9 @@ class Trees:
             own = files if device in applied else self.held.get(device, files)
             for path, kind, _, digest in own:
                 if kind in kinds:
-                    found[device, path] = RenderedFile(device, path, kind, partial(self._contents.text, digest))
+                    found[device, path] = RenderedFile(
+                        device=device, path=path, kind=kind, read=partial(self._contents.text, digest)
+                    )
         return RenderedTree(cluster, found, declaration)
 
 
@@ -109,11 +111,22 @@ def trees_of(
             before[name] = ()
         after[name] = _artifacts(name, new - old, contents)
     kept = {name: found for name, found in known.items() if name not in unknown}
-    return Trees(before, after, frozenset(changed) - held.keys(), unknown, files, kept, contents)
+    return Trees(
+        before=before,
+        after=after,
+        new=frozenset(changed) - held.keys(),
+        unknown=unknown,
+        files=files,
+        held=kept,
+        _contents=contents,
+    )
 
 
 def _artifacts(device: str, files: Collection[File], contents: _Contents) -> DeviceTree:
-    return tuple(Artifact(device, path, contents.read(own), kind, mode) for path, kind, mode, own in sorted(files))
+    return tuple(
+        Artifact(device=device, path=path, source=contents.read(own), kind=kind, mode=mode)
+        for path, kind, mode, own in sorted(files)
+    )
 
 
 def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[File, ...]:

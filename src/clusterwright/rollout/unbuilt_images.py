@@ -91,7 +91,7 @@ def _server(plan: Plan, store: Store, name: str, wanted_digest: str, former_dige
         image = plan.spec.image(image_name)
         if image is not None and image.delivery == "memory":
             releases.append(f"{image_name}_{version}")
-    return _Server(name, held, wanted, tuple(releases))
+    return _Server(name=name, former=held, wanted=wanted, releases=tuple(releases))
 
 
 def _with_former_boots(server: _Server) -> list[dict[str, Any]]:

@@ -44,5 +44,7 @@ def unchanged(manifests: Collection[Manifest], engine: Engine) -> tuple[Stack, .
 
 
 def _stack_of(manifest: Manifest) -> Stack:
-    units = (Unit(unit.name, unit.kind, manifest.pod, tuple(unit.devices)) for unit in manifest.units)
-    return Stack(manifest.stack, manifest.layer, manifest.pod, tuple(units))
+    units = (
+        Unit(name=unit.name, kind=unit.kind, pod=manifest.pod, devices=tuple(unit.devices)) for unit in manifest.units
+    )
+    return Stack(name=manifest.stack, layer=manifest.layer, pod=manifest.pod, units=tuple(units))

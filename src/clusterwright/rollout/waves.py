@@ -148,11 +148,11 @@ class _OpenWave:
     def joined(self, other: _OpenWave) -> _OpenWave:
         """One wave of both."""
         return _OpenWave(
-            (*self.units, *other.units),
-            self.down | other.down,
-            self.racks | other.racks,
-            self.services + other.services,
-            self.touched + other.touched,
+            units=(*self.units, *other.units),
+            down=self.down | other.down,
+            racks=self.racks | other.racks,
+            services=self.services + other.services,
+            touched=self.touched + other.touched,
         )
 
 
@@ -234,12 +234,14 @@ class _Packing:
         away = [name for name in unit.devices if self._changes.get(name, Effect.LIVE) > Effect.LIVE]
         members = (self._plan.by_name[name] for name in away)
         return _OpenWave(
-            (unit,),
-            frozenset(away),
-            frozenset({unit.name} if away and unit.kind == "rack" else ()),
+            units=(unit,),
+            down=frozenset(away),
+            racks=frozenset({unit.name} if away and unit.kind == "rack" else ()),
             # Machines of services and storage stand in for each other; those that run jobs do not.
-            Counter(device.node_group for device in members if device.kind == "node" and device.role != COMPUTE),
-            self._touched(unit),
+            services=Counter(
+                device.node_group for device in members if device.kind == "node" and device.role != COMPUTE
+            ),
+            touched=self._touched(unit),
         )
 
     def _touched(self, unit: Unit) -> Counter[_Group]:

@@ -130,7 +130,7 @@ def _renamed(text: str, document: Document, root: Any, path: Path, instead: str)
     entries = [(instead if name == old else name, value) for name, value in mapping.items()]
     mapping.clear()
     mapping.update(entries)
-    return _Edit(start, end, written.replace(str(old), instead), data)
+    return _Edit(start=start, end=end, text=written.replace(str(old), instead), data=data)
 
 
 def _without_repeated(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
@@ -152,7 +152,7 @@ def _without_repeated(text: str, document: Document, root: Any, path: Path) -> _
             return None
     data = copy.deepcopy(document.data)
     del _parent(data, path)[index]
-    return _Edit(start, end, "", data)
+    return _Edit(start=start, end=end, text="", data=data)
 
 
 def _sorted(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
@@ -178,7 +178,7 @@ def _sorted(text: str, document: Document, root: Any, path: Path) -> _Edit | Non
         start = last
     data = copy.deepcopy(document.data)
     _parent(data, path)[:] = [items[at] for at in order]
-    return _Edit(spans[0][0], end, "".join(parts), data)
+    return _Edit(start=spans[0][0], end=end, text="".join(parts), data=data)
 
 
 def _with_origin(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
@@ -192,7 +192,7 @@ def _with_origin(text: str, document: Document, root: Any, path: Path) -> _Edit 
     if node.flow_style:
         at = node.value[-1][1].end_mark.index
         mapping[key] = stub
-        return _Edit(at, at, f", {_STUB}", data)
+        return _Edit(start=at, end=at, text=f", {_STUB}", data=data)
     for index, (name, value) in enumerate(node.value):
         line_end = text.find("\n", value.end_mark.index)
         line_end = len(text) if line_end < 0 else line_end
@@ -201,5 +201,5 @@ def _with_origin(text: str, document: Document, root: Any, path: Path) -> _Edit 
                 continue
             mapping.clear()
             mapping.update([*entries[: index + 1], (key, stub), *entries[index + 1 :]])
-            return _Edit(line_end, line_end, f"\n{' ' * name.start_mark.column}{_STUB}", data)
+            return _Edit(start=line_end, end=line_end, text=f"\n{' ' * name.start_mark.column}{_STUB}", data=data)
     return None

@@ -133,11 +133,11 @@ def merged(results: Iterable[LintResult]) -> LintResult:
     """What was found in several files, as one result."""
     results = list(results)
     return LintResult(
-        tuple(sorted({finding for result in results for finding in result.findings}, key=Finding.sort_key)),
-        tuple(dict.fromkeys(suppressed for result in results for suppressed in result.suppressed)),
-        tuple(dict.fromkeys(file for result in results for file in result.files)),
-        tuple(dict.fromkeys(item for result in results for item in result.not_judged)),
-        sum(result.unselected for result in results),
+        findings=tuple(sorted({finding for result in results for finding in result.findings}, key=Finding.sort_key)),
+        suppressed=tuple(dict.fromkeys(suppressed for result in results for suppressed in result.suppressed)),
+        files=tuple(dict.fromkeys(file for result in results for file in result.files)),
+        not_judged=tuple(dict.fromkeys(item for result in results for item in result.not_judged)),
+        unselected=sum(result.unselected for result in results),
     )
 
 
@@ -207,7 +207,12 @@ def judge_document(
     kept, suppressed = suppress(found, document, suppressible, frozenset(rules.keys() - unjudged.keys()))
     kept, ignored = policy.accept(kept)
     accepted = (*suppressed, *ignored)
-    result = LintResult(tuple(sorted(kept, key=Finding.sort_key)), accepted, document.files, _by_cause(unjudged))
+    result = LintResult(
+        findings=tuple(sorted(kept, key=Finding.sort_key)),
+        suppressed=accepted,
+        files=document.files,
+        not_judged=_by_cause(unjudged),
+    )
     return result, subject if subject.spec is spec and subject.no_plan is None else None
 
 
@@ -235,11 +240,12 @@ def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding |
     document = subject.spec.document
     findings: list[Finding] = []
     try:
-        for problem in rule.check(subject) if rule.check else ():
-            position = problem.position or document.locate(problem.path, key=problem.key)
-            shown, said = format_path(problem.path, document.data), (problem.message, problem.hint)
-            found = Finding(rule.code, rule.severity, *said, position, shown, problem.path, problem.amendment)
-            findings.append(found)
+        if rule.check:
+            for problem in rule.check(subject):
+                position = problem.position or document.locate(problem.path, key=problem.key)
+                shown, said = format_path(problem.path, document.data), (problem.message, problem.hint)
+                found = Finding(rule.code, rule.severity, *said, position, shown, problem.path, problem.amendment)
+                findings.append(found)
     except FencedError as fenced:
         return findings, fenced.finding
     return findings, None
@@ -248,7 +254,9 @@ def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding |
 def nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> LintResult:
     """The result where not even the rest of a spec can be judged."""
     codes = tuple(code for code, rule in all_rules().items() if rule.check or code.startswith(_TYPING))
-    return LintResult(findings, (), files, (NotJudged(codes, findings[0], is_everything=True),))
+    return LintResult(
+        findings=findings, suppressed=(), files=files, not_judged=(NotJudged(codes, findings[0], is_everything=True),)
+    )
 
 
 def _by_cause(unjudged: Mapping[str, Finding]) -> tuple[NotJudged, ...]:
@@ -263,7 +271,12 @@ def _lint_hardware(document: Document) -> LintResult:
     findings = check(document, HARDWARE)
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if errors:
-        return LintResult(tuple(findings), (), document.files, (NotJudged(_TYPING_HARDWARE, errors[0]),))
+        return LintResult(
+            findings=tuple(findings),
+            suppressed=(),
+            files=document.files,
+            not_judged=(NotJudged(_TYPING_HARDWARE, errors[0]),),
+        )
     _, objections = load_models(document)
     found = sorted([*findings, *objections, *findings_of(document)], key=Finding.sort_key)
     return LintResult(tuple(found), (), document.files)

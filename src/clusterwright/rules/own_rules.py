@@ -55,7 +55,13 @@ def installed_rules() -> Mapping[str, LintRule]:
 def _refuse(shown: str, rule: LintRule, what: str, give: str) -> None:
     hint = f"Give {give} code of your own, such as OURS101."
     line = rule.check.__code__.co_firstlineno if isinstance(rule.check, FunctionType) else 1
-    raise SpecError([Finding("CW193", Severity.ERROR, f"{what}.", hint, Position(shown, line, 1))])
+    raise SpecError(
+        [
+            Finding(
+                code="CW193", severity=Severity.ERROR, message=f"{what}.", hint=hint, position=Position(shown, line, 1)
+            )
+        ]
+    )
 
 
 @cache
@@ -69,11 +75,11 @@ def _module(file: str, shown: str, text: str) -> ModuleType:
     except Exception as error:  # whatever the file does wrong is said on its line
         line = error.lineno or 1 if isinstance(error, SyntaxError) else _line(error, file)
         finding = Finding(
-            "CW193",
-            Severity.ERROR,
-            f"these rules cannot be loaded: {type(error).__name__}: {error}.",
-            "Mend the line, or take the file out of `rules`.",
-            Position(shown, line, 1),
+            code="CW193",
+            severity=Severity.ERROR,
+            message=f"these rules cannot be loaded: {type(error).__name__}: {error}.",
+            hint="Mend the line, or take the file out of `rules`.",
+            position=Position(shown, line, 1),
         )
         raise SpecError([finding]) from None
     _SHOWN[file] = shown
@@ -103,11 +109,14 @@ def _guarded(code: str, check: Check) -> Check:
 
 def _stopped(code: str, error: Exception, file: str) -> Finding:
     return Finding(
-        STOPPED,
-        Severity.ERROR,
-        f"the rule {code} stopped on an error of its own, so that it judged nothing: {type(error).__name__}: {error}.",
-        "Mend the rule at this line.",
-        Position(_SHOWN.get(file, file), _line(error, file), 1),
+        code=STOPPED,
+        severity=Severity.ERROR,
+        message=(
+            f"the rule {code} stopped on an error of its own, so that it judged nothing:"
+            f" {type(error).__name__}: {error}."
+        ),
+        hint="Mend the rule at this line.",
+        position=Position(_SHOWN.get(file, file), _line(error, file), 1),
     )
 
 

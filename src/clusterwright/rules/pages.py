@@ -36,7 +36,9 @@ def text_of(code: str) -> RuleText:
     """
     page = (data_files.folder("docs") / "rules" / f"{code}.md").read_text(encoding="utf-8")
     title, _, why, mend, *docs = page.partition(f"\n\n{_REFUSED}\n")[0].rstrip().split("\n\n")
-    return RuleText(title.removeprefix(f"# {code}: "), why, mend.removeprefix(_MEND), "\n\n".join(docs))
+    return RuleText(
+        title=title.removeprefix(f"# {code}: "), why=why, mend=mend.removeprefix(_MEND), docs="\n\n".join(docs)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,5 +235,7 @@ def rule(
     """Makes a rule of a check function. Raises TypeError where one without a page of ours lacks what is said of it."""
     if not (code.startswith(OURS) or (title and why and mend)):
         raise TypeError(f"{code} lacks a title, why it matters, or how to mend it")
-    text = RuleText(title, why, mend, docs) if title else None
-    return lambda check: LintRule(code, severity, check, relied_on, leaves_no_plan, text)
+    text = RuleText(title=title, why=why, mend=mend, docs=docs) if title else None
+    return lambda check: LintRule(
+        code=code, severity=severity, check=check, relied_on=relied_on, leaves_no_plan=leaves_no_plan, own_text=text
+    )

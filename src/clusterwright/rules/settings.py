@@ -134,7 +134,9 @@ def _settings(document: Document, file: Path) -> ProjectSettings:
         selected=tuple(data["select"]) if "select" in data else None,
         file=document.file,
     )
-    return ProjectSettings(folder, tuple(data.get("paths", ())), tuple(data.get("exclude", ())), policy)
+    return ProjectSettings(
+        folder=folder, paths=tuple(data.get("paths", ())), exclude=tuple(data.get("exclude", ())), policy=policy
+    )
 
 
 def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
@@ -178,7 +180,7 @@ def _unknown(document: Document, place: Place, code: str, rules: Mapping[str, An
 
 
 def _finding(code: str, message: str, hint: str, position: Position) -> Finding:
-    return Finding(code, Severity.ERROR, message, hint, position)
+    return Finding(code=code, severity=Severity.ERROR, message=message, hint=hint, position=position)
 
 
 def _shown(file: Path) -> str:
@@ -215,4 +217,4 @@ def _document(text: str, start: int, data: Any, file: str) -> Document:
             ]
         return value if isinstance(value, str | int | float | bool) else str(value)
 
-    return Document(file, plain(data, (), start), values, keys, {}, (file,))
+    return Document(file=file, data=plain(data, (), start), values=values, keys=keys, comments={}, files=(file,))

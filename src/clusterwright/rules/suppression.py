@@ -85,42 +85,44 @@ def _suppressions(document: Document) -> Iterator[_Suppression]:
         while (file, spoken_of) not in occupied and (file, spoken_of) in document.comments:
             spoken_of += 1
         codes = tuple(dict.fromkeys(code for code in re.split(r"[\s,]+", match["codes"] or "") if code))
-        yield _Suppression(codes, match["reason"].strip(" \t:-"), Position(file, line, 1), spoken_of)
+        yield _Suppression(
+            codes=codes, reason=match["reason"].strip(" \t:-"), comment=Position(file, line, 1), line=spoken_of
+        )
 
 
 def _objections(item: _Suppression, suppressible: frozenset[str], unneeded: frozenset[str]) -> Iterator[Finding]:
     if not item.codes:
         yield Finding(
-            "CW122",
-            Severity.ERROR,
-            "This suppression names no code, so that it suppresses nothing.",
-            "Name the finding: `# clusterwright: ignore[CW203] reason`.",
-            item.comment,
+            code="CW122",
+            severity=Severity.ERROR,
+            message="This suppression names no code, so that it suppresses nothing.",
+            hint="Name the finding: `# clusterwright: ignore[CW203] reason`.",
+            position=item.comment,
         )
         return
     for code in item.codes:
         if code not in suppressible:
             close = get_close_matches(code, sorted(suppressible), n=1)
             yield Finding(
-                "CW122",
-                Severity.ERROR,
-                f'"{code}" is no rule that can be suppressed.',
-                (f'Did you mean "{close[0]}"? ' if close else "") + "`clusterwright explain` lists the rules.",
-                item.comment,
+                code="CW122",
+                severity=Severity.ERROR,
+                message=f'"{code}" is no rule that can be suppressed.',
+                hint=(f'Did you mean "{close[0]}"? ' if close else "") + "`clusterwright explain` lists the rules.",
+                position=item.comment,
             )
         elif len(item.reason) >= _MIN_REASON and code in unneeded:
             yield Finding(
-                "CW121",
-                Severity.WARNING,
-                f"Nothing on line {item.line} needs the suppression of {code}.",
-                "Remove it, or move it to the line of the finding.",
-                item.comment,
+                code="CW121",
+                severity=Severity.WARNING,
+                message=f"Nothing on line {item.line} needs the suppression of {code}.",
+                hint="Remove it, or move it to the line of the finding.",
+                position=item.comment,
             )
     if len(item.reason) < _MIN_REASON:
         yield Finding(
-            "CW120",
-            Severity.ERROR,
-            "This suppression gives no reason, so that nobody can tell whether it still holds.",
-            f"Write the reason after the bracket: `# clusterwright: ignore[{', '.join(item.codes)}] reason`.",
-            item.comment,
+            code="CW120",
+            severity=Severity.ERROR,
+            message="This suppression gives no reason, so that nobody can tell whether it still holds.",
+            hint=f"Write the reason after the bracket: `# clusterwright: ignore[{', '.join(item.codes)}] reason`.",
+            position=item.comment,
         )

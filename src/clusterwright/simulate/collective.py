@@ -129,7 +129,16 @@ def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> SeedResult:
         load += everything
         job_load += job
         even_load += even
-    return SeedResult(seed, seconds, ideal, line, average, load, even_load, job_load)
+    return SeedResult(
+        seed=seed,
+        seconds=seconds,
+        ideal_seconds=ideal,
+        line_seconds=line,
+        average_seconds=average,
+        load=load,
+        even_load=even_load,
+        job_load=job_load,
+    )
 
 
 def _phase_loads(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int) -> tuple[Floats, Floats]:

@@ -122,6 +122,11 @@ def flow_maker(network: FabricGraph, transport: FlowTransport) -> FlowMaker:
             " simulated. Ask for `--hash ecmp`, which shows an even spread beside what a hash would do."
         )
     if transport.hash == PATH_PINNING:
-        return FlowMaker(network, transport, pinned_chooser(network), None)
+        return FlowMaker(network=network, transport=transport, chooser=pinned_chooser(network), fields=None)
     layers = layers_of(network, transport.hash)
-    return FlowMaker(network, transport, switch_chooser(network, layers), field_hashes(network, layers))
+    return FlowMaker(
+        network=network,
+        transport=transport,
+        chooser=switch_chooser(network, layers),
+        fields=field_hashes(network, layers),
+    )

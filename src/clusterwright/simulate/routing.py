@@ -62,7 +62,9 @@ def build_routes(network: FabricGraph, destinations: Ints) -> EqualCostGroups:
             sizes.append(len(found))
             members.append(found)
             filled += len(found)
-    return EqualCostGroups(column, group, np.array(starts), np.array(sizes), np.concatenate(members))
+    return EqualCostGroups(
+        column=column, group=group, start=np.array(starts), size=np.array(sizes), members=np.concatenate(members)
+    )
 
 
 def _distances(network: FabricGraph, destinations: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:

@@ -63,11 +63,11 @@ def range_of(values: Sequence[float]) -> Range:
 def summarise(network: FabricGraph, outcomes: Sequence[SeedResult], links: int = 10) -> Summary:
     """The summary of outcomes on ``network``, with so many of the worst links over all seeds."""
     return Summary(
-        range_of([outcome.share for outcome in outcomes]),
-        range_of([outcome.line_rate_share for outcome in outcomes]),
-        range_of([outcome.average_share for outcome in outcomes]),
-        _layers(network, outcomes),
-        _worst(network, outcomes, links),
+        share_of_ideal=range_of([outcome.share for outcome in outcomes]),
+        share_of_line_rate=range_of([outcome.line_rate_share for outcome in outcomes]),
+        average_connection=range_of([outcome.average_share for outcome in outcomes]),
+        layers=_layers(network, outcomes),
+        worst=_worst(network, outcomes, links),
     )
 
 
@@ -82,7 +82,7 @@ def _layers(network: FabricGraph, outcomes: Sequence[SeedResult]) -> tuple[Layer
         usable = [(load[even > 0], even[even > 0]) for load, even in loads]
         spreads = [float(load.max() / load.mean()) for load, even in usable if len(even)]
         evens = [float(even.max() / even.mean()) for _, even in usable if len(even)]
-        found.append(Layer(name, len(links), range_of(spreads), median(evens)))
+        found.append(Layer(name=name, links=len(links), spread=range_of(spreads), even_spread=median(evens)))
     return tuple(found)
 
 
@@ -93,10 +93,10 @@ def _worst(network: FabricGraph, outcomes: Sequence[SeedResult], count: int) -> 
         for link in np.argsort(-busy, kind="stable")[:count].tolist():
             even = float(outcome.even_load[link])
             crowded = CrowdedLink(
-                network.link_name(link),
-                outcome.seed,
-                float(busy[link]) / outcome.ideal_seconds,
-                float(outcome.load[link]) / even,
+                name=network.link_name(link),
+                seed=outcome.seed,
+                times_ideal=float(busy[link]) / outcome.ideal_seconds,
+                times_even=float(outcome.load[link]) / even,
             )
             if link not in found or crowded.times_ideal > found[link].times_ideal:
                 found[link] = crowded

@@ -148,7 +148,7 @@ def _phase(traffic: Traffic, job: list[tuple[Ints, int]], neighbour: list[tuple[
     target = np.concatenate([pair[1] for pair in own + other]).repeat(traffic.channels)
     rails = job[0][0].shape[1] if across else 1
     measured = sum(len(pair[0]) for pair in own) * traffic.channels
-    return Phase(source, target, amount / traffic.channels / rails, measured)
+    return Phase(source=source, target=target, amount=amount / traffic.channels / rails, measured=measured)
 
 
 def _connections(nics: Ints, step: int, *, across: bool) -> tuple[Ints, Ints]:

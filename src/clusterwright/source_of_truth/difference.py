@@ -147,16 +147,17 @@ class ServerObjects:
             if row.key not in records and "position" in row.fields
         }
         planned = {row.key for row in self.rows["devices"]}
-        for key, record in list(records.items()) if missing else ():
-            if key in planned or not record.get("position") or not self.is_ours("devices", record["id"]):
-                continue
-            place = (identity_of(record["rack"]), float(record["position"]), identity_of(record["device_type"]))
-            row = missing.pop(place, None)
-            if row is not None:
-                self.renamed[row.key] = key
-                records[row.key] = records.pop(key)
-                self.ids["devices"][row.key] = self.ids["devices"].pop(key)
-                self._keys["devices"][record["id"]] = row.key
+        if missing:
+            for key, record in list(records.items()):
+                if key in planned or not record.get("position") or not self.is_ours("devices", record["id"]):
+                    continue
+                place = (identity_of(record["rack"]), float(record["position"]), identity_of(record["device_type"]))
+                row = missing.pop(place, None)
+                if row is not None:
+                    self.renamed[row.key] = key
+                    records[row.key] = records.pop(key)
+                    self.ids["devices"][row.key] = self.ids["devices"].pop(key)
+                    self._keys["devices"][record["id"]] = row.key
 
     def _list(self, table: KeptTable) -> Iterator[Record]:
         """The objects that are looked at. Of ours, the server is not asked for tags where that is dear: it has ours."""

@@ -73,7 +73,7 @@ def server_facts(known: ServerObjects) -> ServerFacts:
     labels = tuple(Noted(**{**empty, "device": end[0], "port": end[1], "line": 0, **own}) for end, own in rows.items())
     wrong = tuple((row, why) for row in labels if (why := refused(row)))
     kept = tuple(row for row in labels if all(row is not other for other, _ in wrong))
-    return ServerFacts(kept, wrong, places, addresses)
+    return ServerFacts(labels=kept, refused=wrong, places=places, addresses=addresses)
 
 
 def _note(rows: dict[_End, dict[str, Any]], end: _End, **values: Any) -> None:

@@ -178,22 +178,27 @@ class Listing:
 
     def bonded(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         """Ports that are a part of a link with others, and that link, each as device and interface."""
-        for each in self.inventory.interfaces() if self.has_links else ():
-            if each.lag is not None:
-                yield (each.device, each.name), (each.device, each.lag)
+        if self.has_links:
+            for each in self.inventory.interfaces():
+                if each.lag is not None:
+                    yield (each.device, each.name), (each.device, each.lag)
 
     def noted_macs(self) -> Iterator[tuple[str, str, str]]:
         """Device, interface and MAC address of each label that has one."""
-        for each in self.inventory.interfaces() if self.inventory.plan.spec.noted_macs else ():
-            if each.mac:
-                yield each.device, each.name, each.mac.upper()
+        if self.inventory.plan.spec.noted_macs:
+            for each in self.inventory.interfaces():
+                if each.mac:
+                    yield each.device, each.name, each.mac.upper()
 
     def prefixes(self) -> Iterator[ListedPrefix]:
         """Pools and subnets, each once, those that lie in others later; then what lies around addresses outside."""
         seen: dict[_Place, ListedPrefix] = {}
         for each in self.inventory.subnets():
             what = f"{each['fabric']} {each['kind']}" if each["device"] is None else f"hosts behind {each['device']}"
-            seen.setdefault(_place(each), ListedPrefix(each["fabric"], each["prefix"], False, what))
+            seen.setdefault(
+                _place(each),
+                ListedPrefix(fabric=each["fabric"], prefix=each["prefix"], is_container=False, description=what),
+            )
         # Of one pod too, a pool is told as what it is to the whole cluster.
         every = set(seen) if self.is_whole else {_place(each) for each in Inventory(self.inventory.plan).subnets()}
         lengths: dict[tuple[str, int], set[int]] = defaultdict(set)
@@ -214,7 +219,12 @@ class Listing:
             else:
                 around = str(ip_network(f"{text}/{length}", strict=False))
                 place = (fabric, version, length, number >> (bits - length))
-                seen.setdefault(place, ListedPrefix(fabric, around, False, f"{own.device} {own.port}"))
+                seen.setdefault(
+                    place,
+                    ListedPrefix(
+                        fabric=fabric, prefix=around, is_container=False, description=f"{own.device} {own.port}"
+                    ),
+                )
         for place, prefix in seen.items():
             yield prefix._replace(is_container=place in inside)
 

@@ -31,4 +31,14 @@ class Credentials:
     path: Path
 
 
-NO_CREDENTIALS = Credentials(None, None, None, None, None, None, None, None, ("credentials",))
+NO_CREDENTIALS = Credentials(
+    by_site=None,
+    log_authority=None,
+    truststore=None,
+    crl=None,
+    certificate=None,
+    private_key=None,
+    keytab=None,
+    watch_key=None,
+    path=("credentials",),
+)

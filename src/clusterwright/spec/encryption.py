@@ -101,7 +101,7 @@ class Encryption:
         return next((profile for profile in self.macsec if profile.name == name), None)
 
 
-NO_ENCRYPTION = Encryption(None, None, (), (), ("encryption",))
+NO_ENCRYPTION = Encryption(tls=None, kerberos=None, macsec=(), scratch=(), path=("encryption",))
 
 
 def _day(reading: Reading, text: str, path: Path) -> str:

@@ -54,7 +54,7 @@ class IpoibInterface:
 def ipoib_of(spec: ClusterSpec, node_group: str, cabled: Container[str]) -> tuple[IpoibInterface, ...]:
     """The interfaces of nodes of a group with these adapters ``cabled``; one whose adapter has no cable is none."""
     return tuple(
-        IpoibInterface(fabric, hosts.nic, partition, carried)
+        IpoibInterface(fabric=fabric, parent=hosts.nic, partition=partition, carried=carried)
         for fabric, partition, carried in carrying(spec)
         if (hosts := carried.of(node_group)) and hosts.nic in cabled
     )
@@ -92,9 +92,11 @@ def lnet_networks(spec: ClusterSpec, node_group: str, interfaces: Iterable[Ipoib
     """LNet's networks over InfiniBand that mounts ask for, as its module takes them; "" where none does."""
     names = {each.partition: each.name for each in interfaces}
     found: dict[str, str] = {}
-    for mount in spec.mounts if names else ():
-        for address, network in nids_of(mount) if node_group in mount.nodes else ():
-            partition = partition_with(spec, address)
-            if network.startswith("o2ib") and partition in names:
-                found[network] = names[partition]
+    if names:
+        for mount in spec.mounts:
+            if node_group in mount.nodes:
+                for address, network in nids_of(mount):
+                    partition = partition_with(spec, address)
+                    if network.startswith("o2ib") and partition in names:
+                        found[network] = names[partition]
     return ",".join(f"{network}({interface})" for network, interface in sorted(found.items()))

@@ -193,7 +193,18 @@ class Scheduler:
         """Slurm's partitions, the default one first: where none is written, one for each node group, of its name."""
         if self.slurm is None:
             return ()
-        each = (SlurmPartition(name, (name,), (), (), False, (), (*self.path, "nodes")) for name in self.nodes)
+        each = (
+            SlurmPartition(
+                name=name,
+                nodes=(name,),
+                allow_groups=(),
+                allow_accounts=(),
+                shared=False,
+                settings=(),
+                path=(*self.path, "nodes"),
+            )
+            for name in self.nodes
+        )
         return self.slurm.partitions or tuple(each)
 
 

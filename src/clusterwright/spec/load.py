@@ -100,7 +100,11 @@ def _with_overlay(reading: Reading, spec: ClusterSpec) -> ClusterSpec:
     for finding in findings:
         reading.findings.append(finding)
         reading.doubts["overlay",] = finding
-    macs = tuple(NotedMac(row.device, row.port, row.mac, row.line) for row in overlay.rows if row.mac is not None)
+    macs = tuple(
+        NotedMac(device=row.device, port=row.port, mac=row.mac, line=row.line)
+        for row in overlay.rows
+        if row.mac is not None
+    )
     boot = spec.boot
     if boot is not None and macs:
         named = boot.macs or MacFile(overlay.file, ())

@@ -46,7 +46,15 @@ class Reading(Structuring):
     def problem(self, code: str, path: Path, message: str, hint: str) -> None:
         """Record an error at ``path``: what is wrong, and how to mend it."""
         shown = format_path(path, self.document.data)
-        finding = Finding(code, Severity.ERROR, message, hint, self.document.locate(path), shown, path)
+        finding = Finding(
+            code=code,
+            severity=Severity.ERROR,
+            message=message,
+            hint=hint,
+            position=self.document.locate(path),
+            path=shown,
+            place=path,
+        )
         self.findings.append(finding)
         self.doubts[path] = finding
 

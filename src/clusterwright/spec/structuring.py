@@ -114,7 +114,7 @@ def _field(own: Field[Any], hint: Any) -> _Field:
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
     keys = next((mark.keys for mark in marks if isinstance(mark, Key)), (own.name,))
     has_default = own.default is not MISSING or own.default_factory is not MISSING
-    return _Field(own.name, keys, _reader(hint), _silence(hint), has_default)
+    return _Field(name=own.name, keys=keys, read=_reader(hint), silent=_silence(hint), has_default=has_default)
 
 
 @cache

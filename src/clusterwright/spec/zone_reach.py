@@ -40,9 +40,10 @@ def memberships_of(spec: ClusterSpec, partition: Partition) -> Mapping[str, str]
     found: dict[str, str] = {}
     for name in partition.zones:
         zone = spec.zone(name)
-        for group in members_of(spec, zone) if zone is not None else ():
-            if found.get(group) != "full":
-                found[group] = partition.membership_of(name)
+        if zone is not None:
+            for group in members_of(spec, zone):
+                if found.get(group) != "full":
+                    found[group] = partition.membership_of(name)
     return found
 
 

@@ -8,7 +8,7 @@ from clusterwright.plan.ports import PortShortage, allocate, capacity
 from clusterwright.spec.fabric import Side
 from clusterwright.spec.hardware.models import HardwareModel
 
-_ANY = Side((), None, "dac", 1, ())
+_ANY = Side(blocks=(), mode=None, medium="dac", length_m=1, path=())
 
 Loads = Sequence[tuple[int, int]]
 """Links down as (speed in Gb/s, how many)."""
@@ -24,9 +24,9 @@ def fits(model: HardwareModel, down: Loads, up_speed_gbps: int, up_links: int) -
             model,
             _ANY,
             [speed for speed, links in down for _ in range(links)],
-            _ANY if up_links else None,
-            up_speed_gbps,
-            up_links,
+            up=_ANY if up_links else None,
+            up_speed_gbps=up_speed_gbps,
+            up_links=up_links,
         )
     except PortShortage:
         return False

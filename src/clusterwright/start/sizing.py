@@ -47,7 +47,15 @@ def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
     )
     devices = wish.nodes + sum(count for _, count in groups) + sum(stage.switches for stage in (*backend, *frontend))
     storage = _STORAGE if wish.storage else 0
-    return Sizing(backend, frontend, _management(devices, catalogue), rack, racks, storage, _SERVICES)
+    return Sizing(
+        backend=backend,
+        frontend=frontend,
+        management=_management(devices, catalogue),
+        rack_nodes=rack,
+        pod_racks=racks,
+        storage_count=storage,
+        service_count=_SERVICES,
+    )
 
 
 def _backend(wish: Wish, catalogue: Catalogue) -> tuple[tuple[SizedTier, ...], int, int]:
@@ -179,7 +187,16 @@ def _ladders(
             if not fits(leaf, [(speed, down)], up, up_links):
                 break
             per, join = ("pod", "rail") if wish.rails else ("rack", "all")
-            lowest = SizedTier("leaf", leaf, per, join, 1, leaves, up_links, up)
+            lowest = SizedTier(
+                role="leaf",
+                model=leaf,
+                per=per,
+                join=join,
+                count=1,
+                switches=leaves,
+                up_links=up_links,
+                up_speed_gbps=up,
+            )
             two = _spines(lowest, spine)
             if two is not None:
                 yield two, rack, pod_racks
@@ -195,7 +212,7 @@ def _spines(leaf: SizedTier, spine: HardwareModel) -> tuple[SizedTier, ...] | No
         if not _fills_chips(spine, leaf.up_links // count):
             continue
         if fits(spine, [(leaf.up_speed_gbps, leaf.switches * leaf.up_links // count)], 0, 0):
-            return leaf, SizedTier("spine", spine, "cluster", "all", count, count)
+            return leaf, SizedTier(role="spine", model=spine, per="cluster", join="all", count=count, switches=count)
     return None
 
 
@@ -216,8 +233,23 @@ def _planes(leaf: SizedTier, rails: int, spine: HardwareModel, core: HardwareMod
             continue
         for cores in shares(down):
             if fits(core, [(speed, rails * down // cores)], 0, 0):
-                middle = SizedTier("spine", spine, "cluster", "rail", count, rails * count, down, speed)
-                return leaf, middle, SizedTier("core", core, "cluster", "position", cores, count * cores)
+                middle = SizedTier(
+                    role="spine",
+                    model=spine,
+                    per="cluster",
+                    join="rail",
+                    count=count,
+                    switches=rails * count,
+                    up_links=down,
+                    up_speed_gbps=speed,
+                )
+                return (
+                    leaf,
+                    middle,
+                    SizedTier(
+                        role="core", model=core, per="cluster", join="position", count=cores, switches=count * cores
+                    ),
+                )
     return None
 
 
@@ -248,8 +280,17 @@ def _frontend(
         for spine in able:
             for speed in speeds(leaf, spine, 400):
                 if all(fits(leaf, [load], speed, 2) for load in loads) and fits(spine, [(speed, count)], 0, 0):
-                    lowest = SizedTier("rsw", leaf, "rack", "all", 1, count, 2, speed)
-                    return lowest, SizedTier("ssw", spine, "cluster", "all", 2, 2)
+                    lowest = SizedTier(
+                        role="rsw",
+                        model=leaf,
+                        per="rack",
+                        join="all",
+                        count=1,
+                        switches=count,
+                        up_links=2,
+                        up_speed_gbps=speed,
+                    )
+                    return lowest, SizedTier(role="ssw", model=spine, per="cluster", join="all", count=2, switches=2)
     raise CannotSizeError(f"No Ethernet switches of the catalogue serve {count} racks of the frontend.")
 
 
@@ -258,10 +299,12 @@ def _management(devices: int, catalogue: Catalogue) -> tuple[SizedTier, ...]:
     access, above = catalogue[_ACCESS], catalogue[_ABOVE]
     ports = capacity(access, (), 1)
     if devices <= ports:
-        return (SizedTier("mgmt", access, "cluster", "all", 1, 1),)
+        return (SizedTier(role="mgmt", model=access, per="cluster", join="all", count=1, switches=1),)
     # Those above, and the access switches themselves, are managed too.
     count = ceil((devices + 2) / (ports - 2))
     if not fits(above, [(25, count)], 0, 0):
         raise CannotSizeError(f"{devices} devices need {count} management switches, more than two {above.name} join.")
-    lowest = SizedTier("mgmt", access, "cluster", "all", count, count, 2, 25)
-    return lowest, SizedTier("mgmtagg", above, "cluster", "all", 2, 2)
+    lowest = SizedTier(
+        role="mgmt", model=access, per="cluster", join="all", count=count, switches=count, up_links=2, up_speed_gbps=25
+    )
+    return lowest, SizedTier(role="mgmtagg", model=above, per="cluster", join="all", count=2, switches=2)

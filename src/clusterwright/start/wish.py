@@ -48,10 +48,10 @@ class Wish:
     def groups(self) -> tuple[NodesOfTenant, ...]:
         """The node groups, as large as each other or one node larger: one called compute, or one for each tenant."""
         if self.tenants == 1:
-            return (NodesOfTenant("compute", "gpu", self.nodes, ""),)
+            return (NodesOfTenant(name="compute", prefix="gpu", count=self.nodes, tail=""),)
         each, more = divmod(self.nodes, self.tenants)
         return tuple(
-            NodesOfTenant(f"tenant{at}", f"t{at}gpu", each + (at <= more), f"-tenant{at}")
+            NodesOfTenant(name=f"tenant{at}", prefix=f"t{at}gpu", count=each + (at <= more), tail=f"-tenant{at}")
             for at in range(1, self.tenants + 1)
         )
 

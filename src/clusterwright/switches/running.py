@@ -45,7 +45,15 @@ def drifts(
         pattern = OUTPUTS[name].files if name in OUTPUTS else name
         paths = sorted(path for path in rendered if fnmatchcase(path, pattern))
         if not paths:
-            found.append(Drift(device, name, Difference.UNEXPECTED, "", runs="a file that the plan does not give it"))
+            found.append(
+                Drift(
+                    device=device,
+                    file=name,
+                    kind=Difference.UNEXPECTED,
+                    place="",
+                    runs="a file that the plan does not give it",
+                )
+            )
             continue
         compare = next(judge for at, judge in known if fnmatchcase(paths[0], at))
         try:

@@ -52,7 +52,15 @@ def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: i
     elif output == "hostfile":
         click.echo(hostfile(room, planned), nl=False)
     else:
-        found = PlacementComparison(plan.name, job, room, planned, linear(room, job), shuffled(room, job, seed), seed)
+        found = PlacementComparison(
+            cluster=plan.name,
+            job=job,
+            room=room,
+            planned=planned,
+            linear=linear(room, job),
+            random=shuffled(room, job, seed),
+            seed=seed,
+        )
         click.echo(json.dumps(as_document(found), indent=1) if output == "json" else text(found))
     return 0
 

@@ -75,6 +75,7 @@ _LARGEST_SEED = 2**32 - 1
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def simulate_command(
     spec: Path,
+    *,
     collective: str,
     ranks: int,
     hashing: str,
@@ -108,11 +109,15 @@ def simulate_command(
     network = build_network(plan, fabric_to_simulate(plan, fabric))
     profile = _profile(plan, network.fabric, nodes)
     question = Simulation(
-        Traffic(collective, algorithm_for(collective, algorithm), channels, pxn),
-        FlowTransport(hashing, qps or (profile.qps_per_connection if profile is not None else 1), source_port),
-        ranks,
-        placement,
-        (nodes,) if nodes is not None else profile.nodes if profile is not None else (),
+        traffic=Traffic(
+            collective=collective, algorithm=algorithm_for(collective, algorithm), channels=channels, pxn=pxn
+        ),
+        transport=FlowTransport(
+            hashing, qps or (profile.qps_per_connection if profile is not None else 1), source_port
+        ),
+        ranks=ranks,
+        placement=placement,
+        node_groups=(nodes,) if nodes is not None else profile.nodes if profile is not None else (),
     )
     drawn = tuple(range(seed, seed + seeds))
     summary = summarise(network, simulate(network, question, drawn))

@@ -28,7 +28,7 @@ CONTEXT = 20
 @click.option("--file", default="", help="Only files of the device whose path ends like this.")
 @click.option("--line", "number", type=click.IntRange(min=1), help="Only this line of the file.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
-def why(spec: Path, device: str, pattern: str, file: str, number: int | None, form: str) -> int:
+def why(spec: Path, *, device: str, pattern: str, file: str, number: int | None, form: str) -> int:
     r"""Names the values of SPEC that the lines of DEVICE which match PATTERN come from.
 
     Each value of the spec is changed in turn, and the device rendered anew. A value is named when the lines then

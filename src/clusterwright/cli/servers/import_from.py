@@ -24,7 +24,7 @@ _EXIT_DIFFERENT = 1
 @click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a file would change.")
 def import_from(
-    kind: str, spec: Path, url: str, token_file: Path | None, site: str | None, connections: int, check: bool
+    kind: str, *, spec: Path, url: str, token_file: Path | None, site: str | None, connections: int, check: bool
 ) -> int:
     """Takes what a NetBox or Nautobot server has of the devices of SPEC into the files beside it.
 

@@ -45,7 +45,7 @@ def token_from(kind: str, file: Path | None) -> str:
 @click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; exit with 1 where something would change.")
 def sync(
-    kind: str, spec: Path, url: str, token_file: Path | None, site: str | None, pod: str | None, connections: int,
+    kind: str, *, spec: Path, url: str, token_file: Path | None, site: str | None, pod: str | None, connections: int,
     dry_run: bool,
 ) -> int:  # fmt: skip
     """Compares what a NetBox or Nautobot server has of SPEC with the plan, and makes it so.

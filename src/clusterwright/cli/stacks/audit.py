@@ -43,7 +43,7 @@ def show(root: Path, name: str, *, device: str, since: datetime | None, moment: 
         raise click.UsageError("--at says what one device held: name it with --device.")
     entries = _entries(root)
     if device:
-        return _show_device(root, entries, device, since, moment, form)
+        return _show_device(root, entries, device, since=since, moment=moment, form=form)
     found = [rollout for rollout in rollouts(entries) if rollout.name.startswith(name)]
     if name and not found:
         raise click.ClickException(f'no rollout is called "{name}"; `clusterwright audit show {root}` lists them')
@@ -64,6 +64,7 @@ def _show_device(
     root: Path,
     entries: list[dict[str, Any]],
     device: str,
+    *,
     since: datetime | None,
     moment: datetime | None,
     form: str,

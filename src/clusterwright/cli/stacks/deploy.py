@@ -64,7 +64,7 @@ def preview(
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
-    judging = Judging(jobs, accept_refuted, skip_gate, because)
+    judging = Judging(jobs=jobs, accept_refuted=accept_refuted, skip_gate=skip_gate, because=because)
     if form == "text" and save is None and (same := _unchanged(options)):
         click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
         status, changes = _drive(same, options) if by_engine else (0, False)
@@ -81,18 +81,29 @@ def preview(
     engine = Engine(site.deployment)
     before = ledger.load(site.root)
     prepared = prepare_update(
-        site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before, site.devices
+        site.plan,
+        site.spec.rollout,
+        site.target,
+        engine=engine,
+        stacks=site.stacks,
+        source=site.source,
+        begun=before,
+        only=site.devices,
     )
     is_judged = form == "json" or not prepared.is_quiet
     judged = judge(site, prepared, judging) if is_judged else None
     devices, skipped = site.target.devices(), judging.skipped
-    gates = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
+    gates = device_gates(
+        site.plan, devices, prepared.effects, rollout=prepared.rollout, root=site.root, skipped=skipped
+    )
     text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
     shows = judged.json(gates) if judged and form == "json" else text or f"{site.plan.name}: nothing changes"
     click.echo(shows, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
-    previewed = _Previewed(site.plan.name, site.stacks, prepared.manifests, engine, site.devices)
+    previewed = _Previewed(
+        cluster=site.plan.name, stacks=site.stacks, manifests=prepared.manifests, engine=engine, devices=site.devices
+    )
     status, changes = _drive(previewed, options) if by_engine else (0, False)
     if save and status == 0:
         save_approval(save, prepared, text)
@@ -142,7 +153,7 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
         if (stacks := unchanged(manifests, engine)) is None:
             return None
         by_stack = {manifest.stack: manifest for manifest in manifests}
-        return _Previewed(manifests[0].cluster, stacks, by_stack, engine)
+        return _Previewed(cluster=manifests[0].cluster, stacks=stacks, manifests=by_stack, engine=engine)
     return None
 
 

@@ -71,7 +71,7 @@ def refresh(*, reason: str, **options: Any) -> int:
     if not found.stacks:
         return 0
     with closing(engine), site.alone("refresh"):
-        return _drive("refresh", found, engine, reason, options, adopted)
+        return _drive("refresh", found, engine, reason=reason, options=options, adopted=adopted)
 
 
 @click.command()
@@ -100,7 +100,7 @@ def destroy(*, reason: str, yes: bool, **options: Any) -> int:
         _confirm(found)
     why = reason or _asked_why()
     with closing(engine), site.alone("destroy"):
-        status = _drive("destroy", found, engine, why, options)
+        status = _drive("destroy", found, engine, reason=why, options=options)
         if status == 0:
             note_gone(found)
         return status
@@ -165,6 +165,7 @@ def _drive(
     action: str,
     site: ChosenStacks,
     engine: Engine,
+    *,
     reason: str,
     options: dict[str, Any],
     adopted: Mapping[str, _Adopted] = MappingProxyType({}),
@@ -297,7 +298,9 @@ def _result(ran: tuple[Ran, ...], *, is_stopped: bool) -> Result:
 
     failed = [each.stack for each in ran if not each.ok]
     if is_stopped:
-        return Result(UpdateEnd.ABORTED, (), ran, "interrupted")
+        return Result(end=UpdateEnd.ABORTED, waves=(), stacks=ran, text="interrupted")
     return (
-        Result(UpdateEnd.STOPPED, (), ran, f"{', '.join(failed)} failed") if failed else Result(UpdateEnd.DONE, (), ran)
+        Result(end=UpdateEnd.STOPPED, waves=(), stacks=ran, text=f"{', '.join(failed)} failed")
+        if failed
+        else Result(UpdateEnd.DONE, (), ran)
     )

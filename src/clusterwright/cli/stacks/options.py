@@ -162,7 +162,7 @@ def chosen_target(options: dict[str, Any]) -> Chosen:
 
     if options["backend"]:
         os.environ["PULUMI_BACKEND_URL"] = options["backend"]
-    return Chosen(options["target"], options["root"], options["access"], options["secrets"])
+    return Chosen(name=options["target"], root=options["root"], access=options["access"], secrets=options["secrets"])
 
 
 def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStacks | None:
@@ -197,7 +197,15 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
         )
 
         require_secrets(plan, target, stacks)
-    return ChosenStacks(spec, plan, stacks, Deployment(path, target), Source(source, read), devices, rollout)
+    return ChosenStacks(
+        spec=spec,
+        plan=plan,
+        stacks=stacks,
+        deployment=Deployment(path, target),
+        source=Source(source, read),
+        devices=devices,
+        brought_back=rollout,
+    )
 
 
 def _brought_back(options: dict[str, Any]) -> KeptRollout | None:

@@ -114,9 +114,19 @@ def up(
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
-    judging = Judging(jobs, accept_refuted, skip_gate, because)
+    judging = Judging(jobs=jobs, accept_refuted=accept_refuted, skip_gate=skip_gate, because=because)
     pauses = frozenset(pause_after)
-    wishes = Wishes(reason, accept, approved, pauses, interactive, yes, verdicts, probe, judging)
+    wishes = Wishes(
+        reason=reason,
+        accept=accept,
+        approved=approved,
+        pause_after=pauses,
+        interactive=interactive,
+        yes=yes,
+        verdicts=verdicts,
+        probe=probe,
+        judging=judging,
+    )
     site = open_site(options, asks_for_secrets=True)
     if site is None:
         return EXIT_FINDINGS
@@ -144,7 +154,14 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
 
     before = ledger.load(site.root)
     prepared = prepare_update(
-        site.plan, site.spec.rollout, site.target, engine, site.stacks, site.source, before, site.devices
+        site.plan,
+        site.spec.rollout,
+        site.target,
+        engine=engine,
+        stacks=site.stacks,
+        source=site.source,
+        begun=before,
+        only=site.devices,
     )
     rollout = prepared.rollout
     kept = keep_spec(Store(site.root / "objects"), site.spec, site.source.read)
@@ -163,14 +180,29 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     _require_allowed(site, wishes, prepared, is_resumed=is_resumed)
     reason = _reason(wishes, prepared)
     _confirm(wishes, rollout)
-    approval = _approval(site, wishes, prepared, reason, text, judged, gates, kept)
+    approval = _approval(site, wishes, prepared, reason=reason, text=text, judged=judged, gates=gates, kept=kept)
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=is_resumed)
     with shown(events) as listen, interruptible(engine) as is_aborted:
         budget = site.spec.rollout.failure_budget
         again = partial(plan_waves, site.plan, site.stacks, policy=site.spec.rollout)
-        orders = Orders(budget, at_once, wishes.pause_after, is_aborted, _asks(wishes), again)
-        execution = Execution(site.root, engine, prepared, orders, gates.asked, listen, trail.wave)
+        orders = Orders(
+            budget=budget,
+            at_once=at_once,
+            pause_after=wishes.pause_after,
+            is_aborted=is_aborted,
+            goes_on=_asks(wishes),
+            again=again,
+        )
+        execution = Execution(
+            root=site.root,
+            engine=engine,
+            prepared=prepared,
+            orders=orders,
+            gates=gates.asked,
+            listen=listen,
+            note=trail.wave,
+        )
         listen(Event(EventKind.ROLLOUT_STARTED, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
         result = execution.run()
         if result.end is UpdateEnd.DONE:
@@ -244,7 +276,9 @@ def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
     from clusterwright.rollout.gates.selection import Gates, device_gates
 
     devices, skipped = site.target.devices(), wishes.judging.skipped
-    found = device_gates(site.plan, devices, prepared.effects, prepared.rollout, site.root, skipped)
+    found = device_gates(
+        site.plan, devices, prepared.effects, rollout=prepared.rollout, root=site.root, skipped=skipped
+    )
     names = {stack.layer: stack.name for stack in site.stacks}
 
     def opened(layer: str) -> Target:
@@ -262,6 +296,7 @@ def _approval(
     site: ChosenStacks,
     wishes: Wishes,
     prepared: Prepared,
+    *,
     reason: str,
     text: str,
     judged: JudgedPreview | None,

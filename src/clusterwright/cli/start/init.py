@@ -82,6 +82,7 @@ _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric
 @click.pass_context
 def init(
     context: click.Context,
+    *,
     folder: Path,
     nodes: int | None,
     node_model: str | None,
@@ -117,16 +118,16 @@ def init(
         _name(name, folder),
         int(answers["nodes"]),
         answers["node_model"],
-        answers["fabric"],
-        switch_models,
-        oversubscription,
-        rails,
-        storage,
-        scheduler,
-        tenants,
-        hardware_files,
-        likes,
-        folder,
+        fabric=answers["fabric"],
+        switch_models=switch_models,
+        oversubscription=oversubscription,
+        rails=rails,
+        storage=storage,
+        scheduler=scheduler,
+        tenants=tenants,
+        hardware_files=hardware_files,
+        likes=likes,
+        folder=folder,
     )
     return _write(folder, files)
 
@@ -156,6 +157,7 @@ def _sized(
     name: str,
     nodes: int,
     node_model: str,
+    *,
     fabric: str,
     switch_models: tuple[str, ...],
     oversubscription: float,
@@ -194,16 +196,16 @@ def _sized(
         switches = {key: each for key, each in catalogue.items() if each.blocks and fabric in each.technology}
         stores = {key: each for key, each in machines.items() if each.kind == "storage"}
         wish = Wish(
-            name,
-            nodes,
-            _model(node_model, gpus, "--node-model"),
-            fabric,
-            tuple(_model(each, switches, "--switch-model") for each in switch_models),
-            oversubscription,
-            rails,
-            _model(storage, stores, "--storage") if storage else None,
-            scheduler,
-            tenants,
+            name=name,
+            nodes=nodes,
+            node_model=_model(node_model, gpus, "--node-model"),
+            fabric=fabric,
+            switches=tuple(_model(each, switches, "--switch-model") for each in switch_models),
+            oversubscription=oversubscription,
+            rails=rails,
+            storage=_model(storage, stores, "--storage") if storage else None,
+            scheduler=scheduler,
+            tenants=tenants,
         )
         # Beyond the tiers that the flags name, init chooses no switch whose figures nobody has stated.
         sizing = size(wish, known, catalogue[_SERVICE_MODEL])

@@ -74,7 +74,7 @@ def _drained(path: Path, name: str, port: str, reason: str) -> SpecEdit:
 
     plan = plan_of(path)
     device, at = _concerned(plan, name, port)
-    item = SpecException(device, None, at or None, DRAINED, None, reason, ())
+    item = SpecException(device=device, group=None, port=at or None, state=DRAINED, image=None, reason=reason, path=())
     known = _exceptions_about(plan, device, at)
     file = Path(plan.spec.document.file)
     if not known:
@@ -129,9 +129,10 @@ def _concerned(plan: Plan, name: str, port: str) -> tuple[str, str]:
 def _exceptions_about(plan: Plan, device: str, port: str) -> list[SpecException]:
     """Those that state something about the device, or about the cable at its port by either of its ends."""
     ends = {(device, port)}
-    for cable in plan.cables_of.get(device, ()) if port else ():
-        both = {(cable.a.device, cable.a.port), (cable.b.device, cable.b.port)}
-        ends |= both if (device, port) in both else set()
+    if port:
+        for cable in plan.cables_of.get(device, ()):
+            both = {(cable.a.device, cable.a.port), (cable.b.device, cable.b.port)}
+            ends |= both if (device, port) in both else set()
     return [item for item in plan.spec.exceptions if (item.device, item.port or "") in ends and item.state]
 
 

@@ -134,7 +134,9 @@ def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -
 
     names = ("jobs", "accept_refuted", "skip_gate", "because")
     jobs, accepted, skipped, because = (options.pop(name) for name in names)
-    judging = Judging(jobs, accepted, skipped, because if accepted or skipped else "")
+    judging = Judging(
+        jobs=jobs, accept_refuted=accepted, skip_gate=skipped, because=because if accepted or skipped else ""
+    )
     wishes = Wishes(
         reason=because.strip(),
         accept="",

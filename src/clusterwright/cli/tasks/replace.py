@@ -80,19 +80,58 @@ def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids
 
     rows: list[Noted] = []
     if serial or asset_tag:
-        rows.append(Noted(name, "", serial or None, asset_tag or None, None, None, None, None, None, 0))
+        rows.append(
+            Noted(
+                device=name,
+                port="",
+                serial=serial or None,
+                asset_tag=asset_tag or None,
+                rack=None,
+                unit=None,
+                mac=None,
+                guid=None,
+                cable=None,
+                line=0,
+            )
+        )
     for text in macs:
         port, _, label = text.rpartition("=")
         mac = mac_of(label)
         if not port or mac is None:
             raise ClusterwrightError(f"{text!r} is no port with its MAC address: write it as be0=0c:42:a1:5b:00:0c.")
-        rows.append(Noted(name, port, None, None, None, None, mac, None, None, 0))
+        rows.append(
+            Noted(
+                device=name,
+                port=port,
+                serial=None,
+                asset_tag=None,
+                rack=None,
+                unit=None,
+                mac=mac,
+                guid=None,
+                cable=None,
+                line=0,
+            )
+        )
     for text in guids:
         port, _, label = text.rpartition("=")
         guid = guid_of(label)
         if not isinstance(guid, int):
             raise ClusterwrightError(" ".join(guid))
-        rows.append(Noted(name, port, None, None, None, None, None, guid, None, 0))
+        rows.append(
+            Noted(
+                device=name,
+                port=port,
+                serial=None,
+                asset_tag=None,
+                rack=None,
+                unit=None,
+                mac=None,
+                guid=guid,
+                cable=None,
+                line=0,
+            )
+        )
     for row in rows:
         if why := refused(row):
             raise ClusterwrightError(why)
@@ -139,4 +178,12 @@ def _edit(path: Path, before: Plan, name: str, labels: tuple[Noted, ...]) -> Spe
     comments = [line for line in text_before.decode().splitlines(keepends=True) if line.startswith("#")]
     rows = merged_labels(spec.overlay.rows, labels)
     text_after = ("".join(comments) + overlay_text(rows)).encode()
-    return SpecEdit(path, file, name, text_before, text_after, before, plan_of(path, (file, text_after)))
+    return SpecEdit(
+        spec=path,
+        file=file,
+        device=name,
+        text_before=text_before,
+        text_after=text_after,
+        before=before,
+        after=plan_of(path, (file, text_after)),
+    )

@@ -60,7 +60,7 @@ def run_folder(folder: Path) -> Iterator[RunFolder]:
             _tidy(folder)
             path = Path(tempfile.mkdtemp(prefix="run-", dir=folder)).resolve()
             fcntl.flock(held.enter_context((path / _LOCK).open("w")), fcntl.LOCK_EX)
-        private = RunFolder(path, path / _PROJECT, path / BUNDLES, path / _ACCESS)
+        private = RunFolder(path=path, project=path / _PROJECT, bundles=path / BUNDLES, access=path / _ACCESS)
         private.bundles.mkdir(mode=0o700)
         private.access.mkdir(mode=0o700)
         try:

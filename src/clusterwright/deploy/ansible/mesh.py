@@ -67,7 +67,7 @@ class Mesh:
         tried = {home: self._lost[home]} if home in self._lost else {}
         begun = False
         while (node := self.take(home, tried)) is not None and not given_up.is_set():
-            attempt = _Attempt(self._receptor, self._execution, job, node)
+            attempt = _Attempt(receptor=self._receptor, execution=self._execution, job=job, node=node)
             try:
                 with self._slots[node], run_folder(self._folder) as private:
                     if node in self._lost:

@@ -93,7 +93,18 @@ class AnsibleTarget:
             for place, share in shares.items():
                 for first in range(0, len(share), self.shard_hosts):
                     shard = {name: batch[name] for name in share[first : first + self.shard_hosts]}
-                    jobs.append((PlaybookJob(transport, shard, check, self.forks, self.run_timeout_s), place))
+                    jobs.append(
+                        (
+                            PlaybookJob(
+                                transport=transport,
+                                shard=shard,
+                                check=check,
+                                forks=self.forks,
+                                timeout_s=self.run_timeout_s,
+                            ),
+                            place,
+                        )
+                    )
         given_up = threading.Event()
         # Never in the main thread: there ansible-runner would take over SIGINT and SIGTERM for good.
         here = ThreadPoolExecutor(self.shards_at_once, "ansible")

@@ -100,19 +100,24 @@ def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool)
     if not isinstance(held, Mapping) or not isinstance(changed, list):
         return Outcome(Status.UNKNOWN, message="the answer lacks what the device holds")
     outcome = Outcome(
-        Status.APPLIED if changed else Status.UNCHANGED,
-        tuple(sorted(str(item) for item in changed)),
-        _exempted(answer.get("exempted") or ()),
-        holding_digest({str(path): str(sha256) for path, sha256 in held.items()}),
-        _diff_text(answer.get("diff") or ()),
-        transcript.note,
+        status=Status.APPLIED if changed else Status.UNCHANGED,
+        changed=tuple(sorted(str(item) for item in changed)),
+        message=_exempted(answer.get("exempted") or ()),
+        digest=holding_digest({str(path): str(sha256) for path, sha256 in held.items()}),
+        diff=_diff_text(answer.get("diff") or ()),
+        notice=transcript.note,
     )
     if check:
         return outcome
     if not transcript.ended:
         return Outcome(Status.UNKNOWN, outcome.changed, f"{_silence(transcript)}, though the device had answered")
     if outcome.digest != wanted:
-        return Outcome(Status.UNKNOWN, outcome.changed, "the device holds other files than it was sent", outcome.digest)
+        return Outcome(
+            status=Status.UNKNOWN,
+            changed=outcome.changed,
+            message="the device holds other files than it was sent",
+            digest=outcome.digest,
+        )
     return outcome
 
 

@@ -225,7 +225,13 @@ class Engine:
             reason = "\n".join(watch.errors) or _reason(error)
         except Busy as error:
             reason = str(error)
-        ran = Ran(stack.name, not reason, dict(watch.counts), time.monotonic() - started, reason)
+        ran = Ran(
+            stack=stack.name,
+            ok=not reason,
+            counts=dict(watch.counts),
+            duration_s=time.monotonic() - started,
+            reason=reason,
+        )
         kind, severity = (EventKind.STACK_FAILED, "error") if reason else (EventKind.STACK_FINISHED, "")
         text = "" if watch.errors else reason  # what was said already is not said twice
         listen(

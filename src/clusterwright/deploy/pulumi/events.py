@@ -112,7 +112,7 @@ def for_people(text: str) -> str:
 def _step(stack: str, kind: EventKind, step: StepEventMetadata) -> Iterator[Event]:
     if step.type in _UNIT_TYPES:
         unit = step.urn.rpartition("::")[2]
-        yield Event(kind, stack, unit, _UNIT_TYPES[step.type], operation=step.op.value)
+        yield Event(kind=kind, stack=stack, unit=unit, unit_kind=_UNIT_TYPES[step.type], operation=step.op.value)
 
 
 def _message(stack: str, said: DiagnosticEvent) -> Iterator[Event]:
@@ -122,4 +122,11 @@ def _message(stack: str, said: DiagnosticEvent) -> Iterator[Event]:
     kind, _, unit = (said.urn or "").rpartition("::")
     unit_kind = _UNIT_TYPES.get(kind.rpartition("::")[2].rpartition("$")[2], "")
     severity = "info" if said.severity == "info#err" else said.severity
-    yield Event(EventKind.MESSAGE, stack, unit if unit_kind else "", unit_kind, severity=severity, text=text)
+    yield Event(
+        kind=EventKind.MESSAGE,
+        stack=stack,
+        unit=unit if unit_kind else "",
+        unit_kind=unit_kind,
+        severity=severity,
+        text=text,
+    )

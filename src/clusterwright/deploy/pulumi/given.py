@@ -57,4 +57,4 @@ def read_given(state: Mapping[str, Any]) -> Given:
             trees |= outputs["devices"]
             failed |= outputs.get("failed", {})
             downlinks |= dict.fromkeys(outputs["devices"], outputs.get("downlinks", {}))
-    return Given(trees, failed, downlinks, manifest, provider)
+    return Given(trees=trees, failed=failed, downlinks=downlinks, manifest=manifest, provider=provider)

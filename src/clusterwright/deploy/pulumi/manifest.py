@@ -104,13 +104,13 @@ def manifest_of(
     )
     # An unmanaged switch has no files of its own, and the target may not reach every device.
     return Manifest(
-        cluster,
-        stack.name,
-        stack.layer,
-        stack.pod,
-        tuple(unit for unit in units if unit.devices),
-        downlinks,
-        {name: former[name] for unit in stack.units for name in unit.devices if name in former},
+        cluster=cluster,
+        stack=stack.name,
+        layer=stack.layer,
+        pod=stack.pod,
+        units=tuple(unit for unit in units if unit.devices),
+        downlinks=downlinks,
+        former={name: former[name] for unit in stack.units for name in unit.devices if name in former},
     )
 
 
@@ -119,15 +119,15 @@ def load_manifest(store: Store, digest: str) -> Manifest:
     data = json.loads(store.get(digest))
     units = tuple(ManifestUnit(unit["name"], unit["kind"], unit["devices"]) for unit in data["units"])
     return Manifest(
-        data["cluster"],
-        data["stack"],
-        data["layer"],
-        data["pod"],
-        units,
-        data.get("downlinks", {}),
-        data.get("former", {}),
-        tuple(data.get("away", ())),
-        tuple(data.get("left_alone", ())),
+        cluster=data["cluster"],
+        stack=data["stack"],
+        layer=data["layer"],
+        pod=data["pod"],
+        units=units,
+        downlinks=data.get("downlinks", {}),
+        former=data.get("former", {}),
+        away=tuple(data.get("away", ())),
+        left_alone=tuple(data.get("left_alone", ())),
     )  # earlier ones had none
 
 

@@ -69,6 +69,7 @@ class UnitResource(pulumi.CustomResource):
         self,
         kind: str,
         name: str,
+        *,
         trees: Mapping[str, str],
         downlinks: Mapping[str, str],
         options: pulumi.ResourceOptions,
@@ -224,13 +225,13 @@ def units_of(
         unit.name: UnitResource(
             unit.kind,
             unit.name,
-            unit.devices,
-            {} if manifest.pod else manifest.downlinks.get(unit.name, {}),
-            options,
-            about.get(unit.name) if about else None,
-            manifest.former,
-            manifest.away,
-            manifest.left_alone,
+            trees=unit.devices,
+            downlinks={} if manifest.pod else manifest.downlinks.get(unit.name, {}),
+            options=options,
+            about=about.get(unit.name) if about else None,
+            former=manifest.former,
+            away=manifest.away,
+            left_alone=manifest.left_alone,
         )
         for unit in manifest.units
     }

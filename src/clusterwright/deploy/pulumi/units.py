@@ -57,9 +57,9 @@ def cut(plan: Plan) -> tuple[Stack, ...]:
     stacks: list[Stack] = []
     upper = tuple(_units(plan, ""))
     if upper:
-        stacks.append(Stack(f"{plan.name}-{UPPER}", UPPER, "", upper))
+        stacks.append(Stack(name=f"{plan.name}-{UPPER}", layer=UPPER, pod="", units=upper))
     for layer, pod in layers(plan).items():
-        stacks.append(Stack(f"{plan.name}-{layer}", layer, pod, tuple(_units(plan, pod))))
+        stacks.append(Stack(name=f"{plan.name}-{layer}", layer=layer, pod=pod, units=tuple(_units(plan, pod))))
     return tuple(stacks)
 
 
@@ -108,6 +108,8 @@ def _units(plan: Plan, pod: str) -> Iterator[Unit]:
         else:
             single.append(device)
     for rack in sorted(racks):
-        yield Unit(rack, "rack", pod, tuple(sorted(racks[rack])))
+        yield Unit(name=rack, kind="rack", pod=pod, devices=tuple(sorted(racks[rack])))
     for device in sorted(single, key=lambda device: device.name):
-        yield Unit(device.name, "switch" if device.kind == "switch" else "service", pod, (device.name,))
+        yield Unit(
+            name=device.name, kind="switch" if device.kind == "switch" else "service", pod=pod, devices=(device.name,)
+        )

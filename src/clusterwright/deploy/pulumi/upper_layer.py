@@ -53,10 +53,11 @@ def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[
     found: dict[str, dict[str, str]] = {}
     for device in upper:
         links: dict[str, list[Link]] = defaultdict(list)
-        for link in links_of(plan, device) if device.name in reached else ():
-            pod = link.peer_device.pod
-            if pod and ("" in pods or pod in pods):
-                links[pod].append(link)
+        if device.name in reached:
+            for link in links_of(plan, device):
+                pod = link.peer_device.pod
+                if pod and ("" in pods or pod in pods):
+                    links[pod].append(link)
         found[device.name] = {pod: _downlink(plan, store, device, of_pod) for pod, of_pod in sorted(links.items())}
     return {stack.name: _own(found, stack.pod) for stack in stacks}
 

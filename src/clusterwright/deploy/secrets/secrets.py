@@ -107,7 +107,7 @@ def resolve_tree(tree: DeviceTree, values: Values) -> DeviceTree:
 def _resolved(artifact: Artifact, values: Values) -> Artifact:
     content = resolve(artifact.content, values, is_json=artifact.path.endswith(".json"))
     mode = artifact.mode & ~0o077 if artifact.mode & 0o100 else PRIVATE_MODE
-    return Artifact(artifact.device, artifact.path, content, artifact.kind, mode)
+    return Artifact(device=artifact.device, path=artifact.path, source=content, kind=artifact.kind, mode=mode)
 
 
 def redact(text: str, sent: Mapping[str, str]) -> str:

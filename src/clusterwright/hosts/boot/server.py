@@ -57,7 +57,7 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
         served = _served(plan, device.name)
         if served:
             version, kea = kea_config(plan, [(nic.interface, _address(nic)) for nic in nics], served)
-            yield Artifact(device.name, f"etc/kea/kea-dhcp{version}.conf", kea, KIND)
+            yield Artifact(device=device.name, path=f"etc/kea/kea-dhcp{version}.conf", source=kea, kind=KIND)
         folder, _, name = ipxe_of(plan.spec).rpartition("/")
         installs = _installs(plan, device.name)
         words = {
@@ -77,7 +77,7 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
             ("etc/nginx/conf.d/clusterwright-boot.conf", "nginx.conf"),
         ):
             text = template(f"boot/{text_of}.j2").render(words)
-            yield Artifact(device.name, path, text.encode(), KIND)
+            yield Artifact(device=device.name, path=path, source=text.encode(), kind=KIND)
 
     return render
 
@@ -93,7 +93,7 @@ def archives(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
         for name in _served_nodes(plan, device.name):
             if identity_of(plan, plan.by_name[name].image or "", files) is not None:
                 overlay = _overlay(plan, plan.by_name[name], files)
-                yield Artifact(device.name, f"{HTTP}/nodes/{name}.cpio", overlay, ARCHIVES)
+                yield Artifact(device=device.name, path=f"{HTTP}/nodes/{name}.cpio", source=overlay, kind=ARCHIVES)
 
     return render
 
@@ -108,9 +108,13 @@ def _marking(plan: Plan, device: Device, url: str) -> Iterator[Artifact]:
     """The folder that marks for installing lie in, and the program that puts them there."""
     user = boot_server_family(plan.spec).web_server
     folder = template("boot/tmpfiles.conf.j2").render(folder=MARKS_FOLDER, user=user)
-    yield Artifact(device.name, "etc/tmpfiles.d/clusterwright-installing.conf", folder.encode(), KIND)
+    yield Artifact(
+        device=device.name, path="etc/tmpfiles.d/clusterwright-installing.conf", source=folder.encode(), kind=KIND
+    )
     program = template("boot/mark-for-install.sh.j2").render(folder=MARKS_FOLDER, url=url)
-    yield Artifact(device.name, "usr/local/sbin/mark-for-install", program.encode(), KIND, 0o755)
+    yield Artifact(
+        device=device.name, path="usr/local/sbin/mark-for-install", source=program.encode(), kind=KIND, mode=0o755
+    )
 
 
 @per_plan
@@ -151,12 +155,20 @@ def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[
             continue
         folder = tree_path(identity)
         archive = f"{folder}/tree.cpio"
-        yield Artifact(device.name, f"{HTTP}/{archive}", newc(files_beside(plan, name, files)), ARCHIVES)
+        yield Artifact(
+            device=device.name, path=f"{HTTP}/{archive}", source=newc(files_beside(plan, name, files)), kind=ARCHIVES
+        )
         for path, text in install_files(plan, image, distribution, url, archive):
-            yield Artifact(device.name, f"{HTTP}/{folder}/{path}", text.encode(), ARCHIVES)
+            yield Artifact(device=device.name, path=f"{HTTP}/{folder}/{path}", source=text.encode(), kind=ARCHIVES)
         if device.name == first:
             for path, text, mode in mkosi_files(plan, image, distribution, identity.version):
-                yield Artifact(device.name, f"{DEFINITIONS}/{name}/{path}", text.encode(), ARCHIVES, mode)
+                yield Artifact(
+                    device=device.name,
+                    path=f"{DEFINITIONS}/{name}/{path}",
+                    source=text.encode(),
+                    kind=ARCHIVES,
+                    mode=mode,
+                )
 
 
 def _scripts(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:
@@ -171,7 +183,7 @@ def _scripts(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]
         own = tuple(urls[server] for server in _servers(plan)[node.rack] if server in urls)
         script = boot_script(name, image, distribution, identity, own).encode()
         for nic in _boot_nics(plan)[name]:
-            yield Artifact(device.name, f"{HTTP}/{script_name(nic.mac)}", script, KIND)
+            yield Artifact(device=device.name, path=f"{HTTP}/{script_name(nic.mac)}", source=script, kind=KIND)
 
 
 def keep_overlay(plan: Plan, node: Device, own: tuple[Artifact, ...], files: NodeFiles) -> None:

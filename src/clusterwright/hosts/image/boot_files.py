@@ -76,7 +76,10 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
     if is_direct:
         files.append(("usr/local/sbin/acs-off", template("image/acs-off.sh.j2").render(), 0o755))
         files.append((f"{_UNITS}/acs-off.service", template("image/acs-off.service.j2").render(), 0o644))
-    return tuple(Artifact("image", path, text.encode(), KIND, mode) for path, text, mode in sorted(files))
+    return tuple(
+        Artifact(device="image", path=path, source=text.encode(), kind=KIND, mode=mode)
+        for path, text, mode in sorted(files)
+    )
 
 
 def _masked(image: Image) -> tuple[str, ...]:

@@ -48,12 +48,14 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The objects on controllers, the kubelet's labels on compute nodes."""
     scheduler = _kueue_run_by(plan, device)
     if scheduler is not None:
-        yield Artifact(device.name, "etc/kueue/topology.yaml", _objects(plan, scheduler), KIND)
+        yield Artifact(device=device.name, path="etc/kueue/topology.yaml", source=_objects(plan, scheduler), kind=KIND)
         for name, content in _job_objects(plan, scheduler):
-            yield Artifact(device.name, f"etc/kueue/{name}", content, KIND)
+            yield Artifact(device=device.name, path=f"etc/kueue/{name}", source=content, kind=KIND)
     else:
         text = template("kueue/kubelet.j2").render(labels=labels(plan, device))
-        yield Artifact(device.name, kubelet_file(plan.spec.image(device.image or "")), text.encode(), KIND)
+        yield Artifact(
+            device=device.name, path=kubelet_file(plan.spec.image(device.image or "")), source=text.encode(), kind=KIND
+        )
 
 
 def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:

@@ -59,8 +59,9 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         return
     yield from _files(plan, kind.node_group, kind.model, wiring_of(kind, nccl))
     image = plan.spec.image(kind.image)
-    for path, text, mode in _job_files(plan, nccl, kind.node_group, image) if image is not None else ():
-        yield path, text.encode(), mode
+    if image is not None:
+        for path, text, mode in _job_files(plan, nccl, kind.node_group, image):
+            yield path, text.encode(), mode
 
 
 WRITER = Writer(KIND, applies, shared=shared)

@@ -70,13 +70,15 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     mesh = plan.spec.execution
     if mesh is None:
         return
-    yield Artifact(device.name, CONFIG, configuration(_view(plan, mesh, device)), KIND)
+    yield Artifact(device=device.name, path=CONFIG, source=configuration(_view(plan, mesh, device)), kind=KIND)
     for path, content in _units():
-        yield Artifact(device.name, path, content, KIND)
+        yield Artifact(device=device.name, path=path, source=content, kind=KIND)
     if device.name == mesh.controller:
-        yield Artifact(device.name, SHARES, _shares(plan), KIND)
+        yield Artifact(device=device.name, path=SHARES, source=_shares(plan), kind=KIND)
     else:
-        yield Artifact(device.name, WORKER, worker(f"{PROGRAMS}/ansible-runner"), KIND, 0o755)
+        yield Artifact(
+            device=device.name, path=WORKER, source=worker(f"{PROGRAMS}/ansible-runner"), kind=KIND, mode=0o755
+        )
 
 
 def configuration(view: ReceptorView) -> bytes:
@@ -102,7 +104,12 @@ def _view(plan: Plan, mesh: ExecutionMesh, device: Device) -> ReceptorView:
     listens = device.name != mesh.controller
     peers = tuple(Peer(node.device, f"{bracketed(addresses[node.device])}:{mesh.port}") for node in mesh.nodes)
     return ReceptorView(
-        device.name, mesh.controller, listens, bracketed(addresses[device.name]), mesh.port, () if listens else peers
+        name=device.name,
+        controller=mesh.controller,
+        listens=listens,
+        address=bracketed(addresses[device.name]),
+        port=mesh.port,
+        peers=() if listens else peers,
     )
 
 

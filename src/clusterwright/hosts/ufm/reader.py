@@ -66,7 +66,7 @@ def settings(text: str) -> Iterator[UfmSetting | tuple[int, str]]:
         elif says is None or not section:
             yield number, line.strip()
         else:
-            yield UfmSetting(number, section, says[1].lower(), says[2])
+            yield UfmSetting(line=number, section=section, key=says[1].lower(), value=says[2])
 
 
 def settings_unread(text: str) -> tuple[Unread, ...]:

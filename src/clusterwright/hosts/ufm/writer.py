@@ -88,11 +88,18 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         if fabric.subnet_manager.sharp:
             names[f"{SHARP_FOLDER}/sharp_am.cfg"] = "sharp_am.cfg.j2"
         for path, name in names.items():
-            yield Artifact(device.name, path, template(f"ufm/{name}").render(view=view).encode(), KIND)
+            yield Artifact(
+                device=device.name, path=path, source=template(f"ufm/{name}").render(view=view).encode(), kind=KIND
+            )
         partitions = template("opensm/partitions.j2").render(partitions=partition_views(plan, fabric.name))
-        yield Artifact(device.name, f"{FOLDER}/partitions.conf.user_ext", partitions.lstrip("\n").encode(), KIND)
+        yield Artifact(
+            device=device.name,
+            path=f"{FOLDER}/partitions.conf.user_ext",
+            source=partitions.lstrip("\n").encode(),
+            kind=KIND,
+        )
         for path, content in fabric_files(plan, fabric.name, FOLDER_OF_UFM):
-            yield Artifact(device.name, path, content, KIND)
+            yield Artifact(device=device.name, path=path, source=content, kind=KIND)
         return
 
 

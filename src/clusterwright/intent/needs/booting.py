@@ -32,7 +32,16 @@ def booting(spec: ClusterSpec) -> Iterator[Need]:
             for server in party_of(spec, boot.servers, fabric.name):
                 for protocol, port, why, unit in asked:
                     yield Need(
-                        "boot", who, server, protocol, port, port, why, unit, (*boot.path, "servers"), booting=True
+                        topic="boot",
+                        who=who,
+                        whom=server,
+                        protocol=protocol,
+                        low=port,
+                        high=port,
+                        why=why,
+                        unit=unit,
+                        path=(*boot.path, "servers"),
+                        booting=True,
                     )
             yield from _installing(spec, group, who)
 
@@ -50,9 +59,31 @@ def _installing(spec: ClusterSpec, group: NodeGroup, who: Party) -> Iterator[Nee
         seen.add((host, port))
         path = (*image.path, "repositories", at, "url")
         whom, why = server_at(spec, host), "it gives an installer packages"
-        yield Need("boot", who, whom, "tcp", port, port, why, "the installer", path, booting=True)
+        yield Need(
+            topic="boot",
+            who=who,
+            whom=whom,
+            protocol="tcp",
+            low=port,
+            high=port,
+            why=why,
+            unit="the installer",
+            path=path,
+            booting=True,
+        )
         if whom.zones is None:
             protocol, ask = SITE_PORTS["dns"]
             for text in spec.site.dns:
                 why, server = f"it resolves {host} for an installer", server_at(spec, text)
-                yield Need("boot", who, server, protocol, ask, ask, why, "the installer", path, booting=True)
+                yield Need(
+                    topic="boot",
+                    who=who,
+                    whom=server,
+                    protocol=protocol,
+                    low=ask,
+                    high=ask,
+                    why=why,
+                    unit="the installer",
+                    path=path,
+                    booting=True,
+                )

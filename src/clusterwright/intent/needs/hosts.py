@@ -26,7 +26,17 @@ def site(spec: ClusterSpec) -> Iterator[Need]:
             for key, (protocol, port) in SITE_PORTS.items():
                 for at, text in enumerate(servers[key]):
                     whom, path = server_at(spec, text), ("site", key, at)
-                    yield Need("site", who, whom, protocol, port, port, WHY[key], _UNITS[key], path)
+                    yield Need(
+                        topic="site",
+                        who=who,
+                        whom=whom,
+                        protocol=protocol,
+                        low=port,
+                        high=port,
+                        why=WHY[key],
+                        unit=_UNITS[key],
+                        path=path,
+                    )
 
 
 def mounts(spec: ClusterSpec) -> Iterator[Need]:
@@ -41,10 +51,30 @@ def mounts(spec: ClusterSpec) -> Iterator[Need]:
                 known = ports_of(mount, over_infiniband=meet_on_infiniband(spec, name, mount.system))
                 for protocol, low, high, is_asked in known or ((ANY, 0, 0, False),):
                     why = f"{mount.mountpoint} is mounted from it"
-                    yield Need("mount", who, whom, protocol, low, high, why, unit, path)
+                    yield Need(
+                        topic="mount",
+                        who=who,
+                        whom=whom,
+                        protocol=protocol,
+                        low=low,
+                        high=high,
+                        why=why,
+                        unit=unit,
+                        path=path,
+                    )
                     if is_asked:
                         why = f"{mount.mountpoint} is mounted there, and its servers connect by themselves"
-                        yield Need("mount", whom, who, protocol, low, high, why, f"servers of {mount.mountpoint}", path)
+                        yield Need(
+                            topic="mount",
+                            who=whom,
+                            whom=who,
+                            protocol=protocol,
+                            low=low,
+                            high=high,
+                            why=why,
+                            unit=f"servers of {mount.mountpoint}",
+                            path=path,
+                        )
 
 
 def meet_on_infiniband(spec: ClusterSpec, nodes: str, storage: str) -> bool:
@@ -65,7 +95,17 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
             if image is not None and image.host_keys is not None:
                 whom, path = Party("the secret store", None), (*image.path, "host_keys")
                 why, unit = "it keeps host keys", "ssh-host-key.service"
-                yield Need("secrets", who, whom, "tcp", VAULT_PORT, VAULT_PORT, why, unit, path)
+                yield Need(
+                    topic="secrets",
+                    who=who,
+                    whom=whom,
+                    protocol="tcp",
+                    low=VAULT_PORT,
+                    high=VAULT_PORT,
+                    why=why,
+                    unit=unit,
+                    path=path,
+                )
             if kerberos is not None and any(
                 mount.protection is not None and mount.protection.kind == "krb5p" and group.name in mount.nodes
                 for mount in spec.mounts
@@ -73,7 +113,17 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
                 for at, host in enumerate(kerberos.kdcs):
                     whom, path = server_at(spec, host), (*kerberos.path, "kdcs", at)
                     why, unit = "it gives tickets of Kerberos", "gssproxy.service"
-                    yield Need("secrets", who, whom, "tcp", KERBEROS_PORT, KERBEROS_PORT, why, unit, path)
+                    yield Need(
+                        topic="secrets",
+                        who=who,
+                        whom=whom,
+                        protocol="tcp",
+                        low=KERBEROS_PORT,
+                        high=KERBEROS_PORT,
+                        why=why,
+                        unit=unit,
+                        path=path,
+                    )
 
 
 def metrics(spec: ClusterSpec) -> Iterator[Need]:
@@ -85,7 +135,17 @@ def metrics(spec: ClusterSpec) -> Iterator[Need]:
             continue
         for who, whom in product(party_of(spec, asked.asked_by), party_of(spec, group.name)):
             why, path = "it tells what its GPUs do", (*asked.path, "asked_by")
-            yield Need("metrics", who, whom, "tcp", asked.port, asked.port, why, "Prometheus", path)
+            yield Need(
+                topic="metrics",
+                who=who,
+                whom=whom,
+                protocol="tcp",
+                low=asked.port,
+                high=asked.port,
+                why=why,
+                unit="Prometheus",
+                path=path,
+            )
 
 
 def mesh(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
@@ -98,12 +158,13 @@ def mesh(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
     for who in party_of(spec, group_of.get(mesh.controller, ""), fabric.name):
         for node in mesh.nodes:
             group = group_of.get(node.device, "")
-            for whom in party_of(spec, group, fabric.name) if group not in told else ():
-                told.add(group)
-                path = (*node.path, "device") if who.zones else (*mesh.path, "controller")
-                why = "it waits there for work"
-                ends = replace(who, name=mesh.controller), replace(whom, name=node.device)
-                yield Need("mesh", *ends, "tcp", mesh.port, mesh.port, why, "receptor.service", path)
+            if group not in told:
+                for whom in party_of(spec, group, fabric.name):
+                    told.add(group)
+                    path = (*node.path, "device") if who.zones else (*mesh.path, "controller")
+                    why = "it waits there for work"
+                    ends = replace(who, name=mesh.controller), replace(whom, name=node.device)
+                    yield Need("mesh", *ends, "tcp", mesh.port, mesh.port, why, "receptor.service", path)
 
 
 def _is_filtered(spec: ClusterSpec, fabric: Fabric) -> bool:
@@ -119,4 +180,14 @@ def deployment(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]
         for whom in party_of(spec, group.name):
             for who in senders:
                 why, path = "it is given its files", (*group.path, "image")
-                yield Need("deployment", who, whom, "tcp", SSH_PORT, SSH_PORT, why, "ssh, Ansible", path)
+                yield Need(
+                    topic="deployment",
+                    who=who,
+                    whom=whom,
+                    protocol="tcp",
+                    low=SSH_PORT,
+                    high=SSH_PORT,
+                    why=why,
+                    unit="ssh, Ansible",
+                    path=path,
+                )

@@ -81,9 +81,20 @@ def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
 def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[Party, ...]) -> Iterator[Need]:
     """Backups that look after the acting slurmctld; slurmctld and slurmdbd; slurmdbd and a database elsewhere."""
     wanted = scheduler.controllers
-    for server in servers if wanted.count > 1 else ():
-        why, unit = "slurmctld answers its backups there", "slurmctld.service"
-        yield Need("scheduler", server, server, "tcp", SLURMCTLD_PORT, SLURMCTLD_PORT, why, unit, wanted.path)
+    if wanted.count > 1:
+        for server in servers:
+            why, unit = "slurmctld answers its backups there", "slurmctld.service"
+            yield Need(
+                topic="scheduler",
+                who=server,
+                whom=server,
+                protocol="tcp",
+                low=SLURMCTLD_PORT,
+                high=SLURMCTLD_PORT,
+                why=why,
+                unit=unit,
+                path=wanted.path,
+            )
     accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
     if accounting is None:
         return
@@ -92,14 +103,44 @@ def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[P
             if keeper.name == server.name and wanted.count == 1:
                 continue  # both on the first machine of one group
             why, unit = "slurmdbd takes the records of jobs there", "slurmctld.service"
-            yield Need("scheduler", server, keeper, "tcp", SLURMDBD_PORT, SLURMDBD_PORT, why, unit, accounting.path)
+            yield Need(
+                topic="scheduler",
+                who=server,
+                whom=keeper,
+                protocol="tcp",
+                low=SLURMDBD_PORT,
+                high=SLURMDBD_PORT,
+                why=why,
+                unit=unit,
+                path=accounting.path,
+            )
             why, unit = "slurmctld is told of accounts there", "slurmdbd.service"
-            yield Need("scheduler", keeper, server, "tcp", SLURMCTLD_PORT, SLURMCTLD_PORT, why, unit, accounting.path)
+            yield Need(
+                topic="scheduler",
+                who=keeper,
+                whom=server,
+                protocol="tcp",
+                low=SLURMCTLD_PORT,
+                high=SLURMCTLD_PORT,
+                why=why,
+                unit=unit,
+                path=accounting.path,
+            )
         host = accounting.database.host
         if host not in ITSELF:
             why, unit = "the database answers there", "slurmdbd.service"
             database = server_at(spec, host)
-            yield Need("scheduler", keeper, database, "tcp", DATABASE_PORT, DATABASE_PORT, why, unit, accounting.path)
+            yield Need(
+                topic="scheduler",
+                who=keeper,
+                whom=database,
+                protocol="tcp",
+                low=DATABASE_PORT,
+                high=DATABASE_PORT,
+                why=why,
+                unit=unit,
+                path=accounting.path,
+            )
 
 
 def kueue(spec: ClusterSpec) -> Iterator[Need]:
@@ -110,9 +151,29 @@ def kueue(spec: ClusterSpec) -> Iterator[Need]:
             continue
         for node in (node for name in scheduler.nodes for node in imaged_party(spec, name)):
             port, why = wanted.api_port, "it gives nodes their pods"
-            yield Need("scheduler", node, server, "tcp", port, port, why, "kubelet.service", scheduler.path)
+            yield Need(
+                topic="scheduler",
+                who=node,
+                whom=server,
+                protocol="tcp",
+                low=port,
+                high=port,
+                why=why,
+                unit="kubelet.service",
+                path=scheduler.path,
+            )
             port, why = KUBELET_PORT, "it is asked for logs and shells of pods"
-            yield Need("scheduler", server, node, "tcp", port, port, why, "kube-apiserver", scheduler.path)
+            yield Need(
+                topic="scheduler",
+                who=server,
+                whom=node,
+                protocol="tcp",
+                low=port,
+                high=port,
+                why=why,
+                unit="kube-apiserver",
+                path=scheduler.path,
+            )
 
 
 def jobs(spec: ClusterSpec) -> Iterator[Need]:
@@ -140,11 +201,31 @@ def _ranks(spec: ClusterSpec, nccl: NcclProfile, one: str, other: str) -> Iterat
             yield Need(LISTENERS, node, peer, "tcp", *ports, why, unit, said or (*nccl.path, "sockets"))
         if nccl.pytorch is not None:
             why, unit = "the ranks of a job meet there", "torchrun (MASTER_PORT)"
-            yield Need("jobs", node, peer, "tcp", MASTER_PORT, MASTER_PORT, why, unit, (*nccl.path, "pytorch"))
+            yield Need(
+                topic="jobs",
+                who=node,
+                whom=peer,
+                protocol="tcp",
+                low=MASTER_PORT,
+                high=MASTER_PORT,
+                why=why,
+                unit=unit,
+                path=(*nccl.path, "pytorch"),
+            )
     if fabric.technology == "roce":
         for node, peer in _pairs(spec, one, other, fabric.name):
             why, unit = "that is RoCE itself", "adapters"
-            yield Need("jobs", node, peer, "udp", ROCE_PORT, ROCE_PORT, why, unit, (*nccl.path, "fabric"))
+            yield Need(
+                topic="jobs",
+                who=node,
+                whom=peer,
+                protocol="udp",
+                low=ROCE_PORT,
+                high=ROCE_PORT,
+                why=why,
+                unit=unit,
+                path=(*nccl.path, "fabric"),
+            )
 
 
 def _pairs(spec: ClusterSpec, one: str, other: str, fabric: str) -> Iterator[tuple[Party, Party]]:

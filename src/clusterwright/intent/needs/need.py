@@ -92,7 +92,12 @@ def party_of(spec: ClusterSpec, name: str, fabric: str | None = None) -> Iterato
     group, on = spec.node_group(name), spec.fabric(fabric) if fabric is not None else None
     if group is not None and (fabric is None or on is not None):
         zones = (zone for each in zones_of(spec, name) if (zone := spec.zone(each)) is not None)
-        yield Party(name, tuple(zone.name for zone in zones if on is None or covers(spec, zone, on)), group, fabric)
+        yield Party(
+            name=name,
+            zones=tuple(zone.name for zone in zones if on is None or covers(spec, zone, on)),
+            group=group,
+            fabric=fabric,
+        )
 
 
 def server_at(spec: ClusterSpec, text: str) -> Party:

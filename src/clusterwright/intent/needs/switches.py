@@ -32,12 +32,32 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
         base = ("site", "management", key) if key in written.get("management", {}) else ("site", key)
         for at, text in enumerate(servers[key]):
             whom = server_at(spec, text)
-            yield Need("switches", ports, whom, protocol, port, port, WHY[key], "switches", (*base, at))
+            yield Need(
+                topic="switches",
+                who=ports,
+                whom=whom,
+                protocol=protocol,
+                low=port,
+                high=port,
+                why=WHY[key],
+                unit="switches",
+                path=(*base, at),
+            )
     if site.aaa is not None:
         protocol, port = AAA_PORTS[site.aaa.protocol]
         for at, text in enumerate(site.aaa.servers):
             path, why = (*site.aaa.path, "servers", at), "it says who operators are"
-            yield Need("switches", ports, server_at(spec, text), protocol, port, port, why, "switches", path)
+            yield Need(
+                topic="switches",
+                who=ports,
+                whom=server_at(spec, text),
+                protocol=protocol,
+                low=port,
+                high=port,
+                why=why,
+                unit="switches",
+                path=path,
+            )
     asked = [("tcp", SSH_PORT, "they are given their files", "ssh, Ansible", fabric.path)]
     asked.append(("tcp", HTTPS_PORT, "Redfish powers machines there, and eAPI answers", "BMCs, switches", fabric.path))
     if site.snmp is not None:
@@ -45,4 +65,14 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
     if site.telemetry is not None:
         asked.append(("tcp", site.telemetry.port, "they are watched", "gNMI", site.telemetry.path))
     for protocol, port, why, unit, path in asked:
-        yield Need("switches", Party("operators", None), ports, protocol, port, port, why, unit, path)
+        yield Need(
+            topic="switches",
+            who=Party("operators", None),
+            whom=ports,
+            protocol=protocol,
+            low=port,
+            high=port,
+            why=why,
+            unit=unit,
+            path=path,
+        )

@@ -220,7 +220,7 @@ def _refusal(probe: Probe, expectation: PacketExpectation) -> Probe:
         flags=RST | ACK,
     )
     way = Trip(trip.receiver, trip.sender, back, is_answer=True)
-    return Probe(probe.number, ANSWER, way, expectation.stopped_at(way) or "")
+    return Probe(number=probe.number, kind=ANSWER, trip=way, stopped=expectation.stopped_at(way) or "")
 
 
 def _differences(probes: Iterable[Probe], arrived: set[int]) -> list[StrayPacket]:
@@ -238,7 +238,13 @@ def _uncarried(probe: Probe) -> StrayPacket:
 
 
 def _difference(probe: Probe, expected: str, happened: str) -> StrayPacket:
-    return StrayPacket(probe_phrase(probe), probe.trip.sender.name, probe.trip.receiver.name, expected, happened)
+    return StrayPacket(
+        packet=probe_phrase(probe),
+        sender=probe.trip.sender.name,
+        receiver=probe.trip.receiver.name,
+        expected=expected,
+        happened=happened,
+    )
 
 
 def _has_flow(stage: Stage, probe: Probe) -> bool:

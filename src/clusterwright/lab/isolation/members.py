@@ -108,7 +108,14 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
         hosts.append(replace(host, running=running, booting=booting, edge=edge, own_list=own))
     borders = tuple(_borders(twin, declared, lists))
     here = tuple(each for each in lists if each.fabric == twin.fabric and each.device in twin.view_of)
-    return Stage(twin, declared, numbers, (*hosts, *_outside(twin, declared)), borders, here)
+    return Stage(
+        twin=twin,
+        declared=declared,
+        numbers=numbers,
+        members=(*hosts, *_outside(twin, declared)),
+        borders=borders,
+        lists=here,
+    )
 
 
 def _list(lists: Sequence[PortFilter], what: str, device: str, port: str) -> PortFilter | None:
@@ -186,7 +193,15 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
             found.setdefault(tuple(sorted(addresses.items())), []).append(zone.name)
     for each, zones in found.items():  # zones of the same machines are one member
         name, namespace = "+".join(zones), twin.namespace(OUTSIDE_NAME)
-        yield Member(name, tuple(zones), namespace, "", dict(each), None, is_real=False)
+        yield Member(
+            name=name,
+            zones=tuple(zones),
+            namespace=namespace,
+            interface="",
+            addresses=dict(each),
+            cable=None,
+            is_real=False,
+        )
 
 
 def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter]) -> Iterator[BorderPort]:
@@ -202,7 +217,7 @@ def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter
         outward = _list(lists, BORDER_OUT, border.switch, border.port)
         zones = frozenset(left & set(border.zones)) | (strangers if at == 0 else frozenset())
         left -= zones
-        yield BorderPort(border.name, border.switch, zones, inward, outward)
+        yield BorderPort(name=border.name, switch=border.switch, zones=zones, inward=inward, outward=outward)
     if not own:
         top = max(twin.views, key=lambda view: (view.device.tier, -view.device.index))
-        yield BorderPort("", top.device.name, frozenset(left), None, None)
+        yield BorderPort(name="", switch=top.device.name, zones=frozenset(left), inward=None, outward=None)

@@ -79,9 +79,9 @@ def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) 
         for at, (kind, packet) in enumerate(_packets(stage, expectation.phase, sender, receiver, port)):
             for past_filter in (False, True) if sender.at(expectation.phase) is not None else (False,):
                 marked = _marked(packet, number, own + 4 * at + past_filter, kind)
-                trip = Trip(sender, receiver, marked, past_filter)
+                trip = Trip(sender=sender, receiver=receiver, packet=marked, past_filter=past_filter)
                 if expectation.is_judged(trip):
-                    yield Probe(number, kind, trip, expectation.stopped_at(trip) or "")
+                    yield Probe(number=number, kind=kind, trip=trip, stopped=expectation.stopped_at(trip) or "")
                     number += 1
 
 
@@ -89,20 +89,20 @@ def answer_of(probe: Probe, number: int, expectation: PacketExpectation) -> Prob
     """The answer to a datagram that has arrived."""
     asked = probe.trip.packet
     packet = RawPacket(
-        asked.version,
-        asked.target,
-        asked.source,
-        asked.protocol,
-        asked.dport,
-        asked.sport,
-        0,
-        0,
-        0,
-        mark(number),
-        False,
+        version=asked.version,
+        source=asked.target,
+        target=asked.source,
+        protocol=asked.protocol,
+        sport=asked.dport,
+        dport=asked.sport,
+        flags=0,
+        icmp=0,
+        sequence=0,
+        content=mark(number),
+        fragmented=False,
     )
     trip = Trip(probe.trip.receiver, probe.trip.sender, packet, is_answer=True)
-    return Probe(number, ANSWER, trip, expectation.stopped_at(trip) or "")
+    return Probe(number=number, kind=ANSWER, trip=trip, stopped=expectation.stopped_at(trip) or "")
 
 
 def unjudged_pairs(stage: Stage) -> list[tuple[Member, Member]]:
@@ -159,8 +159,9 @@ def _ports(flows: Sequence[DeclaredFlow], protocol: str, *, neighbours: bool) ->
     """The ports that flows open, at both ends of each range, and the ones beside them."""
     found = set()
     for flow in flows:
-        for low, high in flow.ports.bounds if flow.protocol == protocol and flow.ports is not None else ():
-            found |= {low - 1, low, high, high + 1} if neighbours else {low}
+        if flow.protocol == protocol and flow.ports is not None:
+            for low, high in flow.ports.bounds:
+                found |= {low - 1, low, high, high + 1} if neighbours else {low}
     return sorted(port for port in found | {_DISCARD} if 0 < port < 65536)
 
 
@@ -191,11 +192,35 @@ def _segment(
     fragmented: bool = False,
 ) -> RawPacket:
     flags = flags if protocol == "tcp" else 0
-    return RawPacket(version, source, target, _NUMBERS[protocol], sport, dport, flags, 0, 0, b"", fragmented)
+    return RawPacket(
+        version=version,
+        source=source,
+        target=target,
+        protocol=_NUMBERS[protocol],
+        sport=sport,
+        dport=dport,
+        flags=flags,
+        icmp=0,
+        sequence=0,
+        content=b"",
+        fragmented=fragmented,
+    )
 
 
 def _icmp(version: int, source: int, target: int, kind: int) -> RawPacket:
-    return RawPacket(version, source, target, ICMP4 if version == 4 else ICMP6, 0, 0, 0, kind, 0, b"", False)
+    return RawPacket(
+        version=version,
+        source=source,
+        target=target,
+        protocol=ICMP4 if version == 4 else ICMP6,
+        sport=0,
+        dport=0,
+        flags=0,
+        icmp=kind,
+        sequence=0,
+        content=b"",
+        fragmented=False,
+    )
 
 
 def _marked(packet: RawPacket, number: int, port: int, kind: str) -> RawPacket:

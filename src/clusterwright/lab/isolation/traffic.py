@@ -124,11 +124,12 @@ class StageSockets:
                     text = receiver.recv(_MOST_BYTES)
                 except BlockingIOError:
                     break
-                self._note(sent, seen, where, version, protocol, text[(text[0] & 15) * 4 :] if version == 4 else text)
+                message = text[(text[0] & 15) * 4 :] if version == 4 else text
+                self._note(sent, seen, where=where, version=version, protocol=protocol, text=message)
         return bool(ready)
 
     def _note(
-        self, sent: Mapping[int, Probe], seen: Seen, where: str, version: int, protocol: int, text: bytes
+        self, sent: Mapping[int, Probe], seen: Seen, *, where: str, version: int, protocol: int, text: bytes
     ) -> None:
         number = number_in(text)
         probe = sent.get(number) if number is not None else None

@@ -96,6 +96,7 @@ def allocate_beside(
     places: CagePlaces,
     model: HardwareModel,
     down: Side,
+    *,
     down_speeds: Sequence[int],
     below: Sequence[str],
     up: Uplinks | None,
@@ -123,15 +124,15 @@ def allocate_beside(
         else ""
         for port in wanted_up
     ]
-    down_ports = _filled(cages, "down", down, down_blocks, kept_down, down_speeds)
+    down_ports = _filled(cages, "down", down, blocks=down_blocks, kept=kept_down, speeds=down_speeds)
     if up is None:
         return Allocation(down_ports, (), frozenset(cages.taken))
-    up_ports = _filled(cages, "up", up.side, reserved or every, kept_up, [up.speed_gbps] * links)
+    up_ports = _filled(cages, "up", up.side, blocks=reserved or every, kept=kept_up, speeds=[up.speed_gbps] * links)
     return Allocation(down_ports, up_ports, frozenset(cages.taken))
 
 
 def _filled(
-    cages: _Cages, side: str, own: Side, blocks: tuple[str, ...], kept: Sequence[str], speeds: Sequence[int]
+    cages: _Cages, side: str, own: Side, *, blocks: tuple[str, ...], kept: Sequence[str], speeds: Sequence[int]
 ) -> tuple[str, ...]:
     """``kept`` with a port for each new link."""
     free: dict[int, Iterator[str]] = {}

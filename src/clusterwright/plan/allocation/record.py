@@ -34,7 +34,9 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
     planned = {device.name: device.planned_name for device in plan.devices}
     for cable in plan.cables:
         lower, upper = planned[cable.a.device], planned[cable.b.device]
-        own = StandingCable(lower, cable.a.port, upper, cable.b.port, cable.a.address, 0)
+        own = StandingCable(
+            device=lower, port=cable.a.port, upper=upper, upper_port=cable.b.port, address=cable.a.address, line=0
+        )
         cables[cable.fabric][own.device, own.port] = own
     hosts = {device: subnet.network for (_, device), subnet in plan.host_subnet_of.items()}
     nodes: dict[str, StandingNode] = {}
@@ -42,7 +44,9 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
     for device in plan.devices:
         name = device.planned_name
         if device.kind == "node":
-            nodes[name] = StandingNode(name, device.node_group, device.index, device.unit, 0)
+            nodes[name] = StandingNode(
+                name=name, group=device.node_group, number=device.index, unit=device.unit, line=0
+            )
         if device.kind == "switch":
             switches[name] = _switch(device, hosts.get(device.name))
     found = Allocated(
@@ -96,20 +100,20 @@ def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
 
 def _switch(device: Device, hosts: int | None) -> StandingSwitch:
     return StandingSwitch(
-        device.planned_name,
-        device.model,
-        device.fabric,
-        device.role,
-        device.group,
-        device.plane or 0,
-        device.position,
-        device.index,
-        device.rack,
-        device.unit,
-        device.asn,
-        device.loopback,
-        hosts,
-        0,
+        name=device.planned_name,
+        model=device.model,
+        fabric=device.fabric,
+        tier=device.role,
+        group=device.group,
+        plane=device.plane or 0,
+        position=device.position,
+        number=device.index,
+        rack=device.rack,
+        unit=device.unit,
+        asn=device.asn,
+        loopback=device.loopback,
+        hosts=hosts,
+        line=0,
     )
 
 

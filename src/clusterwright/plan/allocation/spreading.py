@@ -68,7 +68,7 @@ def _bundle(
     if not any(is_new) and all(len(links) == _links(fabric, seats, lower) for lower, links in kept.items()):
         return {lower: tuple(links) for lower, links in kept.items()}  # most bundles stand as a whole
     total = Counter(link.upper for links in kept.values() for link in links)
-    _give_to_new(fabric, seats, bundle, kept, loose, total)
+    _give_to_new(fabric, seats, bundle, kept=kept, loose=loose, total=total)
     found = {}
     for lower in bundle.lowers:
         count = Counter(link.upper for link in kept[lower])
@@ -92,6 +92,7 @@ def _give_to_new(
     fabric: Fabric,
     seats: Sequence[Seat],
     bundle: Bundle,
+    *,
     kept: dict[int, list[SeatLink]],
     loose: dict[int, list[StandingCable]],
     total: Counter[int],

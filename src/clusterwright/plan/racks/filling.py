@@ -119,4 +119,4 @@ class Racks:
     def _add(self, name: str, number: int, parent: str) -> None:
         self._names.add(name)
         self._networks.add(name)
-        self.added.append(Group(name, "rack", number, parent, ""))
+        self.added.append(Group(name=name, level="rack", index=number, parent=parent, node_group=""))

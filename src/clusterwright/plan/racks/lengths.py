@@ -174,7 +174,9 @@ def rack_places(floor: Floor | None) -> Mapping[str, RackPlace]:
         except ValueError:  # lint says so (CW704)
             continue
         for at, name in enumerate(names):
-            found.setdefault(name, RackPlace(number, row.name, at + 1, (at + 0.5) * floor.rack_width_m))
+            found.setdefault(
+                name, RackPlace(row=number, row_name=row.name, position=at + 1, x_m=(at + 0.5) * floor.rack_width_m)
+            )
     return found
 
 

@@ -53,7 +53,7 @@ class _Judging:
         """Note what breaks ``promise``; the line is the first that ``pattern`` finds, 0 where something is missing."""
         lines = (self.tree.text(device, path) or "").split("\n")
         line = next((at for at, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
-        self.found.append(Counterexample(device, path, line, f"{promise}: {message}"))
+        self.found.append(Counterexample(device=device, file=path, line=line, message=f"{promise}: {message}"))
 
     def count(self, promise: str, before: int) -> None:
         """One more thing that holds, unless something was found since ``before``."""
@@ -294,12 +294,12 @@ def _judge_links(judging: _Judging, read: frozenset[str]) -> None:
         ports.setdefault(device, []).append(port)
         if device not in read:
             message = f"P3: {port} has no text here that encrypts it, and the spec wants MACsec there"
-            judging.found.append(Counterexample(device, "", 0, message))
+            judging.found.append(Counterexample(device=device, file="", line=0, message=message))
     for device in sorted(read):
         text = judging.tree.text(device, STARTUP) or ""
         macsec = macsec_of(text)
         for line, message in macsec.faults:
-            judging.found.append(Counterexample(device, STARTUP, line, f"P3: {message}"))
+            judging.found.append(Counterexample(device=device, file=STARTUP, line=line, message=f"P3: {message}"))
         for port in ports.get(device, ()):
             if port in macsec.ports:
                 judging.held["P3"] += 1

@@ -64,7 +64,7 @@ def _parts(fabric: RoutedFabric, level: int) -> _AlikeParts:
     routers, cables = _routers(fabric, part, place), _cables(fabric, part, place)
     for own in range(below.count):
         kinds.setdefault((routers[own], cables[own], prefixes[own]), []).append(own)
-    return _AlikeParts(part, place, tuple(map(tuple, kinds.values())), columns, shared)
+    return _AlikeParts(part=part, place=place, kinds=tuple(map(tuple, kinds.values())), columns=columns, shared=shared)
 
 
 _Told = dict[int, tuple[tuple[object, ...], ...]]

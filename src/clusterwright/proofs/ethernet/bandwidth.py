@@ -174,11 +174,11 @@ class _Member:
 
 
 ETHERNET_BISECTION = ProofCheck(
-    "ethernet-bisection",
-    "No tier is oversubscribed beyond what the spec promises.",
-    KINDS,
-    has_network,
-    _run,
+    name="ethernet-bisection",
+    claim="No tier is oversubscribed beyond what the spec promises.",
+    kinds=KINDS,
+    applies=has_network,
+    judge=_run,
     spec_only="which oversubscription is promised",
     concerns=has_uplinks,
     unjudgeable=without_cables,

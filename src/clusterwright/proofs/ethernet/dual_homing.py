@@ -55,8 +55,9 @@ def gpu_faults(tree: RenderedTree, fabrics: Iterable[RoutedFabric]) -> Iterator[
     """GPUs to whose ports the spec gives several switches of a fabric, and the text one or none."""
     wanted = tree.declaration.gpu_ports if tree.declaration is not None else {}
     ends: dict[tuple[str, str], tuple[ConfiguredNic, str]] = {}
-    for fabric in fabrics if wanted else ():
-        ends |= {(nic.device, nic.name): (nic, fabric.routers[at].device) for nic, at in fabric.nics}
+    if wanted:
+        for fabric in fabrics:
+            ends |= {(nic.device, nic.name): (nic, fabric.routers[at].device) for nic, at in fabric.nics}
     for (name, device, gpu), ports in wanted.items():
         own = [ends[device, port] for port in sorted(ports) if (device, port) in ends]
         if len({switch for _, switch in own}) <= 1:

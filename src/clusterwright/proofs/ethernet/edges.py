@@ -94,15 +94,18 @@ class EdgeTable:
         """The ways that there are edges of, each with the numbers of these."""
         order = np.argsort(self.way, kind="stable")
         present, first = np.unique(self.way[order], return_index=True)
-        for number, own in zip(present.tolist(), np.split(order, first[1:]), strict=True) if len(order) else ():
-            yield self.ways[number], own
+        if len(order):
+            for number, own in zip(present.tolist(), np.split(order, first[1:]), strict=True):
+                yield self.ways[number], own
 
     def among(self, rows: Integers, size: int) -> EdgeTable:
         """The edges between ``rows`` of a fabric's ``size`` routers, which are then numbered as they stand there."""
         place = np.full(size, -1)
         place[rows] = np.arange(len(rows))
         inside = (place[self.source] >= 0) & (place[self.target] >= 0)
-        return EdgeTable(place[self.source[inside]], place[self.target[inside]], self.way[inside], self.ways)
+        return EdgeTable(
+            source=place[self.source[inside]], target=place[self.target[inside]], way=self.way[inside], ways=self.ways
+        )
 
 
 @lru_cache(maxsize=16)
@@ -110,7 +113,7 @@ def edge_table(fabric: RoutedFabric) -> EdgeTable:
     """The edges of a fabric in the order of ``edges_of``."""
     if not (edges := edges_of(fabric)):
         none = np.zeros(0, np.int64)
-        return EdgeTable(none, none, none, ())
+        return EdgeTable(source=none, target=none, way=none, ways=())
     source, target, out_of, into, _, _ = zip(*edges, strict=True)
     keys = [list(map(id, policies)) for policies in (out_of, into)]  # routers have few, a hundred thousand edges share
     shapes = {key: shape_of(policy) for key, policy in dict(zip(chain(*keys), (*out_of, *into), strict=True)).items()}
@@ -121,8 +124,8 @@ def edge_table(fabric: RoutedFabric) -> EdgeTable:
     known = {way: number for number, way in enumerate(dict.fromkeys(every))}
     named = tuple(numbers)
     return EdgeTable(
-        np.array(source, np.int64),
-        np.array(target, np.int64),
-        np.array([*map(known.__getitem__, every)], np.int64),
-        tuple(EdgeWay(named[out_of], named[into], kept) for out_of, into, kept in known),
+        source=np.array(source, np.int64),
+        target=np.array(target, np.int64),
+        way=np.array([*map(known.__getitem__, every)], np.int64),
+        ways=tuple(EdgeWay(named[out_of], named[into], kept) for out_of, into, kept in known),
     )

@@ -81,22 +81,29 @@ def _run(tree: RenderedTree) -> Verdict:
                     message = f"is cut off when {name_of(fabric, failures[column])} fails"
                     own.append(example(tree, router.device, router.ports_file, (), message))
             firsts = [failures[of[0]] for of in alike.values()]
-            own += _jobs(tree, fabric, sizes, name, (list(alike), firsts), facts, may_end=not is_single)
+            own += _jobs(
+                tree, fabric, sizes, name=name, failures=(list(alike), firsts), facts=facts, may_end=not is_single
+            )
         planned = declared(tree, fabric)
         refuting, noted = unaccepted(tree, planned.name if planned is not None else None, own)
         found += refuting
         notes += noted
-    return Verdict(tuple(facts), tuple(found), Cases("cables between switches", tried), tuple(notes))
+    return Verdict(
+        facts=tuple(facts),
+        counterexamples=tuple(found),
+        cases=Cases("cables between switches", tried),
+        notes=tuple(notes),
+    )
 
 
 def _jobs(
     tree: RenderedTree,
     fabric: RoutedFabric,
     sizes: tuple[JobSize, ...],
+    *,
     name: str,
     failures: tuple[list[Failure], list[Failure]],
     facts: list[Fact],
-    *,
     may_end: bool,
 ) -> Iterator[Counterexample]:
     """Adds what jobs keep to ``facts``; a counterexample where racks of one stop meeting though that must not be.
@@ -205,11 +212,14 @@ def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
 
 
 ETHERNET_FAILURES = ProofCheck(
-    "ethernet-failures",
-    "No single cable or switch cuts off hosts of other switches, or a node at several, but where the spec accepts it.",
-    KINDS,
-    has_network,
-    _run,
+    name="ethernet-failures",
+    claim=(
+        "No single cable or switch cuts off hosts of other switches, or a node at several, but where the"
+        " spec accepts it."
+    ),
+    kinds=KINDS,
+    applies=has_network,
+    judge=_run,
     spec_only="which single failures are accepted: none is",
     unjudgeable=without_cables,
 )

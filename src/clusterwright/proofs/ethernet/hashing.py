@@ -77,7 +77,9 @@ def _run(tree: RenderedTree) -> Verdict:
         if len(set(said.values())) > 1:
             notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
     cases = Cases("switches with equal paths to choose from", tried)
-    return Verdict(tuple(facts), tuple(found), cases, tuple(notes), _unjudged(silent))
+    return Verdict(
+        facts=tuple(facts), counterexamples=tuple(found), cases=cases, notes=tuple(notes), unjudged=_unjudged(silent)
+    )
 
 
 def _reads_pairs(wanted: Fabric | None, router: Router) -> bool:
@@ -169,12 +171,13 @@ def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Coun
 
 
 HASHING = ProofCheck(
-    "ecmp-hash",
-    "Switches of one system choose among equal paths by the same parts of a packet, tiers with functions of their own,"
+    name="ecmp-hash",
+    claim="Switches of one system choose among equal paths by the same parts of a packet, tiers with"
+    " functions of their own,"
     " or for each packet at both ends of every cable, where NICs and NCCL take packets in any order.",
-    KINDS,
-    _applies,
-    _run,
+    kinds=KINDS,
+    applies=_applies,
+    judge=_run,
     spec_only="whether the fabric is RoCE, whose hash takes in queue pairs",
     concerns=has_uplinks,
 )

@@ -97,7 +97,20 @@ def _units(uplinks: FabricUplinks, level: int) -> Iterator[RoutedUnit]:
             share[rows] = _capped(above[rows] @ share)
         racks, nodes = (int(of[leaves[0]]) for of in (uplinks.units[level].racks, uplinks.units[level].nodes))
         reach = below @ share
-        yield RoutedUnit(uplinks, level, racks, nodes, leaves, inner, row, above, below, share, reach, _least(reach))
+        yield RoutedUnit(
+            uplinks=uplinks,
+            level=level,
+            racks=racks,
+            nodes=nodes,
+            leaves=leaves,
+            inner=inner,
+            row=row,
+            above=above,
+            below=below,
+            share=share,
+            reach=reach,
+            healthy=_least(reach),
+        )
 
 
 def _matrix(

@@ -44,7 +44,7 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
         for prefix in sorted(router.discards):
             if owner := _loser(fabric, router, prefix):
                 message = f"a route to nowhere takes what goes to {shown_prefix(prefix)}, which {owner} announces"
-                yield Counterexample(router.device, router.ports_file, 0, message)
+                yield Counterexample(device=router.device, file=router.ports_file, line=0, message=message)
         for prefix, mark in router.networks:
             if prefix[1] == 0:
                 yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
@@ -84,10 +84,11 @@ def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
         for name, what in ((session.into, "learned from"), (session.out_of, "told to")):
             if not name:
                 yield session, session.group_mark, f"no policy filters what is {what} {shown(session.peer)}"
-        for term in router.policy(session.out_of) if session.out_of else ():
-            if term.permit and term.communities is None and _takes_all(term):
-                message = f"policy {session.out_of} tells {shown(session.peer)} everything that the switch knows"
-                yield session, term.mark, message
+        if session.out_of:
+            for term in router.policy(session.out_of):
+                if term.permit and term.communities is None and _takes_all(term):
+                    message = f"policy {session.out_of} tells {shown(session.peer)} everything that the switch knows"
+                    yield session, term.mark, message
 
 
 def _takes_all(term: Term) -> bool:

@@ -33,8 +33,8 @@ def _run(tree: RenderedTree) -> Verdict:
             kinds = {(end.speed_gbps, end.fec, end.lanes, end.macsec) for _, end in link.both_ends}
             if len(kinds) > 1:
                 medium = _medium(tree, (a.device, link.a_port.name), (b.device, link.b_port.name))
-                found += _unlike(tree, a, link.a_port, b, link.b_port, medium)
-                found += _unlike(tree, b, link.b_port, a, link.a_port, medium)
+                found += _unlike(tree, a, link.a_port, other=b, far=link.b_port, medium=medium)
+                found += _unlike(tree, b, link.b_port, other=a, far=link.a_port, medium=medium)
         tried += len(fabric.links) + len(fabric.nics)
         found += _nics(tree, fabric)
         found += bond_faults(tree, fabric)
@@ -56,7 +56,7 @@ def _medium(tree: RenderedTree, *ends: tuple[str, str]) -> str:
 
 
 def _unlike(
-    tree: RenderedTree, router: Router, port: Port, other: Router, far: Port, medium: str
+    tree: RenderedTree, router: Router, port: Port, *, other: Router, far: Port, medium: str
 ) -> Iterator[Counterexample]:
     end = f"the other end, {other.device} {far.name},"
     if port.speed_gbps != far.speed_gbps:
@@ -92,16 +92,17 @@ def _nics(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     for members in kinds.values():
         votes = Counter((port.speed_gbps, port.fec, port.lanes) for _, port in members)
         usual = max(votes.items(), key=lambda item: item[1])[0]
-        for router, port in members if len(votes) > 1 else ():
-            own = port.speed_gbps, port.fec, port.lanes
-            if own != usual:
-                here, there = (
-                    f"{gbps:g} Gb/s with {fec or 'no stated'} FEC"
-                    + (f" on {lanes} lanes" if own[2] != usual[2] else "")
-                    for gbps, fec, lanes in (own, usual)
-                )
-                message = f"{port.name} to {port.peer} runs at {here}, most such ports at {there}"
-                yield example(tree, router.device, router.ports_file, port.speed_mark, message)
+        if len(votes) > 1:
+            for router, port in members:
+                own = port.speed_gbps, port.fec, port.lanes
+                if own != usual:
+                    here, there = (
+                        f"{gbps:g} Gb/s with {fec or 'no stated'} FEC"
+                        + (f" on {lanes} lanes" if own[2] != usual[2] else "")
+                        for gbps, fec, lanes in (own, usual)
+                    )
+                    message = f"{port.name} to {port.peer} runs at {here}, most such ports at {there}"
+                    yield example(tree, router.device, router.ports_file, port.speed_mark, message)
 
 
 def _mtu_bytes(fabric: RoutedFabric) -> int:
@@ -149,11 +150,14 @@ def _lengths(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator
 
 
 LINKS = ProofCheck(
-    "ethernet-links",
-    "Both ends of every cable agree on speed, error correction and bonds, and every hop carries packets of one length.",
-    KINDS,
-    has_network,
-    _run,
+    name="ethernet-links",
+    claim=(
+        "Both ends of every cable agree on speed, error correction and bonds, and every hop carries"
+        " packets of one length."
+    ),
+    kinds=KINDS,
+    applies=has_network,
+    judge=_run,
     spec_only="whether packets have the length that is asked for, and whether all cables are there",
     readings=routers_read,
     unjudgeable=without_cables,

@@ -77,9 +77,10 @@ def _server_faults(tree: RenderedTree, fabric: RoutedFabric, sources: list[bytes
 def _booted(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[Router, Prefix, DeclaredEdge]]:
     declared = tree.declaration.isolation if tree.declaration is not None else None
     routers = {router.device: router for router in fabric.routers}
-    for edge in declared.edges if declared is not None else ():
-        if edge.relays and edge.switch in routers and declared is not None:
-            yield routers[edge.switch], _prefix(edge.subnet, declared.fabric[edge.fabric].version), edge
+    if declared is not None:
+        for edge in declared.edges:
+            if edge.relays and edge.switch in routers and declared is not None:
+                yield routers[edge.switch], _prefix(edge.subnet, declared.fabric[edge.fabric].version), edge
 
 
 def _prefix(subnet: Ranges, version: int) -> Prefix:

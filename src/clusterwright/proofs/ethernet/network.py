@@ -203,7 +203,7 @@ def _assemble(routers: list[Router], nics: list[ConfiguredNic], declared: Mappin
                 what = other.peer or "nothing"
                 mismatches.append((router, port, f"the cable goes to {device} {far}, which names {what} instead"))
             elif at < index[device]:
-                links.append(RoutedLink(at, port, index[device], other))
+                links.append(RoutedLink(a=at, a_port=port, b=index[device], b_port=other))
     ends = np.array([(link.a, link.b) for link in links], np.int64).reshape(-1, 2)
     shape = (len(routers), len(routers))
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
@@ -216,7 +216,9 @@ def _assemble(routers: list[Router], nics: list[ConfiguredNic], declared: Mappin
         part.routers.append(router)
     for link in links:
         part = fabrics[member[link.a]]
-        part.links.append(RoutedLink(int(place[link.a]), link.a_port, int(place[link.b]), link.b_port))
+        part.links.append(
+            RoutedLink(a=int(place[link.a]), a_port=link.a_port, b=int(place[link.b]), b_port=link.b_port)
+        )
     for nic in nics:
         at_router = index.get(nic.peer.partition(" ")[0])
         if at_router is not None:
@@ -235,10 +237,10 @@ class _Part:
     def fabric(self, declared: Mapping[str, int]) -> RoutedFabric:
         ranks = _declared_ranks(self.routers, declared)
         return RoutedFabric(
-            tuple(self.routers),
-            tuple(self.links),
-            tuple(self.nics),
-            _ranks(self.routers, self.links) if ranks is None else ranks,
+            routers=tuple(self.routers),
+            links=tuple(self.links),
+            nics=tuple(self.nics),
+            rank=_ranks(self.routers, self.links) if ranks is None else ranks,
         )
 
 

@@ -56,7 +56,7 @@ def cut(fabric: RoutedFabric, rows: list[int]) -> RoutedFabric:
     ends = place[fabric.ends]
     inside = np.flatnonzero((ends != ABOVE).all(axis=1))
     links = tuple(
-        RoutedLink(a, fabric.links[at].a_port, b, fabric.links[at].b_port)
+        RoutedLink(a=a, a_port=fabric.links[at].a_port, b=b, b_port=fabric.links[at].b_port)
         for at, (a, b) in zip(inside.tolist(), ends[inside].tolist(), strict=True)
     )
-    return RoutedFabric(tuple(fabric.routers[at] for at in rows), links, (), fabric.rank[rows])
+    return RoutedFabric(routers=tuple(fabric.routers[at] for at in rows), links=links, nics=(), rank=fabric.rank[rows])

@@ -83,13 +83,14 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset
                 above.setdefault(part.routers[lower].device, set()).add(part.routers[upper].device)
         nics = {(nic.device, nic.name) for nic, _ in part.nics}
         for at, router in enumerate(part.routers):
-            for port in router.ports if at not in idle else ():
-                if port.name in trunks[at]:
-                    continue
-                device, _, name = port.peer.partition(" ")
-                known = device not in filed or (device, name) in nics
-                if name and known and device not in stopped:
-                    ends.append((device, name, router.device))
+            if at not in idle:
+                for port in router.ports:
+                    if port.name in trunks[at]:
+                        continue
+                    device, _, name = port.peer.partition(" ")
+                    known = device not in filed or (device, name) in nics
+                    if name and known and device not in stopped:
+                        ends.append((device, name, router.device))
     return wiring_of_ends(above, ends)
 
 

@@ -26,7 +26,7 @@ def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
         for direction in port.filtered:
             line, message = _stopped(_lists(tree, router), port, direction)
             if message:
-                yield Counterexample(router.device, router.ports_file, line, message)
+                yield Counterexample(device=router.device, file=router.ports_file, line=line, message=message)
 
 
 def _lists(tree: RenderedTree, router: Router) -> Lists:

@@ -48,10 +48,27 @@ from clusterwright.proofs.ethernet.routes import (
 from clusterwright.proofs.tree import RenderedTree
 
 _BELOW = frozenset({"below"})
-_FROM_BELOW: Policy = (Term(True, "", None, None, "set", _BELOW, ()),)
-_FROM_ABOVE: Policy = (Term(True, "", None, None, "set", frozenset({"above"}), ()),)
+_FROM_BELOW: Policy = (
+    Term(permit=True, list_name="", prefixes=None, communities=None, change="set", values=_BELOW, mark=()),
+)
+_FROM_ABOVE: Policy = (
+    Term(
+        permit=True, list_name="", prefixes=None, communities=None, change="set", values=frozenset({"above"}), mark=()
+    ),
+)
 # what a switch announces itself has no mark yet, which is why the second term asks for the mark to refuse
-_TO_ABOVE: Policy = (Term(False, "", None, frozenset({"above"}), "", frozenset(), ()), *PERMIT_ALL)
+_TO_ABOVE: Policy = (
+    Term(
+        permit=False,
+        list_name="",
+        prefixes=None,
+        communities=frozenset({"above"}),
+        change="",
+        values=frozenset(),
+        mark=(),
+    ),
+    *PERMIT_ALL,
+)
 _MOST = 200  # switches whose first missing route is explained
 _FAR = 127  # more hops than any route has
 
@@ -69,7 +86,7 @@ def ideal_edges(fabric: RoutedFabric) -> EdgeTable:
         for kept in (False, True)
     )
     climbs = fabric.rank[source] < fabric.rank[target]
-    return EdgeTable(source, target, 2 * climbs + keeps[source], ways)
+    return EdgeTable(source=source, target=target, way=2 * climbs + keeps[source], ways=ways)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -105,7 +122,12 @@ def _run(tree: RenderedTree) -> Verdict:
                 message = "announces nothing to anybody, but the spec does not drain it"
                 mark = router.policy(router.sessions[0].out_of)[:1]
                 found.append(example(tree, router.device, router.bgp_file, mark[0].mark if mark else (), message))
-    return Verdict(tuple(facts), tuple(found), Cases("NICs or cables between switches", tried), tuple(notes))
+    return Verdict(
+        facts=tuple(facts),
+        counterexamples=tuple(found),
+        cases=Cases("NICs or cables between switches", tried),
+        notes=tuple(notes),
+    )
 
 
 @dataclass(slots=True)
@@ -179,7 +201,15 @@ def _differences(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterex
         ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edge_table(fabric))
         for row, column in shown:
             place = int(np.searchsorted(columns, column))
-            for one in _explain(tree, fabric, ideal, real, by_target, row, (place, announced(fabric).prefixes[column])):
+            for one in _explain(
+                tree,
+                fabric,
+                ideal,
+                real=real,
+                by_target=by_target,
+                row=row,
+                at=(place, announced(fabric).prefixes[column]),
+            ):
                 if one not in explained:
                     explained.add(one)
                     yield one
@@ -189,6 +219,7 @@ def _explain(
     tree: RenderedTree,
     fabric: RoutedFabric,
     ideal: Routes,
+    *,
     real: Routes,
     by_target: dict[int, list[Edge]],
     row: int,
@@ -256,11 +287,14 @@ def _narrow(tree: RenderedTree, fabric: RoutedFabric, outcome: SpreadOutcome) ->
 
 
 REACHABILITY = ProofCheck(
-    "reachability",
-    "Every prefix is known wherever the tiers ask for it, over as many equal paths as the cables give, and no further.",
-    KINDS,
-    has_network,
-    _run,
+    name="reachability",
+    claim=(
+        "Every prefix is known wherever the tiers ask for it, over as many equal paths as the cables"
+        " give, and no further."
+    ),
+    kinds=KINDS,
+    applies=has_network,
+    judge=_run,
     spec_only="what is drained or out of service, which pieces are meant as planes, and whether all devices are there",
     unjudgeable=without_cables,
 )

@@ -105,7 +105,15 @@ def whole(fabric: RoutedFabric, columns: Integers | None = None) -> Iterator[Col
     rows, once = np.arange(len(fabric.routers)), np.ones(len(fabric.routers), np.int64)
     for start in range(0, len(chosen), _SECTION):
         own = chosen[start : start + _SECTION]
-        yield ColumnSection(fabric, rows, own, known.weights[own], known.is_host[own], once, ((rows, once),))
+        yield ColumnSection(
+            fabric=fabric,
+            rows=rows,
+            columns=own,
+            weights=known.weights[own],
+            is_host=known.is_host[own],
+            stands_for=once,
+            copies=((rows, once),),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +154,9 @@ def announced(fabric: RoutedFabric) -> Announced:
     for prefix, column in column_of.items():
         prefixes[column] = prefix
         is_host[column] |= prefix[1] < 8 * len(prefix[0])
-    return Announced(tuple(ranges), tuple(columns), tuple(prefixes), column_of, is_host)
+    return Announced(
+        ranges=tuple(ranges), columns=tuple(columns), prefixes=tuple(prefixes), column_of=column_of, is_host=is_host
+    )
 
 
 def _lists(router: Router) -> dict[str, PrefixRules]:
@@ -173,16 +183,23 @@ def spread(section: ColumnSection, edges: EdgeTable, *, counts_sessions: bool = 
     tags: dict[Tags, Flags] = {}
     for start in range(0, shape[1], _AT_ONCE):
         block = slice(start, start + _AT_ONCE)
-        part = _spread(groups, section.masks, origin[:, block], is_foreign[:, block], block, counts_sessions)
+        part = _spread(
+            groups,
+            section.masks,
+            origin[:, block],
+            is_foreign=is_foreign[:, block],
+            block=block,
+            counts_sessions=counts_sessions,
+        )
         hops[:, block], paths[:, block] = part.hops, part.paths
         np.maximum(sessions, part.sessions, out=sessions)
         for tag, flags in part.tags.items():
             tags.setdefault(tag, np.zeros(shape, bool))[:, block] = flags
-    return Routes(hops, paths, sessions, tags)
+    return Routes(hops=hops, paths=paths, sessions=sessions, tags=tags)
 
 
 def _spread(
-    groups: _Groups, masks: _Masks, origin: Flags, is_foreign: Flags, block: slice, counts_sessions: bool
+    groups: _Groups, masks: _Masks, origin: Flags, *, is_foreign: Flags, block: slice, counts_sessions: bool
 ) -> Routes:
     """``spread`` for a block of columns, of which ``origin`` and ``is_foreign`` are given."""
     hops = np.where(origin, np.int8(0), np.int8(-1))
@@ -202,7 +219,7 @@ def _spread(
             if counts_sessions:
                 width += arrived[tag][1] * is_open
             tags[tag] = tags[tag] | is_new if tag in tags else is_new
-    return Routes(hops, paths, width.max(axis=1), tags)
+    return Routes(hops=hops, paths=paths, sessions=width.max(axis=1), tags=tags)
 
 
 def _arrivals(
@@ -310,7 +327,21 @@ class _Masks:
             matched = left & self._matches(reference)
             left = left & ~matched
             if permit and matched.any():
-                yield changed(Term(True, "", None, None, change, values, ()), tags), matched
+                yield (
+                    changed(
+                        Term(
+                            permit=True,
+                            list_name="",
+                            prefixes=None,
+                            communities=None,
+                            change=change,
+                            values=values,
+                            mark=(),
+                        ),
+                        tags,
+                    ),
+                    matched,
+                )
 
     def _matches(self, reference: object) -> Flags:
         if reference is None:

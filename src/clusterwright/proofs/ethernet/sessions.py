@@ -60,7 +60,9 @@ def _run(tree: RenderedTree) -> Verdict:
         found += (example(tree, *place) for place in _unasked(tree, fabric))
         found += list_faults(tree, fabric)
     cases = Cases("sessions or addresses", sum(map(len, sessions.values())) + len(owners))
-    return Verdict(tuple(_facts(network)), tuple(found), cases, tuple(_notes(network)))
+    return Verdict(
+        facts=tuple(_facts(network)), counterexamples=tuple(found), cases=cases, notes=tuple(_notes(network))
+    )
 
 
 def _notes(network: RoutedNetwork) -> Iterator[str]:
@@ -167,13 +169,14 @@ def _unasked(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, st
     spec = declared(tree, fabric)
     tiers = spec.tiers if spec is not None else ()
     asked = {tier.role: tier.up.authentication for tier in tiers if tier.up is not None and tier.up.authentication}
-    for edge in edges_of(fabric) if asked else ():
-        router, other, session = fabric.routers[edge.target], fabric.routers[edge.source], edge.target_session
-        lower = router if fabric.rank[edge.target] < fabric.rank[edge.source] else other
-        wanted = asked.get(lower.role)
-        if wanted is not None and (fault := unlike_asked(session, wanted)):
-            mark = session.auth_mark if session.authentication else session.group_mark
-            yield router.device, router.bgp_file, mark, f"{other.device}, {shown(session.peer)}: {fault}"
+    if asked:
+        for edge in edges_of(fabric):
+            router, other, session = fabric.routers[edge.target], fabric.routers[edge.source], edge.target_session
+            lower = router if fabric.rank[edge.target] < fabric.rank[edge.source] else other
+            wanted = asked.get(lower.role)
+            if wanted is not None and (fault := unlike_asked(session, wanted)):
+                mark = session.auth_mark if session.authentication else session.group_mark
+                yield router.device, router.bgp_file, mark, f"{other.device}, {shown(session.peer)}: {fault}"
 
 
 def _silent(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
@@ -288,11 +291,14 @@ def _restart(time_s: int | None) -> str:
 
 
 SESSIONS = ProofCheck(
-    "bgp-sessions",
-    "Both ends of every cable between switches have a session: addresses, AS numbers, BFD, timers and secrets agree.",
-    KINDS,
-    has_network,
-    _run,
+    name="bgp-sessions",
+    claim=(
+        "Both ends of every cable between switches have a session: addresses, AS numbers, BFD, timers"
+        " and secrets agree."
+    ),
+    kinds=KINDS,
+    applies=has_network,
+    judge=_run,
     spec_only="whether sessions, timers and authentication are those that are asked for",
     concerns=has_uplinks,
     unjudgeable=without_cables,

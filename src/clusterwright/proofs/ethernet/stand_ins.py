@@ -168,17 +168,17 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
     kept = {ABOVE, *usual.tolist()}
     rows, columns = ([at for at, own in enumerate(owners) if own in kept] for owners in (part, link_part))
     return StandIns(
-        uplinks,
-        _cut(uplinks, rows, columns),
-        alike,
-        tuple(kind.tolist()),
-        usual,
-        _Members(part, parts.place, tuple(map(tuple, routers)), _numbers(rows, len(part))),
-        _Members(
-            link_part,
-            link_place,
-            tuple(tuple(cable[-1] for cable in each) for each in links),
-            _numbers(columns, len(link_part)),
+        whole=uplinks,
+        uplinks=_cut(uplinks, rows, columns),
+        kinds=alike,
+        kind=tuple(kind.tolist()),
+        usual=usual,
+        switches=_Members(part=part, place=parts.place, of=tuple(map(tuple, routers)), row=_numbers(rows, len(part))),
+        links=_Members(
+            part=link_part,
+            place=link_place,
+            of=tuple(tuple(cable[-1] for cable in each) for each in links),
+            row=_numbers(columns, len(link_part)),
         ),
     )
 
@@ -193,12 +193,12 @@ def _cut(uplinks: FabricUplinks, rows: list[int], columns: list[int]) -> FabricU
     """Some of the switches and cables, each with what it has in the whole fabric."""
     row = _numbers(rows, len(uplinks.fabric.routers))
     return FabricUplinks(
-        cut(uplinks.fabric, rows),
-        row[uplinks.low[columns]],
-        row[uplinks.high[columns]],
-        uplinks.gbps[columns],
-        uplinks.down[rows],
-        row[np.intersect1d(uplinks.leaves, rows)],
-        uplinks.tops[rows],
-        tuple(UnitSizes(each.racks[rows], each.nodes[rows]) for each in uplinks.units),
+        fabric=cut(uplinks.fabric, rows),
+        low=row[uplinks.low[columns]],
+        high=row[uplinks.high[columns]],
+        gbps=uplinks.gbps[columns],
+        down=uplinks.down[rows],
+        leaves=row[np.intersect1d(uplinks.leaves, rows)],
+        tops=uplinks.tops[rows],
+        units=tuple(UnitSizes(each.racks[rows], each.nodes[rows]) for each in uplinks.units),
     )

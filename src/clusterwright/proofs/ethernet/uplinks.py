@@ -64,7 +64,16 @@ def uplinks_of(fabric: RoutedFabric) -> FabricUplinks:
     tops[low] = False
     leaves = np.flatnonzero((fabric.rank == 0) & ~tops)
     units = _units(fabric, low, high, tops)
-    return FabricUplinks(fabric, low, high, gbps, np.maximum(sides(fabric)[0], 1e-9), leaves, tops, units)
+    return FabricUplinks(
+        fabric=fabric,
+        low=low,
+        high=high,
+        gbps=gbps,
+        down=np.maximum(sides(fabric)[0], 1e-9),
+        leaves=leaves,
+        tops=tops,
+        units=units,
+    )
 
 
 def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np.bool_]) -> tuple[UnitSizes, ...]:

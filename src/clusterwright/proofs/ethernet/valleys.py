@@ -289,11 +289,11 @@ def _shortest_circle(graph: csr_array, nodes: NDArray[np.int64]) -> list[int]:
 
 
 VALLEYS = ProofCheck(
-    "valley-free",
-    "No switch tells an upper neighbour what another upper one told it; lossless buffers never wait in a circle.",
-    KINDS,
-    has_network,
-    _run,
+    name="valley-free",
+    claim="No switch tells an upper neighbour what another upper one told it; lossless buffers never wait in a circle.",
+    kinds=KINDS,
+    applies=has_network,
+    judge=_run,
     spec_only="which tier is lowest: it is taken to be the one with most hosts",
     concerns=has_uplinks,
     unjudgeable=without_cables,

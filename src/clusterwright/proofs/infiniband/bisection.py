@@ -109,7 +109,7 @@ def _cut(subnet: ManagedSubnet, name: str, near: NDArray[np.bool_], far: NDArray
     wanted = int(min(subnet.endpoints[senders].sum(), subnet.endpoints[receivers].sum()))
     flow = int(result.flow_value)
     beside = () if flow >= wanted else _beside(graph - result.flow, graph, source, count)
-    return _Cut(name, flow, max(wanted, 1), beside)
+    return _Cut(name=name, links=flow, wanted=max(wanted, 1), beside=beside)
 
 
 def _beside(residual: csr_array, graph: csr_array, source: int, count: int) -> tuple[tuple[int, int], ...]:
@@ -137,11 +137,12 @@ def _narrow(subnet: ManagedSubnet, cut: _Cut, wanted: float) -> Counterexample:
 
 
 BISECTION = ProofCheck(
-    "ib-bisection",
-    "Units and halves reach each other with the bandwidth that the spec promises, or without a promise all with the"
+    name="ib-bisection",
+    claim="Units and halves reach each other with the bandwidth that the spec promises, or without a"
+    " promise all with the"
     " same share of it.",
-    KINDS,
-    has_subnet,
-    _run,
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="which share of the bandwidth is promised: all cuts of a kind must have the same",
 )

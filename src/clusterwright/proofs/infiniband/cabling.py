@@ -68,18 +68,27 @@ def _names(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     for switch in subnet.fabric.switches:
         if switch.guid not in subnet.names:
             yield Counterexample(
-                subnet.device, subnet.names_file, 0, f"switch 0x{switch.guid:016x} ({switch.name}) has no name here"
+                device=subnet.device,
+                file=subnet.names_file,
+                line=0,
+                message=f"switch 0x{switch.guid:016x} ({switch.name}) has no name here",
             )
     seen: dict[str, int] = {}
     for guid, option in subnet.names.items():
         if guid not in guids:
             yield Counterexample(
-                subnet.device, subnet.names_file, option.line, f"{option.value} is no switch of the fabric"
+                device=subnet.device,
+                file=subnet.names_file,
+                line=option.line,
+                message=f"{option.value} is no switch of the fabric",
             )
         if option.value in seen:
             first = seen[option.value]
             yield Counterexample(
-                subnet.device, subnet.names_file, option.line, f"the name {option.value} stands on line {first} too"
+                device=subnet.device,
+                file=subnet.names_file,
+                line=option.line,
+                message=f"the name {option.value} stands on line {first} too",
             )
         seen.setdefault(option.value, option.line)
 
@@ -88,30 +97,35 @@ def _lists(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     switches = {switch.guid for switch in subnet.fabric.switches}
     for guid, line in subnet.roots.items():
         if guid not in switches:
-            yield Counterexample(subnet.device, subnet.roots_file, line, f"root 0x{guid:016x} is no switch here")
+            yield Counterexample(
+                device=subnet.device, file=subnet.roots_file, line=line, message=f"root 0x{guid:016x} is no switch here"
+            )
     adapters = {adapter.guid for adapter in subnet.fabric.adapters}
     for guid, line in subnet.compute.items():
         if guid not in adapters:
             yield Counterexample(
-                subnet.device, subnet.compute_file, line, f"compute node's port 0x{guid:016x} is no adapter here"
+                device=subnet.device,
+                file=subnet.compute_file,
+                line=line,
+                message=f"compute node's port 0x{guid:016x} is no adapter here",
             )
     listed = Counter(adapter.host for adapter in subnet.fabric.adapters if adapter.guid in subnet.compute)
     for adapter in subnet.fabric.adapters:
         if listed[adapter.host] and adapter.guid not in subnet.compute:
             yield Counterexample(
-                subnet.device,
-                subnet.compute_file,
-                0,
-                f"{adapter.host} {adapter.label} (0x{adapter.guid:016x}) is missing, "
+                device=subnet.device,
+                file=subnet.compute_file,
+                line=0,
+                message=f"{adapter.host} {adapter.label} (0x{adapter.guid:016x}) is missing, "
                 f"while {listed[adapter.host]} other adapters of {adapter.host} are listed as compute nodes",
             )
 
 
 CABLING = ProofCheck(
-    "ib-cabling",
-    "Both ends of every InfiniBand cable agree, and names, roots and compute nodes are those of the fabric.",
-    KINDS,
-    has_subnet,
-    _run,
+    name="ib-cabling",
+    claim="Both ends of every InfiniBand cable agree, and names, roots and compute nodes are those of the fabric.",
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="whether adapters are cabled where the plan has them",
 )

@@ -147,8 +147,8 @@ def _qos(fabric: Fabric) -> DeclaredLanes | None:
     lane_of = {item.service_level: item.queue for item in classes}
     rest = lane_of.get(0, classes[0].queue)
     return DeclaredLanes(
-        next(count for count in _LANES if count > max(item.queue for item in classes)),
-        tuple(lane_of.get(level, rest) for level in range(LEVELS)),
-        {item.queue: item.weight for item in classes if item.arbitration == "high"},
-        {item.queue: item.weight for item in classes if item.arbitration == "low"},
+        lanes=next(count for count in _LANES if count > max(item.queue for item in classes)),
+        lane_of_level=tuple(lane_of.get(level, rest) for level in range(LEVELS)),
+        high={item.queue: item.weight for item in classes if item.arbitration == "high"},
+        low={item.queue: item.weight for item in classes if item.arbitration == "low"},
     )

@@ -65,11 +65,18 @@ def _failures(subnet: ManagedSubnet) -> Iterator[_Failure]:
     systems: dict[int, list[int]] = {}
     for at, switch in enumerate(subnet.fabric.switches):
         systems.setdefault(switch.system, []).append(at)
-        yield _Failure(switch.name, f"a switch chip of rank {int(subnet.rank[at])}", (at,), switch.line)
+        yield _Failure(
+            name=switch.name, kind=f"a switch chip of rank {int(subnet.rank[at])}", chips=(at,), line=switch.line
+        )
     for chips in systems.values():
         if len(chips) > 1:
             first = subnet.fabric.switches[chips[0]]
-            yield _Failure(f"the chassis of {first.name}", f"a chassis of {len(chips)} chips", tuple(chips), first.line)
+            yield _Failure(
+                name=f"the chassis of {first.name}",
+                kind=f"a chassis of {len(chips)} chips",
+                chips=tuple(chips),
+                line=first.line,
+            )
 
 
 def _shares(subnet: ManagedSubnet, gone: NDArray[np.bool_]) -> Shares:
@@ -187,11 +194,12 @@ def _without(up: csr_array, chips: tuple[int, ...]) -> csr_array:
 
 
 FAILURES = ProofCheck(
-    "ib-failures",
-    "No single switch or director takes down more than the adapters that are cabled to it, but where the spec accepts"
+    name="ib-failures",
+    claim="No single switch or director takes down more than the adapters that are cabled to it, but where"
+    " the spec accepts"
     " it.",
-    KINDS,
-    has_subnet,
-    _run,
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="which single failures are accepted: none is",
 )

@@ -56,7 +56,11 @@ def _run(tree: RenderedTree) -> Verdict:
                 pkey = _number(each.pkey.value) or 0
                 first = taken.setdefault((pkey, said.value), device)
                 if first != device:
-                    found.append(Counterexample(device, said.file, said.line, f"{said.value} is {first}'s as well"))
+                    found.append(
+                        Counterexample(
+                            device=device, file=said.file, line=said.line, message=f"{said.value} is {first}'s as well"
+                        )
+                    )
         found += _unlike(tree, device, interfaces)
         lnet, unread = _lnet(tree, device, interfaces)
         found += lnet
@@ -89,44 +93,55 @@ def _alone(device: str, each: ConfiguredIpoib) -> Iterator[Counterexample]:
     """What is wrong with an interface whatever the fabric is."""
     key = _number(each.pkey.value)
     if not each.pkey.line:
-        yield Counterexample(device, each.pkey.file, 0, f"nothing makes {each.name}, or without a P_Key of its own")
+        yield Counterexample(
+            device=device,
+            file=each.pkey.file,
+            line=0,
+            message=f"nothing makes {each.name}, or without a P_Key of its own",
+        )
     elif key is None or not key & ~PKEY_MASK or not key & PKEY_MASK:
         message = f"{each.pkey.value} is no P_Key of a full member: the interface is in no group for broadcasts"
-        yield Counterexample(device, each.pkey.file, each.pkey.line, message)
+        yield Counterexample(device=device, file=each.pkey.file, line=each.pkey.line, message=message)
     if len(each.parents) != 1:
         message = f"{each.name} is on {len(each.parents)} adapters, not on one"
-        yield Counterexample(device, each.pkey.file, 0, message)
+        yield Counterexample(device=device, file=each.pkey.file, line=0, message=message)
     if len(each.addresses) != 1:
         message = f"{each.name} has {len(each.addresses)} addresses, not one"
-        yield Counterexample(device, f"{NETWORKS}{each.name}.network", 0, message)
+        yield Counterexample(device=device, file=f"{NETWORKS}{each.name}.network", line=0, message=message)
     for said in each.addresses:
         try:
             ip_interface(said.value)
         except ValueError:
-            yield Counterexample(device, said.file, said.line, f"{said.value} is no address")
+            yield Counterexample(device=device, file=said.file, line=said.line, message=f"{said.value} is no address")
     for said in each.routes:
-        yield Counterexample(device, said.file, said.line, f"a route leads over {each.name}, which carries no flow")
+        yield Counterexample(
+            device=device,
+            file=said.file,
+            line=said.line,
+            message=f"a route leads over {each.name}, which carries no flow",
+        )
 
 
 def _in_partition(
     device: str, each: ConfiguredIpoib, carried: Mapping[tuple[str, str], tuple[int, _Carried]]
 ) -> Iterator[Counterexample]:
     key = _number(each.pkey.value)
-    for parent in each.parents if key is not None else ():
-        at = carried.get((device, parent.value))
-        if at is None:
-            message = f"{parent.value} carries {each.name}, and is on no InfiniBand fabric"
-            yield Counterexample(device, parent.file, parent.line, message)
-            continue
-        guid, (matrix, flagged) = at
-        pkey = (key or 0) & PKEY_MASK
-        seat = matrix.get(pkey, {}).get(guid)
-        if seat is None or seat.membership not in FULL:
-            message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {each.name} is in"
-            yield Counterexample(device, each.pkey.file, each.pkey.line, message)
-        if pkey not in flagged:
-            message = f"the subnet manager makes no group for broadcasts in partition 0x{pkey:04x}: nobody is found"
-            yield Counterexample(device, each.pkey.file, each.pkey.line, message)
+    if key is not None:
+        for parent in each.parents:
+            at = carried.get((device, parent.value))
+            if at is None:
+                message = f"{parent.value} carries {each.name}, and is on no InfiniBand fabric"
+                yield Counterexample(device=device, file=parent.file, line=parent.line, message=message)
+                continue
+            guid, (matrix, flagged) = at
+            pkey = (key or 0) & PKEY_MASK
+            seat = matrix.get(pkey, {}).get(guid)
+            if seat is None or seat.membership not in FULL:
+                message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {each.name} is in"
+                yield Counterexample(device=device, file=each.pkey.file, line=each.pkey.line, message=message)
+            if pkey not in flagged:
+                message = f"the subnet manager makes no group for broadcasts in partition 0x{pkey:04x}: nobody is found"
+                yield Counterexample(device=device, file=each.pkey.file, line=each.pkey.line, message=message)
 
 
 def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]) -> Iterator[Counterexample]:
@@ -136,9 +151,13 @@ def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, 
     wanted = {each.name: each for each in tree.declaration.ipoib.get(device, ())}
     read = {each.name: each for each in interfaces}
     for name in sorted(wanted.keys() - read.keys()):
-        yield Counterexample(device, f"{DEVICES}{name}.netdev", 0, f"{name} is missing, which the spec asks for")
+        yield Counterexample(
+            device=device, file=f"{DEVICES}{name}.netdev", line=0, message=f"{name} is missing, which the spec asks for"
+        )
     for name in sorted(read.keys() - wanted.keys()):
-        yield Counterexample(device, read[name].pkey.file, 0, f"{name} is none that the spec asks for")
+        yield Counterexample(
+            device=device, file=read[name].pkey.file, line=0, message=f"{name} is none that the spec asks for"
+        )
     for name in sorted(wanted.keys() & read.keys()):
         want, each = wanted[name], read[name]
         file = f"{NETWORKS}{name}.network"
@@ -152,26 +171,34 @@ def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, 
                 is_same = _number(place.value) == want.pkey if what == "P_Key" else place.value == value
                 if not is_same:
                     message = f"{what} of {name} is {place.value or 'none'}, {value} by the spec"
-                    yield Counterexample(device, place.file or file, place.line, message)
+                    yield Counterexample(device=device, file=place.file or file, line=place.line, message=message)
 
 
 def _lnet(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]) -> tuple[list[Counterexample], str]:
     """LNet's networks are over these interfaces, those that the spec asks for; and the module behind them is loaded."""
     found = []
     if interfaces and "\nib_ipoib\n" not in f"\n{tree.text(device, MODULES) or ''}":
-        found.append(Counterexample(device, MODULES, 0, "ib_ipoib is not loaded: there is no adapter's interface"))
+        found.append(
+            Counterexample(
+                device=device, file=MODULES, line=0, message="ib_ipoib is not loaded: there is no adapter's interface"
+            )
+        )
     read, unread = read_lnet(tree.text(device, LNET) or "")
     names = {each.name for each in interfaces}
     for network, (name, line) in read.items():
         if name not in names:
             message = f"{network} is over {name}, which is no interface of IP over InfiniBand"
-            found.append(Counterexample(device, LNET, line, message))
+            found.append(Counterexample(device=device, file=LNET, line=line, message=message))
     if tree.declaration is not None:
         wanted = tree.declaration.lnet.get(device, "")
         said = ",".join(f"{network}({name})" for network, (name, _) in sorted(read.items()))
         if said != wanted:
             message = f"LNet has {said or 'no network over InfiniBand'}, by the spec {wanted or 'none'}"
-            found.append(Counterexample(device, LNET, min((at for _, at in read.values()), default=0), message))
+            found.append(
+                Counterexample(
+                    device=device, file=LNET, line=min((at for _, at in read.values()), default=0), message=message
+                )
+            )
     lack = f"not proven, because no reader knows {device}:/{LNET}:{unread[0]}" if unread else ""
     return found, lack
 
@@ -184,10 +211,10 @@ def _number(text: str) -> int | None:
 
 
 IPOIB_CHECK = ProofCheck(
-    "ib-ipoib",
-    "Interfaces of IP over InfiniBand are those of the spec, in partitions that carry it, and lead no further.",
-    KINDS | {"node-network"},
-    lambda tree: bool(_devices(tree)),
-    _run,
+    name="ib-ipoib",
+    claim="Interfaces of IP over InfiniBand are those of the spec, in partitions that carry it, and lead no further.",
+    kinds=KINDS | {"node-network"},
+    applies=lambda tree: bool(_devices(tree)),
+    judge=_run,
     spec_only="whether interfaces and addresses are those of the spec; name the spec for that",
 )

@@ -48,4 +48,10 @@ class Judged:
     def verdict(self, unit: str) -> Verdict:
         """The whole; ``unit`` names the cases that were tried."""
         cases = Cases(unit, self.tried)
-        return Verdict(tuple(self.facts), tuple(self.found), cases, tuple(self.notes), self.unjudged)
+        return Verdict(
+            facts=tuple(self.facts),
+            counterexamples=tuple(self.found),
+            cases=cases,
+            notes=tuple(self.notes),
+            unjudged=self.unjudged,
+        )

@@ -41,7 +41,9 @@ def _run(tree: RenderedTree) -> Verdict:
             judged.found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
     for device in tree.devices_with(_KEPT):
         kept = shared_lids(tree.text(device, _KEPT) or "")
-        judged.found += [Counterexample(device, _KEPT, each.line, each.message) for each in kept]
+        judged.found += [
+            Counterexample(device=device, file=_KEPT, line=each.line, message=each.message) for each in kept
+        ]
     return judged.verdict("ports that need a LID")
 
 
@@ -55,10 +57,10 @@ def _needed(subnet: ManagedSubnet, lmc: int) -> int:
 
 
 LID_SPACE = ProofCheck(
-    "ib-lid-space",
-    "There are LIDs for every port at the rendered LMC, and no two ports have the same.",
-    KINDS,
-    has_subnet,
-    _run,
+    name="ib-lid-space",
+    claim="There are LIDs for every port at the rendered LMC, and no two ports have the same.",
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="",
 )

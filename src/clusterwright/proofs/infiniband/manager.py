@@ -5,7 +5,7 @@ them; and all managers of a fabric beside each other, since whoever takes over m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from clusterwright.hosts.opensm.reader.lists import Option, parse_options
@@ -75,7 +75,7 @@ class _Manager:
         return self.tree.text(self.device, path)
 
     def at(self, path: str, line: int, message: str) -> Counterexample:
-        return Counterexample(self.device, path, line, message)
+        return Counterexample(device=self.device, file=path, line=line, message=message)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -95,7 +95,9 @@ def _run(tree: RenderedTree) -> Verdict:
     )
     notes = [note for manager in managers for note in script_notes(manager.device, manager.file(SCRIPT) is not None)]
     notes += [note for manager in managers for note in watching_notes(manager.device, manager.file(GLOBAL))]
-    return Verdict(facts, tuple(found), Cases("subnet managers", len(managers)), tuple(notes))
+    return Verdict(
+        facts=facts, counterexamples=tuple(found), cases=Cases("subnet managers", len(managers)), notes=tuple(notes)
+    )
 
 
 def _manager(tree: RenderedTree, device: str, folder: str) -> _Manager:
@@ -103,7 +105,16 @@ def _manager(tree: RenderedTree, device: str, folder: str) -> _Manager:
     ports = frozenset(int(word, 16) for word in _PORT_GUID.findall(tree.text(device, f"{folder}/{FABRIC}") or ""))
     fabric = tree.declaration.fabric_with(ports) if tree.declaration is not None else None
     wanted = tree.declaration.subnets.get(fabric or "") if tree.declaration is not None else None
-    return _Manager(tree, device, folder, text, parse_options(text), ports, fabric, wanted)
+    return _Manager(
+        tree=tree,
+        device=device,
+        folder=folder,
+        text=text,
+        options=parse_options(text),
+        ports=ports,
+        fabric=fabric,
+        wanted=wanted,
+    )
 
 
 def _own(manager: _Manager) -> Iterator[Counterexample]:
@@ -120,6 +131,20 @@ def _own(manager: _Manager) -> Iterator[Counterexample]:
         yield manager.at(manager.config, guid.line, message)
 
 
+def _partition_faults(manager: _Manager, text: str, guids_of_managers: Set[int]) -> Iterable[tuple[int, str]]:
+    declaration = manager.tree.declaration
+    if declaration is None:
+        return partition_faults(text, None, guids_of_managers, is_limited=None, carrying=None)
+    partitions = [partition for partition in declaration.partitions if partition.fabric == manager.fabric]
+    return partition_faults(
+        text,
+        {partition.pkey: partition.name for partition in partitions},
+        guids_of_managers,
+        is_limited=manager.fabric not in declaration.open_default,
+        carrying={partition.pkey for partition in partitions if partition.ipoib},
+    )
+
+
 def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterexample]:
     """The files that opensm.conf names, those that start it, and files that nobody named."""
     wanted, named = manager.wanted, manager.named
@@ -132,18 +157,7 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
             by = "the spec" if wanted is not None else f"/{manager.cabling}"
             yield from (manager.at(path, *fault) for fault in name_faults(text, manager.chips, by))
         elif name == "partition_config_file":
-            names = None
-            declaration = manager.tree.declaration
-            if declaration is not None:
-                names = {each.pkey: each.name for each in declaration.partitions if each.fabric == manager.fabric}
-            is_limited = None if declaration is None else manager.fabric not in declaration.open_default
-            carrying = {
-                each.pkey
-                for each in (declaration.partitions if declaration is not None else ())
-                if each.fabric == manager.fabric and each.ipoib
-            }
-            wanted_ip = None if declaration is None else carrying
-            faults = partition_faults(text, names, guids_of_managers, is_limited=is_limited, carrying=wanted_ip)
+            faults = _partition_faults(manager, text, guids_of_managers)
             yield from (manager.at(path, *fault) for fault in faults)
         else:
             guids = _listed(name, wanted) if wanted is not None else None
@@ -154,9 +168,10 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
     known = {*named.values(), manager.config, manager.cabling, SCRIPT}
     # opensm looks in no folder below its own
     strange = {path for path in manager.tree.paths if path.rpartition("/")[0] == manager.folder} - known
-    for device, path in manager.tree.files if strange else ():
-        if device == manager.device and path in strange:
-            yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
+    if strange:
+        for device, path in manager.tree.files:
+            if device == manager.device and path in strange:
+                yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
     if manager.folder != OPEN_FOLDER:
         yield from _ufm(manager)
     else:
@@ -230,10 +245,12 @@ def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
 
 
 MANAGERS = ProofCheck(
-    "ib-managers",
-    "Every line that a subnet manager reads says what the spec asks for, and all managers of a fabric say the same.",
-    KINDS,
-    has_subnet,
-    _run,
+    name="ib-managers",
+    claim=(
+        "Every line that a subnet manager reads says what the spec asks for, and all managers of a fabric say the same."
+    ),
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="whether options, lists and names are those of the spec; name the spec for that",
 )

@@ -63,7 +63,9 @@ def _nodes(tree: RenderedTree) -> Mapping[str, DeclaredNccl | None]:
 def _files_of(tree: RenderedTree, device: str) -> _NodeFiles:
     path = next((path for path in CONF_FILES if (device, path) in tree.files), NCCL)
     has_unit = all((device, file) in tree.files for file in (UNIT, SCRIPT)) and _is_wanted(tree, device)
-    return _NodeFiles(path, tree.text(device, path), tree.text(device, NCCL_PARTITION), has_unit)
+    return _NodeFiles(
+        path=path, conf=tree.text(device, path), partition=tree.text(device, NCCL_PARTITION), has_unit=has_unit
+    )
 
 
 def _is_wanted(tree: RenderedTree, device: str) -> bool:
@@ -138,10 +140,13 @@ def _applies(tree: RenderedTree) -> bool:
 
 
 IB_NCCL = ProofCheck(
-    "ib-nccl",
-    "NCCL sends by RDMA over every adapter that the spec has on the fabric, in the spec's partition and service level.",
-    frozenset({"nccl"}),
-    _applies,
-    _run,
+    name="ib-nccl",
+    claim=(
+        "NCCL sends by RDMA over every adapter that the spec has on the fabric, in the spec's partition"
+        " and service level."
+    ),
+    kinds=frozenset({"nccl"}),
+    applies=_applies,
+    judge=_run,
     spec_only="which adapters, partition and service level NCCL is to use",
 )

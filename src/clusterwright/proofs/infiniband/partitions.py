@@ -50,7 +50,7 @@ def _run(tree: RenderedTree) -> Verdict:
             statements = parse_partitions(text)
         except BadStatement as error:
             message = f"{error} opensm ignores the whole file, and everybody can reach everybody"
-            found.append(Counterexample(subnet.device, path, error.line, message))
+            found.append(Counterexample(device=subnet.device, file=path, line=error.line, message=message))
             continue
         matrix = matrix_of(subnet, statements)
         tried += sum(len(seats) for seats in matrix.values())
@@ -65,7 +65,8 @@ def _run(tree: RenderedTree) -> Verdict:
         if tree.declaration is not None and fabric is not None:
             problems += _unlike(subnet, matrix, tree.declaration, fabric)
         found += [
-            Counterexample(subnet.device, problem.file or path, problem.line, problem.message) for problem in problems
+            Counterexample(device=subnet.device, file=problem.file or path, line=problem.line, message=problem.message)
+            for problem in problems
         ]
     return Verdict(tuple(facts), tuple(found), Cases("members of partitions", tried), unjudged=unjudged)
 
@@ -186,10 +187,10 @@ def _port(subnet: ManagedSubnet, guid: int) -> str:
 
 
 PARTITIONS = ProofCheck(
-    "ib-partitions",
-    "Partitions have the members that the zones ask for, and nobody is a full member by default.",
-    KINDS,
-    has_subnet,
-    _run,
+    name="ib-partitions",
+    claim="Partitions have the members that the zones ask for, and nobody is a full member by default.",
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="whether members are those of the zones; name the spec for that",
 )

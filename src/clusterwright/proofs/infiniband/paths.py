@@ -126,10 +126,10 @@ def _load_ratio(subnet: ManagedSubnet) -> float:
 
 
 PATH_BALANCE = ProofCheck(
-    "ib-path-balance",
-    "Leaves at the same distance have equally many shortest paths, spread evenly over their uplinks.",
-    KINDS,
-    has_subnet,
-    _run,
+    name="ib-path-balance",
+    claim="Leaves at the same distance have equally many shortest paths, spread evenly over their uplinks.",
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="whether idle switches and ports are drained, or missing",
 )

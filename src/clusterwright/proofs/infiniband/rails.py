@@ -131,10 +131,10 @@ def _mixed(subnet: ManagedSubnet, units: Units, below: Integers, switch: int) ->
 
 
 RAIL_PURITY = ProofCheck(
-    "ib-rail-purity",
-    "Every adapter of a rail is on a leaf of that rail only, and the nodes of a unit share their leaves.",
-    KINDS,
-    has_subnet,
-    _run,
+    name="ib-rail-purity",
+    claim="Every adapter of a rail is on a leaf of that rail only, and the nodes of a unit share their leaves.",
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="whether the fabric is to be joined by rail: it is taken so where most leaves serve one rail",
 )

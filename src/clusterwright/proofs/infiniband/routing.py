@@ -91,9 +91,11 @@ def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Countere
     for guid in sorted(subnet.roots.keys() & (drained or set())):
         at = next(at for at, switch in enumerate(switches) if switch.guid == guid)
         message = f"{switches[at].name} is a root, so that paths lead through it; the spec drains it"
-        yield Counterexample(subnet.device, subnet.roots_file, subnet.roots[guid], message)
+        yield Counterexample(device=subnet.device, file=subnet.roots_file, line=subnet.roots[guid], message=message)
     if not subnet.roots:
-        yield Counterexample(subnet.device, subnet.roots_file, 0, "no root is listed: ranks have no beginning")
+        yield Counterexample(
+            device=subnet.device, file=subnet.roots_file, line=0, message="no root is listed: ranks have no beginning"
+        )
         return
     for at in np.flatnonzero(subnet.rank < 0).tolist():
         yield subnet.at_fabric(switches[at].line, f"{switches[at].name} is connected to no root")
@@ -101,10 +103,11 @@ def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Countere
         if drained is None or switches[at].guid in drained:
             continue
         yield Counterexample(
-            subnet.device,
-            subnet.roots_file,
-            0,
-            f"{switches[at].name} (0x{switches[at].guid:016x}, {_where(subnet, at)}) is no root, but nothing hangs "
+            device=subnet.device,
+            file=subnet.roots_file,
+            line=0,
+            message=f"{switches[at].name} (0x{switches[at].guid:016x}, {_where(subnet, at)}) is no root, but"
+            " nothing hangs "
             f"below it: at rank {int(subnet.rank[at])} it carries no traffic",
         )
     ranks = subnet.rank[subnet.leaves]
@@ -128,8 +131,9 @@ def _idle(subnet: ManagedSubnet) -> Integers:
 
 
 def _idle_notes(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[str]:
-    for at in _idle(subnet).tolist() if drained is None else ():
-        yield f"{subnet.fabric.switches[at].name} is no root: it carries nothing, as a drained switch does"
+    if drained is None:
+        for at in _idle(subnet).tolist():
+            yield f"{subnet.fabric.switches[at].name} is no root: it carries nothing, as a drained switch does"
 
 
 def _where(subnet: ManagedSubnet, switch: int) -> str:
@@ -222,10 +226,10 @@ def _cycle_through(subnet: ManagedSubnet, first: int, second: int) -> list[int]:
 
 
 UP_DOWN = ProofCheck(
-    "ib-up-down",
-    "Every pair of compute adapters has an up–down path, and up–down routing has no credit loop.",
-    KINDS,
-    has_subnet,
-    _run,
+    name="ib-up-down",
+    claim="Every pair of compute adapters has an up–down path, and up–down routing has no credit loop.",
+    kinds=KINDS,
+    applies=has_subnet,
+    judge=_run,
     spec_only="whether paths lead through drained switches, and whether the engine is the one that is asked for",
 )

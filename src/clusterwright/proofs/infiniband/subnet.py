@@ -133,17 +133,22 @@ class ManagedSubnet:
 
     def at_fabric(self, line: int, message: str) -> Counterexample:
         """A counterexample in the fabric file."""
-        return Counterexample(self.device, f"{self.folder}/{FABRIC}", line, message)
+        return Counterexample(device=self.device, file=f"{self.folder}/{FABRIC}", line=line, message=message)
 
     def without_nodes(self) -> Counterexample:
         """What refutes every claim about the paths between compute nodes when there are none."""
         return Counterexample(
-            self.device, self.compute_file, 0, "no compute node's adapter is cabled: nothing to prove"
+            device=self.device,
+            file=self.compute_file,
+            line=0,
+            message="no compute node's adapter is cabled: nothing to prove",
         )
 
     def at_config(self, option: Option | None, message: str) -> Counterexample:
         """A counterexample in opensm.conf, on the line of an option where it is there."""
-        return Counterexample(self.device, self.config_file, option.line if option is not None else 0, message)
+        return Counterexample(
+            device=self.device, file=self.config_file, line=option.line if option is not None else 0, message=message
+        )
 
 
 def has_subnet(tree: RenderedTree) -> bool:

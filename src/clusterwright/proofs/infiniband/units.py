@@ -58,4 +58,13 @@ def units_of(subnet: ManagedSubnet) -> Units:
     unit = rank[unit] if len(unit) else unit
     leaf_unit = np.full(len(fabric.switches), -1, np.int64)
     leaf_unit[leaf[order]] = unit[host[order]]
-    return Units(tuple(host_index), tuple(rail_index), taps, host, rail, unit, rows[chosen], leaf_unit)
+    return Units(
+        hosts=tuple(host_index),
+        rails=tuple(rail_index),
+        taps=taps,
+        host=host,
+        rail=rail,
+        unit=unit,
+        home=rows[chosen],
+        leaf_unit=leaf_unit,
+    )

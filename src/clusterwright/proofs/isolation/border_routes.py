@@ -51,11 +51,18 @@ def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iter
                 continue
             router = reader.router(border.switch, lambda path, of=border.switch: tree.text(of, path) or "")  # type: ignore[misc]  # a bound default
             if router is None:
-                yield Counterexample(border.switch, reader.file, 0, f"border {border.name}: the switch routes nothing")
+                yield Counterexample(
+                    device=border.switch,
+                    file=reader.file,
+                    line=0,
+                    message=f"border {border.name}: the switch routes nothing",
+                )
                 continue
             for mark, message in _border(router, border, declared, is_drained=border.switch in drained):
                 line = line_of(tree.text(border.switch, router.bgp_file) or "", mark)
-                yield Counterexample(border.switch, reader.file, line, f"border {border.name}: {message}")
+                yield Counterexample(
+                    device=border.switch, file=reader.file, line=line, message=f"border {border.name}: {message}"
+                )
 
 
 def _border(
@@ -74,7 +81,7 @@ def _border(
         (session.into, _LEARNT, border.prefixes),
         (session.out_of, _ANNOUNCED, _inside(declared, border)),
     ):
-        yield from _direction(router, session, name, border, what, wanted, is_drained=is_drained)
+        yield from _direction(router, session, name, border=border, what=what, wanted=wanted, is_drained=is_drained)
 
 
 def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
@@ -143,10 +150,10 @@ def _direction(
     router: Router,
     session: Session,
     name: str,
+    *,
     border: DeclaredBorder,
     what: str,
     wanted: tuple[_Network, ...],
-    *,
     is_drained: bool,
 ) -> Iterator[_Fault]:
     if not name:
@@ -155,9 +162,13 @@ def _direction(
         return
     policy = router.policy(name)
     permits = [term for term in policy if term.permit]
-    for term in policy[: policy.index(permits[-1])] if permits else ():
-        if not term.permit:
-            yield term.mark, f"a part of {name} refuses before another permits, and what is then {what} is not judged"
+    if permits:
+        for term in policy[: policy.index(permits[-1])]:
+            if not term.permit:
+                yield (
+                    term.mark,
+                    f"a part of {name} refuses before another permits, and what is then {what} is not judged",
+                )
     for term in permits:
         if term.prefixes is None:
             yield term.mark, f"this part of {name} matches no prefix list: every prefix is {what}"

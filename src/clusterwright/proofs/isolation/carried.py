@@ -33,7 +33,7 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
             one, other, switch = pair
             file = next((each.file for each in ROUTERS if (switch, each.file) in tree.files), "")
             message = f"flow {flow.name} is permitted and cannot be carried: no path leads from {one} to {other}"
-            yield Counterexample(switch, file, 0, message)
+            yield Counterexample(device=switch, file=file, line=0, message=message)
 
 
 def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
@@ -46,11 +46,12 @@ def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
     for flow in declared.flows:
         for name in sorted({flow.source, flow.target} & outside):
             lost.setdefault(name, []).append(flow.name)
-    for name, flows in sorted(lost.items()) if has_network(tree) else ():
-        yield (
-            f"no border leads to {name}, which is outside: filters permit {', '.join(flows)}, and whether anything "
-            "carries that, the spec does not say"
-        )
+    if has_network(tree):
+        for name, flows in sorted(lost.items()):
+            yield (
+                f"no border leads to {name}, which is outside: filters permit {', '.join(flows)}, and whether anything "
+                "carries that, the spec does not say"
+            )
 
 
 def _unread(tree: RenderedTree) -> list[str]:
@@ -129,8 +130,9 @@ def _cut_off(
             for border in borders
             if border.fabric in known and border.switch in known[border.fabric].tops
         ]
-        for reach, (device, switch) in _within(members[inside], plain).items() if borders else ():
-            if not any(name == there and bits & theirs for name, bits in reach for there, theirs in doors):
-                ends = (device, outside) if inside == flow.source else (outside, device)
-                return *ends, switch
+        if borders:
+            for reach, (device, switch) in _within(members[inside], plain).items():
+                if not any(name == there and bits & theirs for name, bits in reach for there, theirs in doors):
+                    ends = (device, outside) if inside == flow.source else (outside, device)
+                    return *ends, switch
     return None

@@ -39,9 +39,10 @@ _HOST_SIDES = frozenset({"host", "management"})
 
 def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
     for zone in plan.spec.zones:
-        for network in zone.prefixes if zone.name in border.zones else ():
-            if network.version == border.address.version:
-                yield int(network.network_address), network.prefixlen
+        if zone.name in border.zones:
+            for network in zone.prefixes:
+                if network.version == border.address.version:
+                    yield int(network.network_address), network.prefixlen
 
 
 def declared_of(plan: Plan) -> DeclaredIsolation:
@@ -82,28 +83,34 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
             for flow in plan.spec.flows
         ),
         fabrics=tuple(
-            DeclaredFabric(fabric.name, fabric.technology, _version(fabric), _range([fabric.addressing.hosts]))
+            DeclaredFabric(
+                name=fabric.name,
+                technology=fabric.technology,
+                version=_version(fabric),
+                pool=_range([fabric.addressing.hosts]),
+            )
             for fabric in addressed.values()
             if fabric.addressing is not None
         ),
         zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
         imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
         edges=tuple(
-            _edge(plan, fabric, switch, own, relays, sources) for (fabric, switch), own in sorted(ports.items())
+            _edge(plan, fabric, switch, ports=own, targets=relays, sources=sources)
+            for (fabric, switch), own in sorted(ports.items())
         ),
         borders=tuple(
             DeclaredBorder(
-                border.name,
-                border.device,
-                border.port,
-                plan.by_name[border.device].fabric if border.device in plan.by_name else "",
-                border.address.version,
-                int(border.address.ip),
-                int(border.neighbour),
-                border.zones,
-                tuple(_prefixes(plan, border)),
-                border.asn,
-                border.authentication,
+                name=border.name,
+                switch=border.device,
+                port=border.port,
+                fabric=plan.by_name[border.device].fabric if border.device in plan.by_name else "",
+                version=border.address.version,
+                own=int(border.address.ip),
+                neighbour=int(border.neighbour),
+                zones=border.zones,
+                prefixes=tuple(_prefixes(plan, border)),
+                asn=border.asn,
+                authentication=border.authentication,
             )
             for border in plan.spec.borders
         ),
@@ -212,6 +219,7 @@ def _edge(
     plan: Plan,
     fabric: str,
     switch: str,
+    *,
     ports: Mapping[str, tuple[str, str]],
     targets: Mapping[str, int],
     sources: Mapping[str, int],
@@ -221,7 +229,15 @@ def _edge(
     behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
     relays = plan.spec.boot is not None and plan.spec.boot.fabric == fabric and switch in targets
     gateway = subnet.gateway if subnet is not None else None
-    return DeclaredEdge(switch, fabric, behind, ports, relays, gateway, sources.get(switch) if relays else None)
+    return DeclaredEdge(
+        switch=switch,
+        fabric=fabric,
+        subnet=behind,
+        ports=ports,
+        relays=relays,
+        gateway=gateway,
+        relay_source=sources.get(switch) if relays else None,
+    )
 
 
 def _zone(plan: Plan, zone: Zone) -> DeclaredZone:
@@ -235,4 +251,4 @@ def _zone(plan: Plan, zone: Zone) -> DeclaredZone:
         if outside:
             parts.append(ZonePart(OUTSIDE, version, outside))
     is_ports = bool(zone.fabrics) and not members_of(plan.spec, zone)
-    return DeclaredZone(zone.name, zone.kind, zone.isolated, is_ports, tuple(parts))
+    return DeclaredZone(name=zone.name, kind=zone.kind, isolated=zone.isolated, is_ports=is_ports, parts=tuple(parts))

@@ -127,7 +127,16 @@ class PortGroup:
             ports.append(port)
         for _, ports, ruleset in alike:
             whole = PacketSet(tuple(merged(wanted.boxes)))
-            yield PortFilter(self.device, self.file, self.what, self.fabric, tuple(ports), ruleset, whole, self.local)
+            yield PortFilter(
+                device=self.device,
+                file=self.file,
+                what=self.what,
+                fabric=self.fabric,
+                ports=tuple(ports),
+                ruleset=ruleset,
+                wanted=whole,
+                local=self.local,
+            )
 
     def _permitted(self) -> PacketSet | None:
         if self.border is not None:
@@ -177,21 +186,57 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
                 if any(zone.on(edge.fabric) for zone in declared.zones):
                     for ports, local in _tenants(declared, edge, reader):
                         yield PortGroup(
-                            tree, declared, device, reader, HOSTS, edge.fabric, ports, local, relays=edge.relays
+                            tree=tree,
+                            declared=declared,
+                            device=device,
+                            reader=reader,
+                            what=HOSTS,
+                            fabric=edge.fabric,
+                            ports=ports,
+                            local=local,
+                            relays=edge.relays,
                         )
             for border in borders.get(device, ()):
                 for what in (BORDER_IN, BORDER_OUT):
                     ports, inside = (border.port,), declared.fabric[border.fabric].pool
-                    yield PortGroup(tree, declared, device, reader, what, border.fabric, ports, inside, border)
+                    yield PortGroup(
+                        tree=tree,
+                        declared=declared,
+                        device=device,
+                        reader=reader,
+                        what=what,
+                        fabric=border.fabric,
+                        ports=ports,
+                        local=inside,
+                        border=border,
+                    )
             fabric = declared.management.get(device, "")
             ports = lists.management_ports()
             if ports and management_input(declared, fabric) is not None:
                 pool = declared.fabric[fabric].pool
-                yield PortGroup(tree, declared, device, reader, MANAGEMENT, fabric, ports, pool)
+                yield PortGroup(
+                    tree=tree,
+                    declared=declared,
+                    device=device,
+                    reader=reader,
+                    what=MANAGEMENT,
+                    fabric=fabric,
+                    ports=ports,
+                    local=pool,
+                )
             name = fabrics[device].name if device in fabrics else ""
             for what, own in _others(reader, lists, judged).items():
                 local = reduce(or_, (edge.subnet for edge in edges.get(device, ())), EMPTY)
-                yield PortGroup(tree, declared, device, reader, what, name, tuple(own), local)
+                yield PortGroup(
+                    tree=tree,
+                    declared=declared,
+                    device=device,
+                    reader=reader,
+                    what=what,
+                    fabric=name,
+                    ports=tuple(own),
+                    local=local,
+                )
 
 
 def _tenants(
@@ -220,9 +265,10 @@ def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
 def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:
     """Ports with a list in a direction where none is enforced: what the list stops may be what others permit."""
     found: dict[str, list[str]] = {}
-    for port, direction in lists.bound() if not isinstance(reader.router, Unsupported) else ():
-        if (port, direction) not in judged:
-            found.setdefault(OTHER_OUT if direction == OUT else OTHER_IN, []).append(port)
+    if not isinstance(reader.router, Unsupported):
+        for port, direction in lists.bound():
+            if (port, direction) not in judged:
+                found.setdefault(OTHER_OUT if direction == OUT else OTHER_IN, []).append(port)
     return found
 
 

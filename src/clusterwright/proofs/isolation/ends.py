@@ -103,7 +103,7 @@ def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: No
             version, number = ends.of[end]
             if end not in noted.addresses:  # another one than its own is told where it stands
                 message = f"{end[1]} has not the address {address(version, number)}: no flow reaches the switch there"
-                yield Counterexample(device, reader.file, 0, message)
+                yield Counterexample(device=device, file=reader.file, line=0, message=message)
             edge = ends.edge[end]
             reached = edge.subnet | _reached(noted.routes.get(device, set()), version, _gateway(edge, number))
             fabric = declared.management[device]
@@ -114,7 +114,7 @@ def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: No
                     far = lost.bounds[0][0]
                     to = f"{address(version, far)}, {declared.zone_at(version, far)}"
                     message = f"{end[1]}: no route leads to {to}, as flow {flow} asks"
-                    yield Counterexample(device, reader.file, 0, message)
+                    yield Counterexample(device=device, file=reader.file, line=0, message=message)
                     break
 
 

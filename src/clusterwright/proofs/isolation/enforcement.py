@@ -61,15 +61,16 @@ def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
     for reader in READERS:
         system = systems()[reader.system]
         left: dict[str, list[str]] = {}
-        for device in sorted(tree.devices_with(reader.file)) if system.factory_accounts else ():
-            said = {
-                login.name
-                for path, read in reader.logins.items()
-                for login in read(path, tree.text(device, path) or "")
-            }
-            for name in system.factory_accounts:
-                if name not in said:
-                    left.setdefault(name, []).append(device)
+        if system.factory_accounts:
+            for device in sorted(tree.devices_with(reader.file)):
+                said = {
+                    login.name
+                    for path, read in reader.logins.items()
+                    for login in read(path, tree.text(device, path) or "")
+                }
+                for name in system.factory_accounts:
+                    if name not in said:
+                        left.setdefault(name, []).append(device)
         for name, devices in left.items():
             who = f"{count(len(devices), 'switch')} with {system.title}, as {devices[0]}"
             yield f"nothing rendered changes the factory's account {name} of {who}: give it a password, or close it"

@@ -56,11 +56,11 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
         Fact("switches whose lists were read", sum(len(tree.devices_with(reader.file)) for reader in READERS)),
     )
     return Verdict(
-        facts,
-        tuple(found),
-        Cases("files with a filter", sum(int(fact.value) for fact in facts)),
-        (),
-        UNJUDGED,
+        facts=facts,
+        counterexamples=tuple(found),
+        cases=Cases("files with a filter", sum(int(fact.value) for fact in facts)),
+        notes=(),
+        unjudged=UNJUDGED,
     )
 
 
@@ -68,10 +68,14 @@ def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:
     """Nodes that are configured and have no filter, where others have one."""
     filtered = set(tree.devices_with(RUNNING))
     configured = tree.devices_below(NETWORKS)
-    for device in sorted(configured - filtered) if filtered else ():
-        yield Counterexample(
-            device, RUNNING, 0, "there is no filter: the node takes and sends whatever its port passes"
-        )
+    if filtered:
+        for device in sorted(configured - filtered):
+            yield Counterexample(
+                device=device,
+                file=RUNNING,
+                line=0,
+                message="there is no filter: the node takes and sends whatever its port passes",
+            )
 
 
 def _nodes(tree: RenderedTree) -> Iterator[Counterexample]:
@@ -84,7 +88,7 @@ def _nodes(tree: RenderedTree) -> Iterator[Counterexample]:
             try:
                 ruleset = read_nft(text, InterfaceNumbers())
                 for line, message in _node(ruleset):
-                    yield Counterexample(names[0], file, line, message + also)
+                    yield Counterexample(device=names[0], file=file, line=line, message=message + also)
             except Unreadable as error:
                 raise unreadable(names[0], file, error) from None
 
@@ -128,7 +132,9 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
                     for each in idle:
                         if (each.line, each.name) not in told:
                             told.add((each.line, each.name))
-                            yield Counterexample(device, file, each.line, idle_phrase(f"port {port}", each))
+                            yield Counterexample(
+                                device=device, file=file, line=each.line, message=idle_phrase(f"port {port}", each)
+                            )
             except Unreadable as error:
                 raise unreadable(device, file, error) from None
 

@@ -47,7 +47,12 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
         text = tree.text(device, ZONE_FILE)
         yield from _unbound(tree, device, profiles.get(device, ()))
         if text is None:
-            yield Counterexample(device, ZONE_FILE, 0, "the management port has no zone: its Linux takes everything")
+            yield Counterexample(
+                device=device,
+                file=ZONE_FILE,
+                line=0,
+                message="the management port has no zone: its Linux takes everything",
+            )
             continue
         if (fabric, text) in clean:
             continue
@@ -58,7 +63,9 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
         found = list(_differences(declared, passes, _permitted(declared, fabric), text))
         if not found:
             clean.add((fabric, text))
-        yield from (Counterexample(device, ZONE_FILE, line, message) for line, message in found)
+        yield from (
+            Counterexample(device=device, file=ZONE_FILE, line=line, message=message) for line, message in found
+        )
 
 
 def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterator[Counterexample]:
@@ -68,7 +75,7 @@ def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterat
         if found is None or found[1] != "management":
             zone = "none" if found is None else found[1]
             message = f"the profile names {zone} as its zone, and not management: the firewall takes everything"
-            yield Counterexample(device, path, 0, message)
+            yield Counterexample(device=device, file=path, line=0, message=message)
 
 
 def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:

@@ -25,7 +25,9 @@ def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:
         texts = tree.text(device, LOADING), tree.text(device, STARTING)
         if texts not in judged:
             judged[texts] = list(_unloaded(*(unit_of(text or "") for text in texts)))
-        yield from (Counterexample(device, path, 0, message) for path, message in judged[texts])
+        yield from (
+            Counterexample(device=device, file=path, line=0, message=message) for path, message in judged[texts]
+        )
 
 
 def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
@@ -49,7 +51,9 @@ def other_filters(tree: RenderedTree) -> Iterator[Counterexample]:
         unit = file.device, path  # an image's is judged once for all that take it
         if unit not in judged:
             judged[unit] = list(_other_filter(path, file.read()))
-        yield from (Counterexample(device, path, line, message) for line, message in judged[unit])
+        yield from (
+            Counterexample(device=device, file=path, line=line, message=message) for line, message in judged[unit]
+        )
 
 
 def _other_filter(path: str, text: str) -> Iterator[tuple[int, str]]:
@@ -59,7 +63,8 @@ def _other_filter(path: str, text: str) -> Iterator[tuple[int, str]]:
         yield 0, "nftables.service is masked: the filter is not in force"
     if name in FIREWALL_UNITS and (text or ".wants/" in path or ".requires/" in path):
         yield 0, f"{name} loads a packet filter of its own"
-    for found in _STARTED.finditer(text) if text else ():
-        line = text.count("\n", 0, found.start()) + 1
-        for unit in sorted(FIREWALL_UNITS.intersection(found[1].split())):
-            yield line, f"{unit} is started, and loads a packet filter of its own"
+    if text:
+        for found in _STARTED.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            for unit in sorted(FIREWALL_UNITS.intersection(found[1].split())):
+                yield line, f"{unit} is started, and loads a packet filter of its own"

@@ -16,7 +16,7 @@ def login_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Co
     for part in managed(tree):
         for device, path, login in part.logins:
             if what := _fault(login, declared.added_logins.get(device, declared.logins), declared.snmp_users):
-                yield Counterexample(device, path, line_at(tree, device, path, login.at), what)
+                yield Counterexample(device=device, file=path, line=line_at(tree, device, path, login.at), message=what)
 
 
 def _fault(login: Login, planned: Mapping[str, DeclaredLogin], users: frozenset[str]) -> str:

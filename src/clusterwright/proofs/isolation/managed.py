@@ -87,7 +87,9 @@ def _named(part: RenderedTree, files: ServersByFile, *, is_relay: bool) -> Itera
             if own not in known:
                 with reading(device, file):
                     known[own] = tuple(read(own.read()))
-            yield from (NamedServer(device, file, server, is_relay) for server in known[own])
+            yield from (
+                NamedServer(device=device, file=file, server=server, is_relay=is_relay) for server in known[own]
+            )
 
 
 def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
@@ -109,9 +111,10 @@ def _login_files(
     own = frozenset(part.devices_with(reader.file))
     for path, read in reader.logins.items():
         yield from ((device, path, read) for device in part.devices_with(path) if device in own)
-    for device, path in part.below(folders) if folders and own else ():
-        if device in own:
-            yield device, path, next(read for folder, read in reader.logins.items() if path.startswith(folder))
+    if folders and own:
+        for device, path in part.below(folders):
+            if device in own:
+                yield device, path, next(read for folder, read in reader.logins.items() if path.startswith(folder))
 
 
 def _answers(part: RenderedTree, reader: SystemReader) -> Iterator[tuple[tuple[str, str], Answers]]:

@@ -87,7 +87,7 @@ def node_filters(
             key = (file, digest, declared.zones_of.get(device, ()), nics_of.get(device, ()))
             alike.setdefault(key, []).append(device)
     return tuple(
-        NodeFilter(file, tuple(devices), zones, dict(nics), read[digest])
+        NodeFilter(file=file, nodes=tuple(devices), zones=zones, nics=dict(nics), ruleset=read[digest])
         for (file, digest, zones, nics), devices in alike.items()
     )
 
@@ -124,7 +124,7 @@ def judge(declared: DeclaredIsolation, own: NodeFilter, interfaces: InterfaceNum
     for hook, wanted in ask:
         passes, idle = _passing(own, own.ruleset, hook)
         always = passes if at_worst is own.ruleset else _passing(own, at_worst, hook)[0]
-        yield JudgedHook(hook, passes, always, wanted(), idle)
+        yield JudgedHook(hook=hook, passes=passes, always=always, wanted=wanted(), idle=idle)
 
 
 def _passing(own: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:

@@ -23,7 +23,9 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
             text = tree.text(device, file) or ""
             with judging(tree, device, file):
                 for at, message in read(text, device, declared):
-                    yield Counterexample(device, file, text.count("\n", 0, max(at, 0)) + 1, message)
+                    yield Counterexample(
+                        device=device, file=file, line=text.count("\n", 0, max(at, 0)) + 1, message=message
+                    )
 
 
 def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -31,7 +33,9 @@ def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[C
     for part in managed(tree):
         for device, file, server, _ in part.servers:
             if what := _stranger(server, declared):
-                yield Counterexample(device, file, line_at(tree, device, file, server.at), what)
+                yield Counterexample(
+                    device=device, file=file, line=line_at(tree, device, file, server.at), message=what
+                )
 
 
 def _stranger(server: Server, declared: DeclaredIsolation) -> str:

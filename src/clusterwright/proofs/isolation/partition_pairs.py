@@ -64,7 +64,10 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
             seats = _seats(text, everybody, managers) if enforced != "off" else _open(everybody)
             kinds = _kinds(seats, declaration, fabric, managers)
             found = list(_differences(kinds, seats, declaration, fabric))
-            faults += [Counterexample(device, path or config, line, message) for line, message in found[:_SHOWN]]
+            faults += [
+                Counterexample(device=device, file=path or config, line=line, message=message)
+                for line, message in found[:_SHOWN]
+            ]
             if fabric not in fabrics:
                 fabrics.add(fabric)
                 ports += len(seats) - 1
@@ -141,8 +144,9 @@ def _kinds(seats: _Seats, declaration: Declaration, fabric: str, managers: froze
         guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*declaration.ports[fabric], _STRANGER)
     }
     for partition in declaration.partitions:
-        for guid, membership in partition.members.items() if partition.fabric == fabric else ():
-            wanted[guid].add((partition.pkey, membership in _FULL))
+        if partition.fabric == fabric:
+            for guid, membership in partition.members.items():
+                wanted[guid].add((partition.pkey, membership in _FULL))
     zones = declaration.isolation.zones_of if declaration.isolation is not None else {}
     found: dict[_Kind, list[int]] = {}
     for guid in sorted(seats):

@@ -102,10 +102,10 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *carried_faults(tree, declared),
     ]
     return Verdict(
-        (*_facts(declared, nodes, ports), *partitions.facts),
-        tuple(found),
-        Cases("zones", len(declared.zones)),
-        (*enforcement_notes(tree, declared), *uncarried_notes(tree, declared)),
+        facts=(*_facts(declared, nodes, ports), *partitions.facts),
+        counterexamples=tuple(found),
+        cases=Cases("zones", len(declared.zones)),
+        notes=(*enforcement_notes(tree, declared), *uncarried_notes(tree, declared)),
     )
 
 
@@ -128,7 +128,10 @@ def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
     for device in sorted(configured & declared.zones_of.keys()):
         if (device, RUNNING) not in tree.files:
             yield Counterexample(
-                device, RUNNING, 0, "there is no filter: the node takes and sends whatever its port passes"
+                device=device,
+                file=RUNNING,
+                line=0,
+                message="there is no filter: the node takes and sends whatever its port passes",
             )
 
 
@@ -140,22 +143,27 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
     files = {device: each.file for each in READERS if each.single_ports for device in tree.devices_with(each.file)}
     edges = [edge for edge in declared.edges if edge.switch in files]
     unfiltered = cache(partial(_unfiltered, declared))  # asked for every edge, and the same for all of a fabric
-    for flow in declared.flows if edges else ():
-        if not flow.has_long_range:
-            continue
-        for source, target, what in ((flow.source, flow.target, ""), (flow.target, flow.source, " for its replies")):
-            for edge in edges:
-                local = any(part.addresses & edge.subnet for part in declared.zone[source].parts)
-                host = unfiltered(target, edge.fabric) if local else None
-                if host is not None:
-                    yield Counterexample(
-                        edge.switch,
-                        files[edge.switch],
-                        0,
-                        f"flow {flow.name}{what}: the switch knows no ranges and passes every port from {source} to "
-                        f"{target}, where {host} has no filter to narrow that",
-                    )
-                    break
+    if edges:
+        for flow in declared.flows:
+            if not flow.has_long_range:
+                continue
+            for source, target, what in (
+                (flow.source, flow.target, ""),
+                (flow.target, flow.source, " for its replies"),
+            ):
+                for edge in edges:
+                    local = any(part.addresses & edge.subnet for part in declared.zone[source].parts)
+                    host = unfiltered(target, edge.fabric) if local else None
+                    if host is not None:
+                        yield Counterexample(
+                            device=edge.switch,
+                            file=files[edge.switch],
+                            line=0,
+                            message=f"flow {flow.name}{what}: the switch knows no ranges and passes every"
+                            f" port from {source} to "
+                            f"{target}, where {host} has no filter to narrow that",
+                        )
+                        break
 
 
 def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | None:
@@ -176,14 +184,17 @@ def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
     also = f" {count(len(own.nodes), 'node')} have this file." if len(own.nodes) > 1 else ""
     if not own.ruleset.flushes:
         yield Counterexample(
-            device, own.file, 0, f"nothing flushes the rules that were loaded before: they stay.{also}"
+            device=device,
+            file=own.file,
+            line=0,
+            message=f"nothing flushes the rules that were loaded before: they stay.{also}",
         )
     for judged in judge(places.declared, own, places.interfaces):
         far = SRC if judged.hook == "input" else DST
         usual = OWN if judged.hook == "output" else FOREIGN
         near = tuple(_nics(places, device, judged.hook))
         extra, missing = judged.passes - judged.wanted, judged.wanted - judged.always
-        for one in _differences(places, extra, missing, far, near, device):
+        for one in _differences(places, extra, missing, far=far, near=near, device=device):
             if one.extra:
                 line, is_rated = own.decide(judged.hook, one.packet).line, False
             else:
@@ -192,9 +203,11 @@ def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
             name = f" ({_interface(places, judged.hook, one.packet)})"
             way = places.way(one.packet, hook=judged.hook)
             message = f"{judged.hook}{name} {_what(places, one, usual)}{way}.{rated}{also}"
-            yield Counterexample(device, own.file, line, message)
+            yield Counterexample(device=device, file=own.file, line=line, message=message)
         for idle in judged.idle:
-            yield Counterexample(device, own.file, idle.line, f"{idle_phrase(judged.hook, idle)}{also}")
+            yield Counterexample(
+                device=device, file=own.file, line=idle.line, message=f"{idle_phrase(judged.hook, idle)}{also}"
+            )
 
 
 def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
@@ -258,32 +271,35 @@ def _port(places: FilterPlaces, own: PortFilter, passes: PacketSet) -> Iterator[
         return
     near = tuple(_NEAR[own.what](places, own)) if own.what in _NEAR else ()
     far = DST if own.what == HOSTS or own.what in OUTWARDS else SRC
-    for one in _differences(places, extra, missing, far, near, own.device):
+    for one in _differences(places, extra, missing, far=far, near=near, device=own.device):
         decision = own.decide(one.packet)
         name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")
         rule = f", rule {decision.name}" if decision.name else ""
         message = f"{name}{rule}: {_what(places, one, FOREIGN)}{places.way(one.packet, own.fabric)}."
-        yield Counterexample(own.device, own.file, decision.line, message)
+        yield Counterexample(device=own.device, file=own.file, line=decision.line, message=message)
 
 
 def _port_idle(own: PortFilter, idle: Idle) -> Counterexample:
-    return Counterexample(own.device, own.file, idle.line, idle_phrase(f"{own.what} {own.ports[0]}", idle))
+    return Counterexample(
+        device=own.device, file=own.file, line=idle.line, message=idle_phrase(f"{own.what} {own.ports[0]}", idle)
+    )
 
 
 def _differences(
-    places: FilterPlaces, extra: PacketSet, missing: PacketSet, far: int, near: tuple[Box, ...], device: str
+    places: FilterPlaces, extra: PacketSet, missing: PacketSet, *, far: int, near: tuple[Box, ...], device: str
 ) -> Iterator[_Difference]:
     """Concrete packets for what passes beyond the matrix and for what it misses: one for each zone on the far side."""
     for found, is_extra in ((extra, True), (missing, False)):
         shown = 0
         left = found
-        for limit in _far_sides(places.declared, far) if found else ():
-            part = left & limit
-            if not part or shown == _SHOWN_PER_FILTER:
-                continue
-            left = left - limit
-            shown += 1
-            yield _Difference(places.concrete(part, far, near, device), is_extra)
+        if found:
+            for limit in _far_sides(places.declared, far):
+                part = left & limit
+                if not part or shown == _SHOWN_PER_FILTER:
+                    continue
+                left = left - limit
+                shown += 1
+                yield _Difference(places.concrete(part, far, near, device), is_extra)
 
 
 def _far_sides(declared: DeclaredIsolation, far: int) -> Iterator[PacketSet]:
@@ -313,11 +329,11 @@ def _has_filters(tree: RenderedTree) -> bool:
 
 
 ISOLATION = ProofCheck(
-    "isolation",
-    "Between every two zones passes what the matrix of flows declares, nothing more and nothing less.",
-    KINDS,
-    _has_filters,
-    _run,
+    name="isolation",
+    claim="Between every two zones passes what the matrix of flows declares, nothing more and nothing less.",
+    kinds=KINDS,
+    applies=_has_filters,
+    judge=_run,
     spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; judged were routes, "
     "missing filters, rules that match nothing and rules that others hide. Name the spec to compare what "
     "passes",

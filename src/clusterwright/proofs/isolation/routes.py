@@ -47,7 +47,7 @@ def route_faults(
         reader, text = readers[path], tree.text(device, path) or ""
         try:
             for at, what in reader(text, partial(judge, device)):
-                yield Counterexample(device, path, text.count("\n", 0, at) + 1, what)
+                yield Counterexample(device=device, file=path, line=text.count("\n", 0, at) + 1, message=what)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None
 

@@ -33,7 +33,7 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
             found = [fault for service in services for fault in _faults(declared, fabric, service)]
             if not found:
                 clean.add(shape)
-            yield from (Counterexample(device, file, line, message) for line, message in found)
+            yield from (Counterexample(device=device, file=file, line=line, message=message) for line, message in found)
 
 
 def holders(declared: DeclaredIsolation, fabric: str) -> tuple[str, ...]:

@@ -62,10 +62,10 @@ def _part(noted: NotedEnds, shapes: dict[object, object], part: RenderedTree) ->
         shape = group.shape()
         ports.append((group, shapes.setdefault(shape, shape)))
     return _SwitchPart(
-        tuple(ports),
-        tuple(firewall_faults(part, declared)),
-        tuple(route_faults(part, declared.known, declared.owner, noted.route)),
-        tuple(opening_faults(part, noted)),
+        ports=tuple(ports),
+        firewalls=tuple(firewall_faults(part, declared)),
+        routes=tuple(route_faults(part, declared.known, declared.owner, noted.route)),
+        openings=tuple(opening_faults(part, noted)),
     )
 
 

@@ -123,10 +123,10 @@ def places_of(
 ) -> FilterPlaces:
     """All filters, by the node and port that they belong to."""
     return FilterPlaces(
-        declared,
-        interfaces,
-        {device: each for each in nodes if each.file == RUNNING for device in each.nodes},
-        {(each.device, port): each for each in groups if each.what == HOSTS for port in each.ports},
+        declared=declared,
+        interfaces=interfaces,
+        nodes={device: each for each in nodes if each.file == RUNNING for device in each.nodes},
+        groups={(each.device, port): each for each in groups if each.what == HOSTS for port in each.ports},
     )
 
 

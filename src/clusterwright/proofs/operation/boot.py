@@ -77,7 +77,9 @@ def _server(tree: RenderedTree, device: str) -> _BootServer:
         if place.startswith(SCRIPTS) and (device, place) in tree.files:
             mac = place.removeprefix(SCRIPTS).removesuffix(".ipxe").replace("-", ":").lower()
             scripts[mac] = tree.text(device, place) or ""
-    return _BootServer(path, tree.text(device, path), tree.text(device, FIRST_SCRIPT), scripts)
+    return _BootServer(
+        dhcp_path=path, dhcp=tree.text(device, path), first=tree.text(device, FIRST_SCRIPT), scripts=scripts
+    )
 
 
 def _faults(device: str, server: _BootServer, declared: DeclaredBoot | None) -> Iterator[Fault]:
@@ -188,10 +190,13 @@ def _applies(tree: RenderedTree) -> bool:
 
 
 NETWORK_BOOT = ProofCheck(
-    "network-boot",
-    "Machines get their planned addresses and start their image from their own boot servers; none wipes disks unasked.",
-    frozenset({"boot"}),
-    _applies,
-    _run,
+    name="network-boot",
+    claim=(
+        "Machines get their planned addresses and start their image from their own boot servers; none"
+        " wipes disks unasked."
+    ),
+    kinds=frozenset({"boot"}),
+    applies=_applies,
+    judge=_run,
     spec_only="which machines, addresses, images and servers there ought to be",
 )

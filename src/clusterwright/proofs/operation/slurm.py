@@ -109,10 +109,11 @@ def _read(conf: str | None, gres: str | None, topology: str | None, cgroup: str 
         _read_devices(made, line)
     for line in read_lines(topology or ""):
         leaf = line.value("switchname") or line.value("blockname")
-        for name in made.names(TOPOLOGY_CONF, line, "nodes") if line.value("nodes") else ():
-            if name in made.leaves:
-                made.faults.append((TOPOLOGY_CONF, line.number, f"{name} is at two leaves"))
-            made.leaves[name] = (line.number, leaf)
+        if line.value("nodes"):
+            for name in made.names(TOPOLOGY_CONF, line, "nodes"):
+                if name in made.leaves:
+                    made.faults.append((TOPOLOGY_CONF, line.number, f"{name} is at two leaves"))
+                made.leaves[name] = (line.number, leaf)
     return made
 
 
@@ -292,7 +293,7 @@ def _worker_faults(tree: RenderedTree, slurm: DeclaredSlurm) -> Iterator[Counter
         if servers != wanted:
             asked = ", ".join(servers) or "nobody"
             message = f"slurmd asks {asked} for its configuration, the controllers are {', '.join(wanted)}"
-            yield Counterexample(name, SLURMD_DEFAULTS, 0, message)
+            yield Counterexample(device=name, file=SLURMD_DEFAULTS, line=0, message=message)
 
 
 def _applies(tree: RenderedTree) -> bool:
@@ -300,10 +301,10 @@ def _applies(tree: RenderedTree) -> bool:
 
 
 SLURM_NODES = ProofCheck(
-    "slurm",
-    "Slurm places jobs on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.",
-    frozenset({"slurm"}),
-    _applies,
-    _run,
+    name="slurm",
+    claim="Slurm places jobs on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.",
+    kinds=frozenset({"slurm"}),
+    applies=_applies,
+    judge=_run,
     spec_only="which nodes, GPUs, partitions and controllers there ought to be",
 )

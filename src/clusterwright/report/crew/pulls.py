@@ -57,8 +57,9 @@ def tray_loads(pulled: Iterable[CableBundle]) -> Iterator[TrayLoad]:
     """Each tray with what lies in it, in the order of their names."""
     loads: dict[tuple[str, str, str, str, float], list[CableBundle]] = defaultdict(list)
     for bundle in pulled:
-        for tray in bundle.pathway.split(" > ") if bundle.pathway else ():
-            loads[tray, bundle.fabric, bundle.colour, bundle.medium, bundle.length_m].append(bundle)
+        if bundle.pathway:
+            for tray in bundle.pathway.split(" > "):
+                loads[tray, bundle.fabric, bundle.colour, bundle.medium, bundle.length_m].append(bundle)
     for key in sorted(loads):
         own = loads[key]
         pairs = {(each.from_rack, each.to_rack) for each in own}

@@ -244,10 +244,11 @@ def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[
         if own.side in _VIRTUAL or own.side == "border":
             found[own.device].append((own.port, own.side, own.fabric))
     listed = set[tuple[str, str]]()
-    for cable in plan.cables if links else ():
-        for end in (cable.a, cable.b):
-            link = links.get((end.device, end.port))
-            if link is not None and (end.device, link) not in listed:
-                listed.add((end.device, link))
-                found[end.device].append((link, end.side, end.fabric))
+    if links:
+        for cable in plan.cables:
+            for end in (cable.a, cable.b):
+                link = links.get((end.device, end.port))
+                if link is not None and (end.device, link) not in listed:
+                    listed.add((end.device, link))
+                    found[end.device].append((link, end.side, end.fabric))
     return found

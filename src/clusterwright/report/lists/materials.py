@@ -38,20 +38,51 @@ def materials(plan: Plan, devices: Iterable[Device], cables: Iterable[Cable]) ->
     """What ``devices`` and ``cables`` are made of, the optics at both ends of each cable too."""
     for name, count in sorted(Counter(device.model for device in devices).items()):
         model = plan.spec.catalogue[name]
-        yield Material("device", name, model.manufacturer, model.part, None, None, None, None, count)
+        yield Material(
+            item="device",
+            model=name,
+            manufacturer=model.manufacturer,
+            part=model.part,
+            medium=None,
+            connector=None,
+            speed_gbps=None,
+            length_m=None,
+            quantity=count,
+        )
     layout, by_name = PortLayout(plan), plan.by_name
     lines: Counter[tuple[str, int, float]] = Counter()
     optics: Counter[tuple[str, str, int]] = Counter()
     cages: set[tuple[str, str]] = set()
     for cable in cables:
         lines[cable.medium, cable.speed_gbps, cable.length_m] += 1
-        for end in (cable.a, cable.b) if cable.medium in _FIBRE else ():
-            connector, breakout = layout.place(by_name[end.device], end.port, end.side, end.speed_gbps)
-            cage = (end.device, breakout or end.port)
-            if cage not in cages:
-                cages.add(cage)
-                optics[cable.medium, connector or "", end.speed_gbps] += 1
+        if cable.medium in _FIBRE:
+            for end in (cable.a, cable.b):
+                connector, breakout = layout.place(by_name[end.device], end.port, end.side, end.speed_gbps)
+                cage = (end.device, breakout or end.port)
+                if cage not in cages:
+                    cages.add(cage)
+                    optics[cable.medium, connector or "", end.speed_gbps] += 1
     for (medium, speed_gbps, length_m), count in sorted(lines.items()):
-        yield Material("cable", None, None, None, medium, None, speed_gbps, length_m, count)
+        yield Material(
+            item="cable",
+            model=None,
+            manufacturer=None,
+            part=None,
+            medium=medium,
+            connector=None,
+            speed_gbps=speed_gbps,
+            length_m=length_m,
+            quantity=count,
+        )
     for (medium, connector, speed_gbps), count in sorted(optics.items()):
-        yield Material("optic", None, None, None, medium, connector or None, speed_gbps, None, count)
+        yield Material(
+            item="optic",
+            model=None,
+            manufacturer=None,
+            part=None,
+            medium=medium,
+            connector=connector or None,
+            speed_gbps=speed_gbps,
+            length_m=None,
+            quantity=count,
+        )

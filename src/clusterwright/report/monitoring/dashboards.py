@@ -22,15 +22,45 @@ def dashboard(inventory: Inventory, fabric: Fabric) -> dict[str, Any]:
     asked = f'job="{cluster}", fabric="{fabric.name}"'
     roles = ", ".join(f"{depth}: {tier.role}" for depth, tier in enumerate(fabric.tiers))
     panels = [
-        _panel("stat", f"Switches that answer, by tier ({roles})", f"{UP_RATIO}{{{chosen}}}", "percentunit", 0, 0, 8),
-        _panel("timeseries", "Received by switches, by tier", f"8 * {TRAFFIC}{{{chosen}}}", "bps", 8, 0, 16),
-        _panel("timeseries", "Errors, by tier", f"{ERRORS}{{{chosen}}}", "cps", 0, _HEIGHT, 12),
         _panel(
-            "timeseries", "Ports with most errors",
-            f"topk(10, rate(ifInErrors{{{chosen}}}[5m]))", "cps", 12, _HEIGHT, 12, "{{instance}} {{ifName}}",
+            "stat",
+            f"Switches that answer, by tier ({roles})",
+            f"{UP_RATIO}{{{chosen}}}",
+            unit="percentunit",
+            x=0,
+            y=0,
+            width=8,
         ),
-        _panel("table", "Devices that do not answer", f"up{{{asked}}} == 0", "short", 0, 2 * _HEIGHT, _WIDTH),
-    ]  # fmt: skip
+        _panel(
+            "timeseries",
+            "Received by switches, by tier",
+            f"8 * {TRAFFIC}{{{chosen}}}",
+            unit="bps",
+            x=8,
+            y=0,
+            width=16,
+        ),
+        _panel("timeseries", "Errors, by tier", f"{ERRORS}{{{chosen}}}", unit="cps", x=0, y=_HEIGHT, width=12),
+        _panel(
+            "timeseries",
+            "Ports with most errors",
+            f"topk(10, rate(ifInErrors{{{chosen}}}[5m]))",
+            unit="cps",
+            x=12,
+            y=_HEIGHT,
+            width=12,
+            legend="{{instance}} {{ifName}}",
+        ),
+        _panel(
+            "table",
+            "Devices that do not answer",
+            f"up{{{asked}}} == 0",
+            unit="short",
+            x=0,
+            y=2 * _HEIGHT,
+            width=_WIDTH,
+        ),
+    ]
     return {
         "uid": f"{cluster}-{fabric.name}"[:40],
         "title": f"{cluster}: {fabric.name}",
@@ -47,7 +77,7 @@ def dashboard(inventory: Inventory, fabric: Fabric) -> dict[str, Any]:
 
 
 def _panel(
-    kind: str, title: str, expression: str, unit: str, x: int, y: int, width: int, legend: str = "tier {{tier}}"
+    kind: str, title: str, expression: str, *, unit: str, x: int, y: int, width: int, legend: str = "tier {{tier}}"
 ) -> dict[str, Any]:
     return {
         "type": kind,

@@ -50,13 +50,15 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
             )
         )
     table = PageTable(
-        "expectation-list",
-        "Expected, and counted in the plan",
-        ("Figure", "Expected", "Tolerance", "Planned", "Result", "Source"),
-        tuple(rows),
+        name="expectation-list",
+        caption="Expected, and counted in the plan",
+        columns=("Figure", "Expected", "Tolerance", "Planned", "Result", "Source"),
+        rows=tuple(rows),
         note="Planned figures are counted device by device and cable by cable, not multiplied.",
     )
-    return Section("expectations", "Expected figures beside the plan", (Block("", "", (), (table,)),))
+    return Section(
+        "expectations", "Expected figures beside the plan", (Block(heading="", text="", drawings=(), tables=(table,)),)
+    )
 
 
 def findings_section(findings: tuple[Finding, ...]) -> Section:
@@ -66,10 +68,10 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
     counts = Counter(finding.severity for finding in findings)
     text = ", ".join(f"{counts[severity]:,} × {severity.label}" for severity in sorted(counts, reverse=True))
     table = PageTable(
-        "finding-list",
-        "Findings",
-        ("Severity", "Rule", "Place", "What is wrong", "How to mend it"),
-        tuple(
+        name="finding-list",
+        caption="Findings",
+        columns=("Severity", "Rule", "Place", "What is wrong", "How to mend it"),
+        rows=tuple(
             (
                 Cell(finding.severity.label, _SEVERITY_STYLE[finding.severity]),
                 code(finding.code),
@@ -80,7 +82,7 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
             for finding in findings
         ),
     )
-    return Section("findings", "Findings", (Block("", text, (), (table,)),))
+    return Section("findings", "Findings", (Block(heading="", text=text, drawings=(), tables=(table,)),))
 
 
 def exceptions_section(plan: Plan) -> Section:
@@ -99,9 +101,12 @@ def exceptions_section(plan: Plan) -> Section:
         for exception in plan.spec.exceptions
     )
     table = PageTable(
-        "exception-list", "What differs from its group", ("Where", "Port", "State", "Image", "Reason"), rows
+        name="exception-list",
+        caption="What differs from its group",
+        columns=("Where", "Port", "State", "Image", "Reason"),
+        rows=rows,
     )
-    return Section("exceptions", "Exceptions", (Block("", "", (), (table,)), *added))
+    return Section("exceptions", "Exceptions", (Block(heading="", text="", drawings=(), tables=(table,)), *added))
 
 
 def _added_config(plan: Plan) -> tuple[Block, ...]:
@@ -117,8 +122,8 @@ def _added_config(plan: Plan) -> tuple[Block, ...]:
         for added in plan.spec.extra_config
     )
     heads = ("Where", "File", "What", "Reason", "Vouched for")
-    table = PageTable("extra-config", "Configuration beyond what is derived", heads, rows)
-    return (Block("", "", (), (table,)),) if rows else ()
+    table = PageTable(name="extra-config", caption="Configuration beyond what is derived", columns=heads, rows=rows)
+    return (Block(heading="", text="", drawings=(), tables=(table,)),) if rows else ()
 
 
 def assumptions_section(plan: Plan) -> Section:
@@ -131,8 +136,13 @@ def assumptions_section(plan: Plan) -> Section:
         rows += [(Cell("catalogue"), code(name), Cell(reason)) for reason in plan.spec.catalogue[name].assumed]
     if not rows:
         return Section("assumptions", "Assumptions", (Block("", "Nothing in the spec or its hardware is assumed."),))
-    table = PageTable("assumption-list", "Assumptions", ("Where", "Of what", "Assumed, and why"), tuple(rows))
-    return Section("assumptions", "Assumptions", (Block("", "", (), (table,)),))
+    table = PageTable(
+        name="assumption-list",
+        caption="Assumptions",
+        columns=("Where", "Of what", "Assumed, and why"),
+        rows=tuple(rows),
+    )
+    return Section("assumptions", "Assumptions", (Block(heading="", text="", drawings=(), tables=(table,)),))
 
 
 def _assumed_in(value: Any, path: Path, data: Any) -> Iterator[tuple[str, str]]:

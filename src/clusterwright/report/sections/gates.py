@@ -51,19 +51,19 @@ def _gates(rollout: Rollout, questions: tuple[GateRecord, ...]) -> PageTable:
         for gate, why in rollout.left_out
     )
     return PageTable(
-        f"gates-{rollout.name}",
-        "What was asked after each wave",
-        ("Gate", "Asks", "Within", "May fail in a wave", "Devices asked", "Not well"),
-        (*asked, *left_out),
+        name=f"gates-{rollout.name}",
+        caption="What was asked after each wave",
+        columns=("Gate", "Asks", "Within", "May fail in a wave", "Devices asked", "Not well"),
+        rows=(*asked, *left_out),
     )
 
 
 def _waves(rollout: Rollout, questions: tuple[GateRecord, ...], attempts: tuple[Attempt, ...]) -> PageTable:
     return PageTable(
-        f"gate-waves-{rollout.name}",
-        "Answers wave by wave",
-        ("Wave", "Layer", "Devices", *(each.gate for each in questions), "Seconds", "Then"),
-        tuple(
+        name=f"gate-waves-{rollout.name}",
+        caption="Answers wave by wave",
+        columns=("Wave", "Layer", "Devices", *(each.gate for each in questions), "Seconds", "Then"),
+        rows=tuple(
             (
                 Cell(f"{attempt.number}, canary" if attempt.is_canary else f"{attempt.number}"),
                 Cell(attempt.layer),
@@ -106,10 +106,10 @@ def _complaint_table(rollout: Rollout, rows: list[tuple[Cell, ...]]) -> PageTabl
     left = max(len(rows) - _SHOWN, 0)
     more = f"{left:,} more, and all" if left else "All"
     return PageTable(
-        f"complaints-{rollout.name}",
-        "Devices that were not well, and what was told",
-        ("Wave", "Gate", "Device", "Counts", "What"),
-        tuple(rows[:_SHOWN]),
+        name=f"complaints-{rollout.name}",
+        caption="Devices that were not well, and what was told",
+        columns=("Wave", "Gate", "Device", "Counts", "What"),
+        rows=tuple(rows[:_SHOWN]),
         note=f"{more} in full: clusterwright audit show ROOT {rollout.name}",
     )
 

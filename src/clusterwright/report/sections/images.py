@@ -27,7 +27,11 @@ def images_section(plan: Plan) -> Section | None:
         text += (
             f" {plural(planned, 'adapter')} on the boot fabric have no noted MAC address yet and are offered nothing."
         )
-    return Section("images", "Images", (Block("", text, (), (_image_table(images), _server_table(plan))),))
+    return Section(
+        "images",
+        "Images",
+        (Block(heading="", text=text, drawings=(), tables=(_image_table(images), _server_table(plan))),),
+    )
 
 
 def _image_table(images: tuple[Fetched, ...]) -> PageTable:
@@ -46,10 +50,10 @@ def _image_table(images: tuple[Fetched, ...]) -> PageTable:
     )
     names = ("Image", "Nodes", "Packages", "Rendered files", "Image and kernel", "Overlay", "Script", "A node fetches")
     return PageTable(
-        "images-fetched",
-        "Bytes that a node fetches",
-        names,
-        rows,
+        name="images-fetched",
+        caption="Bytes that a node fetches",
+        columns=names,
+        rows=rows,
         note="In bytes. The image's own size is known once it is built (`size_bytes`); overlay and script are those of"
         " the largest of the first and last nodes of every pod.",
     )
@@ -61,8 +65,8 @@ def _server_table(plan: Plan) -> PageTable:
     second = Counter(servers[1] for servers in racks.values() if len(servers) > 1)
     rows = tuple((code(name), number(first[name]), number(second[name])) for name in sorted({*first, *second}))
     return PageTable(
-        "boot-servers",
-        "Boot servers",
-        ("Server", "Racks that ask it first", "Racks that ask it second"),
-        rows,
+        name="boot-servers",
+        caption="Boot servers",
+        columns=("Server", "Racks that ask it first", "Racks that ask it second"),
+        rows=rows,
     )

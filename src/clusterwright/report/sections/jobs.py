@@ -36,7 +36,7 @@ def nccl_section(plan: Plan) -> Section | None:
         _settings_table(plan, settings, f"nccl-settings-{index}", node)
         for index, (settings, node) in enumerate(settings_by_node(plan).items())
     )
-    return Section("nccl", "NCCL and PyTorch", (Block("", text, (), tables),))
+    return Section("nccl", "NCCL and PyTorch", (Block(heading="", text=text, drawings=(), tables=tables),))
 
 
 def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: str) -> PageTable:
@@ -53,7 +53,7 @@ def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: 
         for each in settings
     )
     columns = ("Variable", "Value", "Written to", "Why", "From", "Line")
-    return PageTable(name, f"As on {node}", columns, rows)
+    return PageTable(name=name, caption=f"As on {node}", columns=columns, rows=rows)
 
 
 def jobs_section(plan: Plan) -> Section | None:
@@ -72,14 +72,19 @@ def _job_block(plan: Plan, job: Job) -> Block:
         return Block(job.name, str(error))
     columns = ("Layer", "Planned, GB", "Linear, GB", "Random, GB")
     table = PageTable(
-        f"job-{job.name}",
-        "Bytes of a step by the highest layer that they cross",
-        columns,
-        _layer_rows(room, placements),
+        name=f"job-{job.name}",
+        caption="Bytes of a step by the highest layer that they cross",
+        columns=columns,
+        rows=_layer_rows(room, placements),
         note="The command clusterwright place names the nodes and the ranks on them.",
     )
     axes = " × ".join(f"{size} {axis}" for axis, size in job.sizes.items() if size > 1)
-    return Block(job.name, f"{job.ranks:,} ranks on {job.nodes}: {axes or 'one rank'}.", (), (table,))
+    return Block(
+        heading=job.name,
+        text=f"{job.ranks:,} ranks on {job.nodes}: {axes or 'one rank'}.",
+        drawings=(),
+        tables=(table,),
+    )
 
 
 def _layer_rows(room: Room, placements: tuple[Placement, ...]) -> tuple[tuple[Cell, ...], ...]:

@@ -68,13 +68,13 @@ def addresses_section(plan: Plan) -> Section:
                 )
             )
     table = PageTable(
-        "pools",
-        "Address pools",
-        ("Fabric", "Pool", "Prefix", "Addresses used", "Addresses in the pool", "Use"),
-        tuple(rows),
+        name="pools",
+        caption="Address pools",
+        columns=("Fabric", "Pool", "Prefix", "Addresses used", "Addresses in the pool", "Use"),
+        rows=tuple(rows),
         note="Every single address is in addresses.csv.",
     )
-    return Section("addresses", "Addresses", (Block("", "", (), (table,)),))
+    return Section("addresses", "Addresses", (Block(heading="", text="", drawings=(), tables=(table,)),))
 
 
 def isolation_section(plan: Plan) -> Section:
@@ -82,10 +82,10 @@ def isolation_section(plan: Plan) -> Section:
     zones = plan.spec.zones
     enforced = {each.zone: enforced_by(each) for each in zone_enforcement(plan)}
     zone_table = PageTable(
-        "zones",
-        "Zones",
-        ("Zone", "Kind", "Closed to the internet", "Node groups", "Fabrics", "Prefixes outside", "Enforced by"),
-        tuple(
+        name="zones",
+        caption="Zones",
+        columns=("Zone", "Kind", "Closed to the internet", "Node groups", "Fabrics", "Prefixes outside", "Enforced by"),
+        rows=tuple(
             (
                 Cell(zone.name),
                 Cell(zone.kind),
@@ -100,10 +100,10 @@ def isolation_section(plan: Plan) -> Section:
         note=_WHO_ENFORCES,
     )
     matrix = PageTable(
-        "flow-matrix",
-        "From (rows) to (columns)",
-        ("From \\ to", *(zone.name for zone in zones)),
-        tuple(
+        name="flow-matrix",
+        caption="From (rows) to (columns)",
+        columns=("From \\ to", *(zone.name for zone in zones)),
+        rows=tuple(
             (
                 Cell(source.name, "head"),
                 *(
@@ -116,10 +116,10 @@ def isolation_section(plan: Plan) -> Section:
         note="Whatever is not listed is denied.",
     )
     flows = PageTable(
-        "flows",
-        "Allowed flows",
-        ("Flow", "From", "To", "Protocol", "Ports", "Reason", "Owner", "Wanted until"),
-        tuple(
+        name="flows",
+        caption="Allowed flows",
+        columns=("Flow", "From", "To", "Protocol", "Ports", "Reason", "Owner", "Wanted until"),
+        rows=tuple(
             (
                 Cell(flow.name),
                 Cell(flow.source),
@@ -136,7 +136,10 @@ def isolation_section(plan: Plan) -> Section:
     return Section(
         "isolation",
         "Zones and flows",
-        tuple(Block("", "", (), (table,)) for table in (zone_table, matrix, flows, _needs(plan))),
+        tuple(
+            Block(heading="", text="", drawings=(), tables=(table,))
+            for table in (zone_table, matrix, flows, _needs(plan))
+        ),
     )
 
 
@@ -145,10 +148,10 @@ def _needs(plan: Plan) -> PageTable:
     needs = needs_of(plan.spec, {device.name: device.node_group for device in plan.devices})
     rows = ((need.who.name, need.whom.name, need.port, need.why, need.unit, need.booting) for need in needs)
     return PageTable(
-        "needs",
-        "What machines need of each other",
-        ("Who", "Asks whom", "Over", "Because", "By", "When"),
-        tuple(
+        name="needs",
+        caption="What machines need of each other",
+        columns=("Who", "Asks whom", "Over", "Because", "By", "When"),
+        rows=tuple(
             (Cell(who), Cell(whom), Cell(port), Cell(why), Cell(unit), Cell("at boot" if booting else "always"))
             for who, whom, port, why, unit, booting in dict.fromkeys(rows)
         ),
@@ -168,9 +171,9 @@ def enforced_by(found: ZoneEnforcement) -> str:
 def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> Block:
     here = [tier for tier in tiers if tier.fabric == fabric.name]
     table = PageTable(
-        f"tiers-{fabric.name}",
-        f"Tiers of {fabric.name}",
-        (
+        name=f"tiers-{fabric.name}",
+        caption=f"Tiers of {fabric.name}",
+        columns=(
             "Tier",
             "Model",
             "Switches",
@@ -181,13 +184,13 @@ def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> 
             "Bisection",
             "Of full bisection",
         ),
-        tuple(_tier_row(tier) for tier in reversed(here)),
+        rows=tuple(_tier_row(tier) for tier in reversed(here)),
     )
     return Block(
-        fabric.name,
-        f"{_TECHNOLOGY.get(fabric.technology, fabric.technology)}, MTU {fabric.mtu:,} bytes",
-        (topology_drawing(plan, fabric),),
-        (table,),
+        heading=fabric.name,
+        text=f"{_TECHNOLOGY.get(fabric.technology, fabric.technology)}, MTU {fabric.mtu:,} bytes",
+        drawings=(topology_drawing(plan, fabric),),
+        tables=(table,),
     )
 
 

@@ -29,10 +29,10 @@ def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
         f" {plural(more, 'further kind')} of rack {'is' if more == 1 else 'are'} in the table." if more else ""
     )
     kind_table = PageTable(
-        "rack-kinds",
-        "Kinds of rack",
-        ("First one", "Racks", "Contents", "Power of one", "Weight of one", "Power together", "Basis"),
-        tuple(_kind_row(kind) for kind in kinds),
+        name="rack-kinds",
+        caption="Kinds of rack",
+        columns=("First one", "Racks", "Contents", "Power of one", "Weight of one", "Power together", "Basis"),
+        rows=tuple(_kind_row(kind) for kind in kinds),
         note="Power is the catalogue's rating of every device, not a measurement; weight is that of the equipment"
         " without the rack. “assumed” marks kinds with a model whose catalogue entry rests on an assumption.",
     )
@@ -41,9 +41,9 @@ def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
         "Racks and power",
         (
             Block("", text, drawings),
-            Block("", "", (), (kind_table,)),
-            Block("", "", (), (_places_table(plan),)),
-            Block("", "", (), (_models_table(plan),)),
+            Block(heading="", text="", drawings=(), tables=(kind_table,)),
+            Block(heading="", text="", drawings=(), tables=(_places_table(plan),)),
+            Block(heading="", text="", drawings=(), tables=(_models_table(plan),)),
         ),
     )
 
@@ -54,14 +54,14 @@ def cabling_section(plan: Plan) -> Section:
     rows = [_cable_row(cables) for cables in bill]
     out_of_service = sum(not cable.in_service for cable in plan.cables)
     table = PageTable(
-        "cable-list",
-        "Bill of cabling",
-        ("Fabric", "Medium", "Speed", "Length", "Cables", "Length together"),
-        tuple(rows),
+        name="cable-list",
+        caption="Bill of cabling",
+        columns=("Fabric", "Medium", "Speed", "Length", "Cables", "Length together"),
+        rows=tuple(rows),
         note=f"{plural(sum(cables.count for cables in bill), 'cable')} in all, {out_of_service:,} of them out of"
         " service. cables.csv lists every one in the order in which the floor lays them: rack, unit, port.",
     )
-    return Section("cabling", "Cabling", (Block("", "", (), (table,)),))
+    return Section("cabling", "Cabling", (Block(heading="", text="", drawings=(), tables=(table,)),))
 
 
 def _kind_row(kind: RackKind) -> tuple[Cell, ...]:
@@ -112,10 +112,10 @@ def _places_table(plan: Plan) -> PageTable:
         for place, counts in devices.items()
     )
     return PageTable(
-        "places",
-        "Racks" if by_rack else "Pods and other outermost groups",
-        ("Rack" if by_rack else "Group", "Racks", "Devices", "Power"),
-        rows,
+        name="places",
+        caption="Racks" if by_rack else "Pods and other outermost groups",
+        columns=("Rack" if by_rack else "Group", "Racks", "Devices", "Power"),
+        rows=rows,
         note=""
         if by_rack
         else f"{plural(len(racks), 'rack')} in all; devices.csv has the rack and unit of each device.",
@@ -140,9 +140,9 @@ def _models_table(plan: Plan) -> PageTable:
             )
         )
     return PageTable(
-        "models",
-        "Devices by role and model",
-        (
+        name="models",
+        caption="Devices by role and model",
+        columns=(
             "Role",
             "Model",
             "Manufacturer",
@@ -152,7 +152,7 @@ def _models_table(plan: Plan) -> PageTable:
             "Power together",
             "Cages and their modes",
         ),
-        tuple(rows),
+        rows=tuple(rows),
     )
 
 

@@ -40,10 +40,10 @@ def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
         return Section("proofs", "Proofs", (Block("", _NOT_ASKED),))
     counts = Counter(claim.answer if claim.answer in ("proven", "REFUTED") else "neither" for claim in claims)
     table = PageTable(
-        "proof-list",
-        "Claims about the rendered files",
-        ("Check", "Claim", "Answer", "Tried on", "Open"),
-        tuple(
+        name="proof-list",
+        caption="Claims about the rendered files",
+        columns=("Check", "Claim", "Answer", "Tried on", "Open"),
+        rows=tuple(
             (
                 code(claim.name),
                 Cell(claim.claim, "prose"),
@@ -56,7 +56,7 @@ def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
         note="What a proof reads and what it does not cover: `clusterwright explain verify`.",
     )
     text = ", ".join(f"{counts[word]:,} {word}" for word in ("proven", "REFUTED", "neither") if counts[word])
-    return Section("proofs", "Proofs", (Block("", f"{text}.", (), (table,)),))
+    return Section("proofs", "Proofs", (Block(heading="", text=f"{text}.", drawings=(), tables=(table,)),))
 
 
 def proofs_card(claims: tuple[ProvenClaim, ...] | None) -> Card:

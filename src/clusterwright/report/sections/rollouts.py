@@ -23,17 +23,19 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         return None
     newest = rollouts[::-1]
     table = PageTable(
-        "rollouts",
-        "Rollouts, newest first",
-        _COLUMNS,
-        tuple(_row(rollout) for rollout in newest),
+        name="rollouts",
+        caption="Rollouts, newest first",
+        columns=_COLUMNS,
+        rows=tuple(_row(rollout) for rollout in newest),
     )
     answers = tuple(
         (Cell(rollout.name, "code"), Cell(each["what"]), Cell(each["reason"]), Cell(each["who"]))
         for rollout in newest
         for each in rollout.answers
     )
-    overridden = PageTable("overrides", "What somebody answered for", ("Rollout", "What", "Why", "Who"), answers)
+    overridden = PageTable(
+        name="overrides", caption="What somebody answered for", columns=("Rollout", "What", "Why", "Who"), rows=answers
+    )
     warned = [
         (Cell(rollout.name, "code"), Cell(where), Cell(and_more(units, 1)), Cell(line))
         for rollout in newest
@@ -42,7 +44,11 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
     left = max(len(warned) - _WARNINGS, 0)
     note = f"{left:,} more: clusterwright audit show ROOT ROLLOUT" if left else ""
     warnings = PageTable(
-        "warnings", "What was warned of", ("Rollout", "Where", "About", "What"), tuple(warned[:_WARNINGS]), note=note
+        name="warnings",
+        caption="What was warned of",
+        columns=("Rollout", "Where", "About", "What"),
+        rows=tuple(warned[:_WARNINGS]),
+        note=note,
     )
     text = f"{plural(len(rollouts), 'rollout')} in the audit log, whose chain is unbroken."
     in_waves = [block for rollout in newest if (block := gates_block(rollout)) is not None]

@@ -80,13 +80,13 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
             )
         )
     table = PageTable(
-        f"queue-pairs{suffix}",
-        f"All-gather in a ring of {plural(len(together), 'node')} ({ranks:,} ranks), share of the ideal",
-        ("Hash", "Queue pairs", "Median", "Lowest to highest", "Average connection", "Chosen"),
-        tuple(rows),
+        name=f"queue-pairs{suffix}",
+        caption=f"All-gather in a ring of {plural(len(together), 'node')} ({ranks:,} ranks), share of the ideal",
+        columns=("Hash", "Queue pairs", "Median", "Lowest to highest", "Average connection", "Chosen"),
+        rows=tuple(rows),
         note=f"Simulated flow by flow with {len(_SEEDS)} seeds. E-ECMP hashes the destination queue pair too.",
     )
-    return Block(nccl.name or "", _HOW_TO_READ, (), (table, _tiers(network, suffix)))
+    return Block(heading=nccl.name or "", text=_HOW_TO_READ, drawings=(), tables=(table, _tiers(network, suffix)))
 
 
 def _tiers(network: FabricGraph, suffix: str) -> PageTable:
@@ -102,10 +102,10 @@ def _tiers(network: FabricGraph, suffix: str) -> PageTable:
         for each in network.hashing
     )
     return PageTable(
-        f"hashing{suffix}",
-        "What each tier chooses among equal paths by, from the bottom",
-        ("Tier", "Model", "Hashes", "Function", "Why not queue pairs"),
-        rows,
+        name=f"hashing{suffix}",
+        caption="What each tier chooses among equal paths by, from the bottom",
+        columns=("Tier", "Model", "Hashes", "Function", "Why not queue pairs"),
+        rows=rows,
         note="Tiers take functions of their own, so that one does not find what the other has sorted.",
     )
 

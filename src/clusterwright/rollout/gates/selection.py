@@ -53,7 +53,10 @@ class Gates:
     @property
     def questions(self) -> tuple[Asked, ...]:
         """The gates that are asked, in order, as data."""
-        return tuple(Asked(gate.name, gate.told(), gate.deadline_s, gate.budget) for gate in self.asked)
+        return tuple(
+            Asked(gate=gate.name, asks=gate.told(), deadline_s=gate.deadline_s, budget=gate.budget)
+            for gate in self.asked
+        )
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -75,6 +78,7 @@ def device_gates(
     plan: Plan,
     devices: Devices | None,
     effects: Mapping[str, Effect],
+    *,
     rollout: UnderWay,
     root: Path,
     skipped: Mapping[str, str],
@@ -98,7 +102,7 @@ def device_gates(
     policies = plan.spec.rollout.gates
     waiting = frozenset(name for name, effect in effects.items() if effect is Effect.REBOOT)
     of_slurm = {each.name: slurm for slurm in plan.spec.schedulers for each in compute_nodes(plan, slurm)}
-    boots = _boots(plan, devices, waiting, of_slurm, rollout, root)
+    boots = _boots(plan, devices, waiting, of_slurm=of_slurm, rollout=rollout, root=root)
     every: tuple[Gate, ...] = (
         *_running_jobs(plan, devices, effects, of_slurm),
         *boots,
@@ -130,13 +134,14 @@ def _running_jobs(
     for node in {node for nodes in leaving.values() for node in nodes}:
         hosts = controllers(plan, of_slurm[node])
         reached[node] = next((host for host in hosts if host in devices.over_ssh), "")
-    yield RunningJobs(devices, plan.spec.rollout.gates.jobs, leaving, reached)
+    yield RunningJobs(devices=devices, policy=plan.spec.rollout.gates.jobs, leaving=leaving, controllers=reached)
 
 
 def _boots(
     plan: Plan,
     devices: Devices,
     waiting: frozenset[str],
+    *,
     of_slurm: Mapping[str, Scheduler],
     rollout: UnderWay,
     root: Path,
@@ -159,4 +164,17 @@ def _boots(
             )
     told = {name: reached[slurm] for name, slurm in of_slurm.items() if reached[slurm]}
     note = BootNote(root / ledger.FOLDER / "boots.json", rollout.manifest)
-    return (SlurmBoots(devices, policy, waiting & told.keys(), told, rollout.name, note),) if told else ()
+    return (
+        (
+            SlurmBoots(
+                devices=devices,
+                policy=policy,
+                waiting=waiting & told.keys(),
+                controllers=told,
+                rollout=rollout.name,
+                note=note,
+            ),
+        )
+        if told
+        else ()
+    )

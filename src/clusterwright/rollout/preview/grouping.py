@@ -107,7 +107,7 @@ def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str,
         together.setdefault((role, status, happens.get(name, Effect.LIVE), key), []).append(name)
     for (role, status, effect, _), members in together.items():
         files = diffs[members[0]][1] if members[0] in diffs else ()
-        yield DeviceGroup(tuple(members), role, status, effect, files)
+        yield DeviceGroup(devices=tuple(members), role=role, status=status, effect=effect, files=files)
 
 
 def _status(trees: Trees, name: str) -> str:

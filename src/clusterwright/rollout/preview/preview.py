@@ -109,7 +109,9 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         sentences=meaning,
         kinds=kinds_of(plan, before, trees, change.effects),
         waves=tuple(change.waves),
-        disturbance=disturbance((before, plan), change.waves, change.effects, placed, notes, change.next_wave),
+        disturbance=disturbance(
+            (before, plan), change.waves, change.effects, jobs=placed, notes=notes, first=change.next_wave
+        ),
         guarded=guard(plan.name, trees, (was, declaration_of(plan)), change.waves, drained_alone(before, plan, values)),
         unbuilt=change.unbuilt,
     )

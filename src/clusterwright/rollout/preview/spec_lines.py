@@ -25,28 +25,28 @@ class SpecChange:
 
 def spec_changes(before: Document, after: Document) -> tuple[SpecChange, ...]:
     """The values that differ, in the order of the second document; items of lists are the same when their names are."""
-    return tuple(_differences(before, after, (), (), before.data, after.data))
+    return tuple(_differences(before, after, (), now=(), old=before.data, new=after.data))
 
 
-def _differences(one: Document, other: Document, was: Path, now: Path, old: Any, new: Any) -> Iterator[SpecChange]:
+def _differences(one: Document, other: Document, was: Path, *, now: Path, old: Any, new: Any) -> Iterator[SpecChange]:
     if old == new:
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*new, *(key for key in old if key not in new)]:
-            yield from _item(one, other, (*was, key), (*now, key), key in old, key in new)
+            yield from _item(one, other, (*was, key), now=(*now, key), had=key in old, has=key in new)
     elif _is_named(old) and _is_named(new):
         olds = {_name(item): at for at, item in enumerate(old)}
         news = {_name(item): at for at, item in enumerate(new)}
         for name in [*news, *(name for name in olds if name not in news)]:
             before, after = (*was, olds.get(name, 0)), (*now, news.get(name, 0))
-            yield from _item(one, other, before, after, name in olds, name in news)
+            yield from _item(one, other, before, now=after, had=name in olds, has=name in news)
     else:
         yield _change(other, format_path(now, other.data), _text(old), _text(new), now)
 
 
-def _item(one: Document, other: Document, was: Path, now: Path, had: bool, has: bool) -> Iterator[SpecChange]:
+def _item(one: Document, other: Document, was: Path, *, now: Path, had: bool, has: bool) -> Iterator[SpecChange]:
     if had and has:
-        yield from _differences(one, other, was, now, _at(one.data, was), _at(other.data, now))
+        yield from _differences(one, other, was, now=now, old=_at(one.data, was), new=_at(other.data, now))
     elif has:
         yield _change(other, format_path(now, other.data), "", _text(_at(other.data, now)), now)
     else:
@@ -55,7 +55,7 @@ def _item(one: Document, other: Document, was: Path, now: Path, had: bool, has: 
 
 def _change(document: Document, key: str, before: str, after: str, path: Path) -> SpecChange:
     position = document.locate(path)
-    return SpecChange(key, before, after, f"{PurePath(position.file).name}:{position.line}")
+    return SpecChange(key=key, before=before, after=after, place=f"{PurePath(position.file).name}:{position.line}")
 
 
 def _is_named(value: Any) -> bool:

@@ -74,11 +74,12 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     pools: list[tuple[int, int, int, str, Network, Path]] = []
     for fabric in subject.spec.fabrics:
         at = fabric.addressing
-        for key in ("loopbacks", "links", "hosts") if at else ():
-            network: Network = getattr(at, key)
-            first, last = network_bounds(network)
-            name = f"the {key} of {fabric.name}"
-            pools.append((network.version, first, last, name, network, (*fabric.path, "addressing", key)))
+        if at:
+            for key in ("loopbacks", "links", "hosts"):
+                network: Network = getattr(at, key)
+                first, last = network_bounds(network)
+                name = f"the {key} of {fabric.name}"
+                pools.append((network.version, first, last, name, network, (*fabric.path, "addressing", key)))
         for carried in (each.ipoib for each in fabric.partitions if each.ipoib is not None):
             name, path = f"{carried.interface} on {fabric.name}", (*carried.path, "network")
             pools.append((carried.network.version, *network_bounds(carried.network), name, carried.network, path))

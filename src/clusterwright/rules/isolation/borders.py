@@ -49,11 +49,12 @@ def unreachable_outside(subject: Subject) -> Iterator[Problem]:
     """Zones of prefixes outside that a flow names and no border."""
     spec = subject.spec
     named = {name for border in spec.borders for name in border.zones}
-    for zone in spec.zones if spec.borders else ():
-        flow = next((flow for flow in spec.flows if zone.name in (flow.source, flow.target)), None)
-        if zone.prefixes and is_outside(spec, zone) and zone.name not in named and flow is not None:
-            message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
-            yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
+    if spec.borders:
+        for zone in spec.zones:
+            flow = next((flow for flow in spec.flows if zone.name in (flow.source, flow.target)), None)
+            if zone.prefixes and is_outside(spec, zone) and zone.name not in named and flow is not None:
+                message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
+                yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
 
 
 def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
@@ -79,24 +80,27 @@ def _doubled(spec: ClusterSpec) -> Iterator[Problem]:
 def _cabled(subject: Subject) -> Iterator[Problem]:
     """Borders at ports that the plan gives to cables."""
     spec = subject.spec
-    for skeleton, allocations in subject.allocations if spec.borders else ():
-        borders = {seat.name: [b for b in spec.borders if b.device == seat.name] for seat in skeleton.seats}
-        if not any(borders.values()):
-            continue
-        for seat, allocation in zip(skeleton.seats, allocations, strict=True):
-            for border in borders[seat.name]:
-                used = frozenset(allocation.down + allocation.up)
-                model = skeleton.fabric.tiers[seat.tier].model
-                if border.port in used:
-                    message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
-                    yield Problem((*border.path, "port"), message, "Name a port that is free.")
-                    continue
-                bordered = {each.port: each.speed_gbps for each in borders[seat.name] if each is not border}
-                speeds = partial(_speeds, subject, seat.name, bordered)
-                beside = _in_the_way(model, border, used | bordered.keys(), speeds, allocation.taken)
-                if beside is not None:
-                    message = f"{border.device} {border.port} cannot run at {border.speed_gbps} Gb/s beside {beside}."
-                    yield Problem((*border.path, "port"), message, "Name a port of a cage that nothing else uses.")
+    if spec.borders:
+        for skeleton, allocations in subject.allocations:
+            borders = {seat.name: [b for b in spec.borders if b.device == seat.name] for seat in skeleton.seats}
+            if not any(borders.values()):
+                continue
+            for seat, allocation in zip(skeleton.seats, allocations, strict=True):
+                for border in borders[seat.name]:
+                    used = frozenset(allocation.down + allocation.up)
+                    model = skeleton.fabric.tiers[seat.tier].model
+                    if border.port in used:
+                        message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
+                        yield Problem((*border.path, "port"), message, "Name a port that is free.")
+                        continue
+                    bordered = {each.port: each.speed_gbps for each in borders[seat.name] if each is not border}
+                    speeds = partial(_speeds, subject, seat.name, bordered)
+                    beside = _in_the_way(model, border, used | bordered.keys(), speeds, allocation.taken)
+                    if beside is not None:
+                        message = (
+                            f"{border.device} {border.port} cannot run at {border.speed_gbps} Gb/s beside {beside}."
+                        )
+                        yield Problem((*border.path, "port"), message, "Name a port of a cage that nothing else uses.")
 
 
 def _speeds(subject: Subject, switch: str, bordered: Mapping[str, int]) -> Mapping[str, int]:

@@ -109,10 +109,11 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
 def fabric_in_no_zone(subject: Subject) -> Iterator[Problem]:
     """Fabrics with addresses that no zone covers; only where the spec has zones at all."""
     spec = subject.spec
-    for fabric in spec.fabrics if spec.zones else ():
-        if fabric.addressing is not None and not _is_covered(spec, fabric.name):
-            message = f"No zone covers {fabric.name}: its switches filter nothing."
-            yield Problem((*fabric.path, "name"), message, f"Add {fabric.name} to the `fabrics` of a zone.")
+    if spec.zones:
+        for fabric in spec.fabrics:
+            if fabric.addressing is not None and not _is_covered(spec, fabric.name):
+                message = f"No zone covers {fabric.name}: its switches filter nothing."
+                yield Problem((*fabric.path, "name"), message, f"Add {fabric.name} to the `fabrics` of a zone.")
 
 
 def _is_covered(spec: ClusterSpec, name: str) -> bool:

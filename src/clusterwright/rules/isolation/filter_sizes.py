@@ -98,9 +98,11 @@ def _counted(plan: Plan, limit: int) -> dict[str, _Fullest]:
             continue
         known = found.get(device.fabric)
         if known is None:
-            found[device.fabric] = _Fullest(device.name, device.model, entries, 0)
+            found[device.fabric] = _Fullest(switch=device.name, model=device.model, entries=entries, others=0)
         elif entries > known.entries:
-            found[device.fabric] = _Fullest(device.name, device.model, entries, known.others + 1)
+            found[device.fabric] = _Fullest(
+                switch=device.name, model=device.model, entries=entries, others=known.others + 1
+            )
         else:
             found[device.fabric] = known._replace(others=known.others + 1)
     return found

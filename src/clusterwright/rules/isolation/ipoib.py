@@ -26,19 +26,24 @@ def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
     """Mounts of Lustre over InfiniBand whose servers, or whose nodes, have no address there."""
     spec = subject.spec
     for mount in spec.mounts:
-        for address, network in nids_of(mount) if uses_rdma(mount) else ():
-            home = partition_with(spec, address) if network.startswith("o2ib") else None
-            if home is None or home.ipoib is None:
-                message = f"{mount.mountpoint} asks {address}@{network}, which is on no network of IP over InfiniBand."
-                mend = "Name servers on such a network, and describe it under `ipoib` of their partition."
-                yield Problem((*mount.path, "export"), message, mend)
-                continue
-            for at, name in enumerate(mount.nodes):
-                group = spec.node_group(name)
-                if group is not None and group.image is not None and home.ipoib.of(name) is None:
-                    message = f"{name} mounts {mount.mountpoint} from {address}@{network}, and has no address there."
-                    mend = f"Name {name} under `hosts` of {home.name}'s `ipoib`."
-                    yield Problem((*mount.path, "nodes", at), message, mend)
+        if uses_rdma(mount):
+            for address, network in nids_of(mount):
+                home = partition_with(spec, address) if network.startswith("o2ib") else None
+                if home is None or home.ipoib is None:
+                    message = (
+                        f"{mount.mountpoint} asks {address}@{network}, which is on no network of IP over InfiniBand."
+                    )
+                    mend = "Name servers on such a network, and describe it under `ipoib` of their partition."
+                    yield Problem((*mount.path, "export"), message, mend)
+                    continue
+                for at, name in enumerate(mount.nodes):
+                    group = spec.node_group(name)
+                    if group is not None and group.image is not None and home.ipoib.of(name) is None:
+                        message = (
+                            f"{name} mounts {mount.mountpoint} from {address}@{network}, and has no address there."
+                        )
+                        mend = f"Name {name} under `hosts` of {home.name}'s `ipoib`."
+                        yield Problem((*mount.path, "nodes", at), message, mend)
 
 
 @rule("CW561", Severity.ERROR)
@@ -53,13 +58,16 @@ def cannot_carry(subject: Subject) -> Iterator[Problem]:
         for each in carried.hosts:
             group = spec.node_group(each.nodes)
             if group is not None:
-                yield from _unable(spec, fabric, partition, each, group, memberships.get(each.nodes))
+                yield from _unable(
+                    spec, fabric, partition, hosts=each, group=group, membership=memberships.get(each.nodes)
+                )
 
 
 def _unable(
     spec: ClusterSpec,
     fabric: Fabric,
     partition: Partition,
+    *,
     hosts: IpoibHosts,
     group: NodeGroup,
     membership: str | None,
@@ -138,8 +146,9 @@ def _side_by_side(spec: ClusterSpec, group: NodeGroup) -> Iterator[Problem]:
         if not uses_rdma(mount) and any(map(uses_rdma, mounts)):
             message = f"{group.name} mounts {mount.mountpoint} over TCP, and others over InfiniBand."
             yield Problem(path, message, "Mount all of its Lustre over one of them.")
-        for address, network in nids_of(mount) if uses_rdma(mount) else ():
-            home = partition_with(spec, address)
-            if home is not None and over.setdefault(network, home.name) != home.name:
-                message = f"{network} is in the partitions {over[network]} and {home.name} for {group.name}."
-                yield Problem(path, message, "Give one of them another number, such as o2ib1, on its servers too.")
+        if uses_rdma(mount):
+            for address, network in nids_of(mount):
+                home = partition_with(spec, address)
+                if home is not None and over.setdefault(network, home.name) != home.name:
+                    message = f"{network} is in the partitions {over[network]} and {home.name} for {group.name}."
+                    yield Problem(path, message, "Give one of them another number, such as o2ib1, on its servers too.")

@@ -17,8 +17,9 @@ def _zones_on(spec: ClusterSpec, fabric: Fabric) -> dict[str, list[str]]:
     attached = {attach.nodes for attach in fabric.attach}
     found: dict[str, list[str]] = {}
     for group in spec.node_groups:
-        for zone in zones_of(spec, group.name) if group.name in attached else ():
-            found.setdefault(zone, []).append(group.name)
+        if group.name in attached:
+            for zone in zones_of(spec, group.name):
+                found.setdefault(zone, []).append(group.name)
     return found
 
 

@@ -85,7 +85,8 @@ def _items(value: Any) -> Sequence[Any]:
 
 def _accounts(table: str, rows: Any) -> Iterator[tuple[tuple[str, ...], str]]:
     """Accounts without a password among ``rows``."""
-    for name, row in rows.items() if isinstance(rows, Mapping) else ():
-        fields = row if isinstance(row, Mapping) else {}
-        if row is not None and not any(fields.get(key) for key in ("password", "password_hash", "hashed_password")):
-            yield (table, str(name)), f"The account {name} has no password."
+    if isinstance(rows, Mapping):
+        for name, row in rows.items():
+            fields = row if isinstance(row, Mapping) else {}
+            if row is not None and not any(fields.get(key) for key in ("password", "password_hash", "hashed_password")):
+                yield (table, str(name)), f"The account {name} has no password."

@@ -114,9 +114,10 @@ def partitions_and_nodes(subject: Subject) -> Iterator[Problem]:
                 if name not in scheduler.nodes:
                     message = f"This Slurm places no jobs on {name}."
                     yield Problem(path, message, "Name it under the scheduler's `nodes` too, or leave it out.")
-        for name, path in named_groups(spec, scheduler.nodes, (*scheduler.path, "nodes")) if written else ():
-            if not any(name in part.nodes for part in written):
-                yield Problem(path, f"{name} is in no partition.", "Put it into one, or take it out of `nodes`.")
+        if written:
+            for name, path in named_groups(spec, scheduler.nodes, (*scheduler.path, "nodes")):
+                if not any(name in part.nodes for part in written):
+                    yield Problem(path, f"{name} is in no partition.", "Put it into one, or take it out of `nodes`.")
 
 
 @rule("CW271", Severity.ERROR)
@@ -136,25 +137,31 @@ def state_not_shared(subject: Subject) -> Iterator[Problem]:
 def accounts_without_records(subject: Subject) -> Iterator[Problem]:
     """`allow_accounts` of partitions whose Slurm has no accounting."""
     for slurm in (each.slurm for each in subject.spec.schedulers):
-        for part in slurm.partitions if slurm is not None and slurm.accounting is None else ():
-            if part.allow_accounts:
-                message = f"Jobs in {part.name} are to have one of {len(part.allow_accounts)} accounts; Slurm has none."
-                yield Problem((*part.path, "allow_accounts"), message, "Add `accounting`.", key=True)
+        if slurm is not None and slurm.accounting is None:
+            for part in slurm.partitions:
+                if part.allow_accounts:
+                    message = (
+                        f"Jobs in {part.name} are to have one of {len(part.allow_accounts)} accounts; Slurm has none."
+                    )
+                    yield Problem((*part.path, "allow_accounts"), message, "Add `accounting`.", key=True)
 
 
 @rule("CW635", Severity.ERROR)
 def words_of_slurm(subject: Subject) -> Iterator[Problem]:
     """Names of partitions, groups and accounts that Slurm takes for a word of its own, in whatever case."""
     for scheduler in subject.spec.schedulers:
-        for part in scheduler.partitions if scheduler.slurm is not None else ():
-            if part.name == _TEMPLATE:
-                path = (*part.path, "name") if scheduler.slurm and scheduler.slurm.partitions else part.path
-                message = "Slurm reads a partition `default` as what all others begin with: there is none of this name."
-                yield Problem(path, message, "Give it another name.")
-            for key, names in (("allow_groups", part.allow_groups), ("allow_accounts", part.allow_accounts)):
-                if names == (_ANYBODY,):
-                    message = f"Slurm reads `{_ANYBODY}` alone as anybody: {part.name} is open to everyone."
-                    yield Problem((*part.path, key), message, f"Name another one beside it, or take `{key}` away.")
+        if scheduler.slurm is not None:
+            for part in scheduler.partitions:
+                if part.name == _TEMPLATE:
+                    path = (*part.path, "name") if scheduler.slurm.partitions else part.path
+                    message = (
+                        "Slurm reads a partition `default` as what all others begin with: there is none of this name."
+                    )
+                    yield Problem(path, message, "Give it another name.")
+                for key, names in (("allow_groups", part.allow_groups), ("allow_accounts", part.allow_accounts)):
+                    if names == (_ANYBODY,):
+                        message = f"Slurm reads `{_ANYBODY}` alone as anybody: {part.name} is open to everyone."
+                        yield Problem((*part.path, key), message, f"Name another one beside it, or take `{key}` away.")
 
 
 @rule("CW359", Severity.ERROR)
@@ -167,12 +174,17 @@ def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
         group = spec.node_group(controller_group(spec, scheduler))
         image = spec.image(group.image or "") if group is not None else None
         local = {name for user in image.users for name in (user.name, *user.groups)} if image is not None else set()
-        for part in scheduler.partitions if scheduler.slurm is not None else ():
-            for at, name in enumerate(part.allow_groups):
-                if name not in known | local and part.allow_groups != (_ANYBODY,):
-                    message = f"Nobody brings the group {name} to Slurm's controller: {part.name} would take no job."
-                    hint = "Name it under `site.directory`, or among the groups of a user of the controller's image."
-                    yield Problem((*part.path, "allow_groups", at), message, hint)
+        if scheduler.slurm is not None:
+            for part in scheduler.partitions:
+                for at, name in enumerate(part.allow_groups):
+                    if name not in known | local and part.allow_groups != (_ANYBODY,):
+                        message = (
+                            f"Nobody brings the group {name} to Slurm's controller: {part.name} would take no job."
+                        )
+                        hint = (
+                            "Name it under `site.directory`, or among the groups of a user of the controller's image."
+                        )
+                        yield Problem((*part.path, "allow_groups", at), message, hint)
 
 
 @rule("CW636", Severity.WARNING)

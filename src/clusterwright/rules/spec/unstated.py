@@ -45,7 +45,15 @@ def findings_of(document: Document) -> Iterator[Finding]:
     """The findings in a document."""
     for path in _unstated(document.data, ()):
         at: Position = document.locate(path)
-        yield Finding("CW195", Severity.WARNING, _MESSAGE, _HINT, at, format_path(path, document.data), path)
+        yield Finding(
+            code="CW195",
+            severity=Severity.WARNING,
+            message=_MESSAGE,
+            hint=_HINT,
+            position=at,
+            path=format_path(path, document.data),
+            place=path,
+        )
 
 
 def _unstated(data: object, path: Path) -> Iterator[Path]:

@@ -158,8 +158,9 @@ def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
         groups: dict[int, str] = {}
         for node in fabric.nodes:
             group = subject.spec.node_groups[layout.nodes[node.node].node_group]
-            for seat in node.seats if group.model.gpus else ():
-                groups.setdefault(fabric.seats[seat].tier, group.name)
+            if group.model.gpus:
+                for seat in node.seats:
+                    groups.setdefault(fabric.seats[seat].tier, group.name)
         if len(groups) > 1:
             low, high = (fabric.fabric.tiers[depth].role for depth in (min(groups), max(groups)))
             name = groups[max(groups)]

@@ -53,7 +53,7 @@ def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
         roots[number], common = known[together]
         needed[number] = common | 1 << number
     leaves = sorted(fabric.attached.keys() & live)
-    return UpwardPaths(fabric, above, roots, needed, tuple(leaves))
+    return UpwardPaths(fabric=fabric, parents=above, roots=roots, needed=needed, leaves=tuple(leaves))
 
 
 def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
@@ -102,10 +102,13 @@ def single_failures(subject: Subject) -> Iterator[Problem]:
 def single_failures_left(subject: Subject) -> Iterator[Problem]:
     """Fabrics in which one failure cuts off nodes because of exceptions alone, and that do not accept it."""
     stopped = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
-    for fabric in _judged(subject) if stopped else ():
-        if fabric.fabric.accepts_single_failures is None and not any(_cuts(_whole(fabric))):
-            for _, message, _ in _cuts(ways_up(fabric, subject.states)):
-                yield Problem((*stopped[0].path, "state"), message, "Keep it short, or drain the nodes behind it too.")
+    if stopped:
+        for fabric in _judged(subject):
+            if fabric.fabric.accepts_single_failures is None and not any(_cuts(_whole(fabric))):
+                for _, message, _ in _cuts(ways_up(fabric, subject.states)):
+                    yield Problem(
+                        (*stopped[0].path, "state"), message, "Keep it short, or drain the nodes behind it too."
+                    )
 
 
 @rule("CW251", Severity.NOTE)
@@ -113,8 +116,9 @@ def accepted_failures(subject: Subject) -> Iterator[Problem]:
     """Single failures in fabrics that accept them, with the reason."""
     for fabric in _judged(subject):
         reason = fabric.fabric.accepts_single_failures
-        for _, message, hint in _cuts(ways_up(fabric, subject.states)) if reason is not None else ():
-            yield Problem((*fabric.fabric.path, "accepts_single_failures"), f"{message} Accepted: {reason}", hint)
+        if reason is not None:
+            for _, message, hint in _cuts(ways_up(fabric, subject.states)):
+                yield Problem((*fabric.fabric.path, "accepts_single_failures"), f"{message} Accepted: {reason}", hint)
 
 
 @rule("CW252", Severity.WARNING)

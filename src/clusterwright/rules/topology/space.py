@@ -63,23 +63,22 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
     """Direct-attach cables whose measured way is longer than copper reaches at their speed."""
     spec = subject.spec
     worst: dict[Path, tuple[float, str]] = {}
-    for cable in (
-        subject.plan.cables if any(_may_be_too_long(subject, each) for each in subject.skeleton.fabrics) else ()
-    ):
-        if cable.medium != "dac" or cable.length_m <= reach_m(cable.speed_gbps):
-            continue
-        fabric = next(each for each in spec.fabrics if each.name == cable.fabric)
-        lower = subject.plan.by_name[cable.a.device]
-        up = fabric.tiers[lower.tier].up if cable.a.side == "up" else None
-        side = fabric.tiers[cable.tier].down if up is None else up.side
-        if side.length_m > reach_m(cable.speed_gbps):
-            continue  # CW702 says it of the tier
-        said = (
-            f"The way from {cable.a.device} to {cable.b.device} needs {cable.length_m:g} m of direct-attach copper,"
-            f" which reaches {reach_m(cable.speed_gbps):g} m at {cable.speed_gbps}G."
-        )
-        if cable.length_m > worst.get(side.path, (0.0, ""))[0]:
-            worst[side.path] = (cable.length_m, said)
+    if any(_may_be_too_long(subject, each) for each in subject.skeleton.fabrics):
+        for cable in subject.plan.cables:
+            if cable.medium != "dac" or cable.length_m <= reach_m(cable.speed_gbps):
+                continue
+            fabric = next(each for each in spec.fabrics if each.name == cable.fabric)
+            lower = subject.plan.by_name[cable.a.device]
+            up = fabric.tiers[lower.tier].up if cable.a.side == "up" else None
+            side = fabric.tiers[cable.tier].down if up is None else up.side
+            if side.length_m > reach_m(cable.speed_gbps):
+                continue  # CW702 says it of the tier
+            said = (
+                f"The way from {cable.a.device} to {cable.b.device} needs {cable.length_m:g} m of direct-attach copper,"
+                f" which reaches {reach_m(cable.speed_gbps):g} m at {cable.speed_gbps}G."
+            )
+            if cable.length_m > worst.get(side.path, (0.0, ""))[0]:
+                worst[side.path] = (cable.length_m, said)
     for path, (_, message) in worst.items():
         yield Problem(path, message, "Use aoc, mmf or smf for the tier, or stand the racks closer together.")
 

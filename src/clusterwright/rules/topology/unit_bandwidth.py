@@ -74,14 +74,16 @@ def slower_uplinks(subject: Subject) -> Iterator[Problem]:
     """
     for fabric in subject.skeleton.fabrics:
         speeds = {node.speed_gbps for node in fabric.nodes}
-        for tier in fabric.fabric.tiers if fabric.fabric.technology == "infiniband" and speeds else ():
-            if tier.up is not None and tier.up.speed_gbps < max(speeds):
-                message = (
-                    f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, and adapters at {max(speeds)}G. No text of"
-                    " this fabric says so, and its bandwidth would be proven from numbers of links."
-                )
-                hint = f"Give {tier.role} uplinks of {max(speeds)}G or more."
-                yield Problem((*tier.up.path, "speed_gbps"), message, hint)
+        if fabric.fabric.technology == "infiniband" and speeds:
+            for tier in fabric.fabric.tiers:
+                if tier.up is not None and tier.up.speed_gbps < max(speeds):
+                    message = (
+                        f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, and adapters at"
+                        f" {max(speeds)}G. No text of"
+                        " this fabric says so, and its bandwidth would be proven from numbers of links."
+                    )
+                    hint = f"Give {tier.role} uplinks of {max(speeds)}G or more."
+                    yield Problem((*tier.up.path, "speed_gbps"), message, hint)
 
 
 @rule("CW219", Severity.ERROR)
@@ -188,7 +190,14 @@ def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]]) -> list[_Un
     """The switches of the lowest tier that have adapters, one by one."""
     up = fabric.fabric.tiers[0].up
     adapters = Counter(seat for _, seat in taps if fabric.seats[seat].tier == 0)
-    return [_Unit(fabric.seats[at].name, (at,), up.links, adapters[at]) for at in sorted(adapters)] if up else []
+    return (
+        [
+            _Unit(name=fabric.seats[at].name, members=(at,), uplinks=up.links, adapters=adapters[at])
+            for at in sorted(adapters)
+        ]
+        if up
+        else []
+    )
 
 
 def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:
@@ -209,9 +218,10 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
     above = {number: number for number, seat in enumerate(fabric.seats) if seat.tier == depth}
     first.update(above)
     for bundle in sorted(fabric.bundles, key=lambda each: -each.tier):
-        for lower, upper in joins(fabric, bundle) if bundle.tier <= depth else ():
-            if upper in above:
-                first[joined(above[upper])] = joined(above.setdefault(lower, above[upper]))
+        if bundle.tier <= depth:
+            for lower, upper in joins(fabric, bundle):
+                if upper in above:
+                    first[joined(above[upper])] = joined(above.setdefault(lower, above[upper]))
     below = [(node, above[seat]) for node, seat in taps if seat in above]
     home: dict[int, int] = {}
     for node, number in below:
@@ -223,10 +233,10 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
             members.setdefault(joined(number), []).append(number)
     return [
         _Unit(
-            fabric.seats[own[0]].name + (" with those beside it" if len(own) > 1 else ""),
-            tuple(own),
-            up.links * len(own),
-            adapters[at],
+            name=fabric.seats[own[0]].name + (" with those beside it" if len(own) > 1 else ""),
+            members=tuple(own),
+            uplinks=up.links * len(own),
+            adapters=adapters[at],
         )
         for at, own in members.items()
         if adapters[at]
@@ -241,21 +251,23 @@ def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
         for fabric in subject.spec.fabrics
         if fabric.technology == "infiniband" and any(tier.model.chips is not None for tier in fabric.tiers)
     }
-    for fabric, allocations in subject.allocations if directors else ():
-        if fabric.fabric.name not in directors:
-            continue
-        spreads = _spreads(fabric, allocations)
-        for depth, tier in enumerate(fabric.fabric.tiers):
-            own = {seat: spread for seat, spread in spreads.items() if fabric.seats[seat].tier == depth}
-            usual = Counter(own.values()).most_common(1)[0][0] if own else ()
-            odd = next((seat for seat, spread in own.items() if spread != usual), None)
-            if tier.up is not None and odd is not None:
-                yield Problem(
-                    (*tier.up.path, "links"),
-                    f"{fabric.seats[odd].name} has uplinks to {len(own[odd])} chips above it ({_shown(own[odd])}), most"
-                    f" {tier.role} switches to {len(usual)} ({_shown(usual)}).",
-                    "Choose a number of uplinks of which a whole number of switches fills each chip.",
-                )
+    if directors:
+        for fabric, allocations in subject.allocations:
+            if fabric.fabric.name not in directors:
+                continue
+            spreads = _spreads(fabric, allocations)
+            for depth, tier in enumerate(fabric.fabric.tiers):
+                own = {seat: spread for seat, spread in spreads.items() if fabric.seats[seat].tier == depth}
+                usual = Counter(own.values()).most_common(1)[0][0] if own else ()
+                odd = next((seat for seat, spread in own.items() if spread != usual), None)
+                if tier.up is not None and odd is not None:
+                    yield Problem(
+                        (*tier.up.path, "links"),
+                        f"{fabric.seats[odd].name} has uplinks to {len(own[odd])} chips above it"
+                        f" ({_shown(own[odd])}), most"
+                        f" {tier.role} switches to {len(usual)} ({_shown(usual)}).",
+                        "Choose a number of uplinks of which a whole number of switches fills each chip.",
+                    )
 
 
 @rule("CW248", Severity.ERROR)

@@ -19,10 +19,11 @@ MANAGEMENT_LEVEL = 0
 def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
     """Classes with a service level on fabrics that are not InfiniBand."""
     for fabric in subject.spec.fabrics:
-        for item in fabric.classes if fabric.technology != INFINIBAND else ():
-            if item.service_level is not None:
-                message = f"{fabric.name} is {fabric.technology}: class {item.name} has no packets there."
-                yield Problem((*item.path, "service_level"), message, "Write `dscp: [...]` instead.", key=True)
+        if fabric.technology != INFINIBAND:
+            for item in fabric.classes:
+                if item.service_level is not None:
+                    message = f"{fabric.name} is {fabric.technology}: class {item.name} has no packets there."
+                    yield Problem((*item.path, "service_level"), message, "Write `dscp: [...]` instead.", key=True)
 
 
 @rule("CW410", Severity.ERROR)

@@ -49,7 +49,7 @@ def read_cables(path: FilePath) -> tuple[LaidCable, ...]:
 
 def no_cable(file: str, line: int, message: str, hint: str, code: str = NO_FACT) -> Finding:
     """The finding for a row of the list ``file``."""
-    return Finding(code, Severity.ERROR, message, hint, Position(file, line, 1))
+    return Finding(code=code, severity=Severity.ERROR, message=message, hint=hint, position=Position(file, line, 1))
 
 
 def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
@@ -69,6 +69,6 @@ def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
             message = f"The row has {len(row)} fields, and its columns reach to field {max(places) + 1}."
             raise SpecError([no_cable(file, line, message, "Write one field for each column.")])
         a_node, a_port, z_node, z_port = (row[at].strip() for at in places)
-        yield LaidCable(a_node, a_port, z_node, z_port, line)
+        yield LaidCable(a_node=a_node, a_port=a_port, z_node=z_node, z_port=z_port, line=line)
     if not places:
         raise SpecError([no_cable(file, 1, "The list has no header.", _EXPECTED)])

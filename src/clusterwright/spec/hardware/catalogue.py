@@ -89,12 +89,12 @@ def _by_name(models: Iterable[LoadedModel]) -> Catalogue:
         if other is not loaded:
             findings.append(
                 Finding(
-                    DUPLICATE_MODEL,
-                    Severity.ERROR,
-                    f'The catalogue has a model "{loaded.model.name}" already, at {other.name_position}.',
-                    "Give this one another name.",
-                    loaded.name_position,
-                    format_path((*loaded.path, "name"), loaded.document.data),
+                    code=DUPLICATE_MODEL,
+                    severity=Severity.ERROR,
+                    message=f'The catalogue has a model "{loaded.model.name}" already, at {other.name_position}.',
+                    hint="Give this one another name.",
+                    position=loaded.name_position,
+                    path=format_path((*loaded.path, "name"), loaded.document.data),
                 )
             )
     if findings:

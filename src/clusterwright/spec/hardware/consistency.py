@@ -82,12 +82,12 @@ class _ModelReading(Structuring):
         full = (*self.path, *path)
         self.findings.append(
             Finding(
-                INCONSISTENT_MODEL,
-                Severity.ERROR,
-                message,
-                hint,
-                self.document.locate(full),
-                format_path(full, self.document.data),
+                code=INCONSISTENT_MODEL,
+                severity=Severity.ERROR,
+                message=message,
+                hint=hint,
+                position=self.document.locate(full),
+                path=format_path(full, self.document.data),
             )
         )
 
@@ -112,7 +112,16 @@ class _ModelReading(Structuring):
         except BadPlatform as error:
             message, hint = f"{error}.", "Name the vendor's own platform.json, hwsku.json or port_config.ini."
             place, shown = self.document.locate(path), format_path(path, self.document.data)
-            self.findings.append(Finding(BAD_PLATFORM_FILE, Severity.ERROR, message, hint, place, shown))
+            self.findings.append(
+                Finding(
+                    code=BAD_PLATFORM_FILE,
+                    severity=Severity.ERROR,
+                    message=message,
+                    hint=hint,
+                    position=place,
+                    path=shown,
+                )
+            )
         except SpecError as error:
             self.findings += error.findings
         return None
@@ -157,10 +166,10 @@ class _ModelReading(Structuring):
             return []
         return [
             PortBlock(
-                name,
-                cages[number * share : (number + 1) * share],
-                ports["connector"],
-                tuple(mode[number] for mode in modes),
+                name=name,
+                cages=cages[number * share : (number + 1) * share],
+                connector=ports["connector"],
+                modes=tuple(mode[number] for mode in modes),
             )
             for number, name in enumerate(names)
         ]
@@ -178,7 +187,10 @@ class _ModelReading(Structuring):
                 )
             else:
                 disabled = named
-        return [PortMode(mode["name"], mode["speed_gbps"], tuple(mode["subports"]), other) for other in disabled]
+        return [
+            PortMode(name=mode["name"], speed_gbps=mode["speed_gbps"], subports=tuple(mode["subports"]), disables=other)
+            for other in disabled
+        ]
 
     def _names(self, pattern: str, path: Path) -> tuple[str, ...]:
         try:

@@ -89,7 +89,12 @@ def _cages(platform: Mapping[str, Any], sku: Mapping[str, Any] | None) -> Iterat
             if first not in breakouts:
                 raise BadPlatform(f'{name} starts as "{first}", which its `breakout_modes` do not list')
             breakouts = {first: breakouts[first], **breakouts}
-        yield Cage(name, _numbers(name, "index", entry)[0], tuple(_numbers(name, "lanes", entry)), breakouts)
+        yield Cage(
+            name=name,
+            index=_numbers(name, "index", entry)[0],
+            lanes=tuple(_numbers(name, "lanes", entry)),
+            breakouts=breakouts,
+        )
 
 
 def _rows(text: str) -> Iterator[Cage]:
@@ -108,7 +113,12 @@ def _rows(text: str) -> Iterator[Cage]:
                 raise BadPlatform(f'"{" ".join(words)}" is no port with its lanes, index and speed: {what}')
             mode = f"1x{int(row['speed']) // 1000}G"
             lanes = tuple(_numbers(name, "lanes", row))
-            yield Cage(name, _numbers(name, "index", row)[0], lanes, {mode: (row.get("alias", name),)})
+            yield Cage(
+                name=name,
+                index=_numbers(name, "index", row)[0],
+                lanes=lanes,
+                breakouts={mode: (row.get("alias", name),)},
+            )
 
 
 def _numbers(name: str, key: str, entry: Mapping[str, Any]) -> list[int]:

@@ -99,7 +99,7 @@ def _cages(data: Mapping[str, Any]) -> Iterator[Cage]:
             )
             for written, alias in data["breakouts"].items()
         }
-        yield Cage(name, index, tuple(range(start, start + data["lanes"])), breakouts)
+        yield Cage(name=name, index=index, lanes=tuple(range(start, start + data["lanes"])), breakouts=breakouts)
 
 
 def of_cages(name: str, blocks: Sequence[Block], machine: str | None = None) -> MachinePorts:
@@ -109,7 +109,9 @@ def of_cages(name: str, blocks: Sequence[Block], machine: str | None = None) -> 
     in Ethernet8 with eight lanes is Ethernet12. Breakouts that mix speeds are left out. Raises BadPlatform for a
     breakout that does not fit its cage; asking for ports does, where ports or lanes come twice.
     """
-    return MachinePorts(name, partial(_ports, blocks), machine, tuple(_block(*block) for block in blocks))
+    return MachinePorts(
+        name=name, describe=partial(_ports, blocks), machine=machine, blocks=tuple(_block(*block) for block in blocks)
+    )
 
 
 def _block(name: str, connector: str, cages: Sequence[Cage]) -> PortBlock:
@@ -117,7 +119,9 @@ def _block(name: str, connector: str, cages: Sequence[Cage]) -> PortBlock:
     for breakout in _breakouts(cages[0]):
         for mode in _modes(breakout):
             modes.setdefault(mode.name, mode)
-    return PortBlock(name, tuple(cage.name for cage in cages), connector, tuple(modes.values()))
+    return PortBlock(
+        name=name, cages=tuple(cage.name for cage in cages), connector=connector, modes=tuple(modes.values())
+    )
 
 
 def _ports(blocks: Sequence[Block]) -> Ports:
@@ -151,10 +155,14 @@ def _breakouts(cage: Cage) -> list[_Breakout]:
             raise BadPlatform(f'{cage.name} has a breakout "{written}" that does not fit: the cage has {has}')
         others = [int(each.rstrip("G")) for each in read[4].strip("[]").replace(" ", "").split(",") if each.rstrip("G")]
         speeds = tuple(_gbps(speed) for speed in (int(read[2]), *others))
-        found.append(_Breakout(written, count, speeds, lanes // count))
-    defaults = [_Breakout(each.written, each.ports, each.speeds[:1], each.lanes) for each in found]
+        found.append(_Breakout(written=written, ports=count, speeds=speeds, lanes=lanes // count))
+    defaults = [
+        _Breakout(written=each.written, ports=each.ports, speeds=each.speeds[:1], lanes=each.lanes) for each in found
+    ]
     most = sorted(found, key=lambda each: -each.ports)
-    return defaults + [_Breakout(each.written, each.ports, each.speeds[1:], each.lanes) for each in most]
+    return defaults + [
+        _Breakout(written=each.written, ports=each.ports, speeds=each.speeds[1:], lanes=each.lanes) for each in most
+    ]
 
 
 def _gbps(speed: int) -> int:
@@ -173,4 +181,9 @@ def _ports_of(cage: Cage, breakout: _Breakout, mode: PortMode) -> Iterator[tuple
     for at, (port, alias) in enumerate(zip(mode.ports(cage.name), aliases, strict=True)):
         lanes = cage.lanes[at * breakout.lanes : (at + 1) * breakout.lanes]
         subport = at + 1 if breakout.ports > 1 else 0
-        yield port, PlatformPort(cage.index, lanes, alias, cage.name, breakout.written, subport)
+        yield (
+            port,
+            PlatformPort(
+                number=cage.index, lanes=lanes, alias=alias, cage=cage.name, breakout=breakout.written, subport=subport
+            ),
+        )

@@ -52,7 +52,11 @@ def read_guid_file(path: FilePath, file: str, place: Path) -> GuidFile:
     for each in labels.rows(path):
         guid = guid_of(each.text)
         if isinstance(guid, int):
-            rows.append(ScannedGuid(each.device, each.port, guid, Position(file, each.line, each.column)))
+            rows.append(
+                ScannedGuid(
+                    device=each.device, port=each.port, guid=guid, position=Position(file, each.line, each.column)
+                )
+            )
         else:
             labels.problem(each.line, each.column, *guid)
     if labels.findings:

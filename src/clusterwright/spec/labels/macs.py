@@ -65,7 +65,7 @@ def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
             message = f"{each.device} {each.port} has an address already, on line {first}."
             labels.problem(each.line, 1, message, "Keep the line that is true.")
         else:
-            rows[mac] = NotedMac(each.device, each.port, mac, each.line)
+            rows[mac] = NotedMac(device=each.device, port=each.port, mac=mac, line=each.line)
     return MacFile(str(file), tuple(rows.values())), tuple(labels.findings)
 
 

@@ -100,7 +100,15 @@ def _cells(row: Noted) -> Iterator[str]:
 def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
     def problem(line: int, message: str, hint: str) -> None:
         if len(findings) < MOST_TOLD:
-            findings.append(Finding(NOT_NOTED, Severity.ERROR, message, hint, Position(file, line, 1)))
+            findings.append(
+                Finding(
+                    code=NOT_NOTED,
+                    severity=Severity.ERROR,
+                    message=message,
+                    hint=hint,
+                    position=Position(file, line, 1),
+                )
+            )
 
     order: list[str] | None = None
     delimiter = delimiter_of(text)
@@ -164,7 +172,18 @@ def _row(cells: Mapping[str, str], line: int) -> Noted | tuple[str, str]:
     if isinstance(guid, tuple):
         return guid
     serial, asset_tag, rack, cable = (cells.get(name) or None for name in ("serial", "asset_tag", "rack", "cable"))
-    return Noted(device, port, serial, asset_tag, rack, unit, mac, guid, cable, line)
+    return Noted(
+        device=device,
+        port=port,
+        serial=serial,
+        asset_tag=asset_tag,
+        rack=rack,
+        unit=unit,
+        mac=mac,
+        guid=guid,
+        cable=cable,
+        line=line,
+    )
 
 
 def _unit_of(text: str) -> float | None:

@@ -37,7 +37,15 @@ class LabelFile:
 
     def problem(self, line: int, column: int, message: str, hint: str) -> None:
         """Records a finding."""
-        self.findings.append(Finding(self.code, Severity.ERROR, message, hint, Position(self.file, line, column)))
+        self.findings.append(
+            Finding(
+                code=self.code,
+                severity=Severity.ERROR,
+                message=message,
+                hint=hint,
+                position=Position(self.file, line, column),
+            )
+        )
 
     def rows(self, path: FilePath) -> Iterator[Label]:
         """The rows of the file at ``path``. Raises SpecError where it cannot be read (CW101)."""
@@ -64,7 +72,7 @@ class LabelFile:
                 port = fields[order[self.keys[1]]][1] if len(self.keys) > 1 else ""
                 column, label = fields[order[self.column]]
                 if device:
-                    yield Label(device, port, label, number, column)
+                    yield Label(device=device, port=port, text=label, line=number, column=column)
                 else:
                     self.problem(number, device_at, "the line names no device.", "Write the device's planned name.")
         if order is None:

@@ -59,11 +59,11 @@ def check(document: Document, schema_name: str, folder: FilePath | None = None) 
     shown = findings[:MAX_FINDINGS]
     rest = len(findings) - MAX_FINDINGS
     more = Finding(
-        "CW119",
-        Severity.NOTE,
-        f"{rest} more findings of the schema are not shown.",
-        "Mend those above first; one cause often explains many.",
-        shown[-1].position,
+        code="CW119",
+        severity=Severity.NOTE,
+        message=f"{rest} more findings of the schema are not shown.",
+        hint="Mend those above first; one cause often explains many.",
+        position=shown[-1].position,
     )
     return [*shown, more]
 

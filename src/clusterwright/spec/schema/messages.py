@@ -107,7 +107,15 @@ def _finding(
 ) -> Finding:
     """A finding at ``path``, which leaves ``place`` in doubt: the same unless another one is given."""
     position, shown = document.locate(path, key=key), format_path(path, document.data)
-    return Finding(code, Severity.ERROR, f"{message}.", hint, position, shown, path if place is None else place)
+    return Finding(
+        code=code,
+        severity=Severity.ERROR,
+        message=f"{message}.",
+        hint=hint,
+        position=position,
+        path=shown,
+        place=path if place is None else place,
+    )
 
 
 def _place(path: Path, document: Document) -> str:

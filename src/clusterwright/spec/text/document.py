@@ -59,7 +59,19 @@ class Document:
             what = "cannot be read: permission denied"
         if what is not None:
             message = f"{file} {what}."
-            raise SpecError([Finding(code, Severity.ERROR, message, hint, self.locate(path), format_path(path), path)])
+            raise SpecError(
+                [
+                    Finding(
+                        code=code,
+                        severity=Severity.ERROR,
+                        message=message,
+                        hint=hint,
+                        position=self.locate(path),
+                        path=format_path(path),
+                        place=path,
+                    )
+                ]
+            )
         return file
 
     def locate(self, path: Path, *, key: bool = False) -> Position:

@@ -66,7 +66,14 @@ def merge(base: Document, overlay: Document) -> Document:
     if work.findings:
         raise SpecError(work.findings)
     files = (*(file for file in base.files if file not in overlay.files), *overlay.files)
-    return Document(overlay.file, data, work.values, work.keys, {**base.comments, **overlay.comments}, files)
+    return Document(
+        file=overlay.file,
+        data=data,
+        values=work.values,
+        keys=work.keys,
+        comments={**base.comments, **overlay.comments},
+        files=files,
+    )
 
 
 def identity(item: Any) -> Identity | None:
@@ -157,12 +164,12 @@ class _Merge:
     def _no_key(self, key: str, path: Path) -> None:
         self.findings.append(
             Finding(
-                "CW105",
-                Severity.ERROR,
-                f"there is no `{key}` in the base to take away.",
-                f"Give `{key}` a value, or drop this line.",
-                self.overlay.locate(path, key=True),
-                format_path(path, self.overlay.data),
+                code="CW105",
+                severity=Severity.ERROR,
+                message=f"there is no `{key}` in the base to take away.",
+                hint=f"Give `{key}` a value, or drop this line.",
+                position=self.overlay.locate(path, key=True),
+                path=format_path(path, self.overlay.data),
             )
         )
 
@@ -170,12 +177,12 @@ class _Merge:
         key, value = identity(item) or ("", "")
         self.findings.append(
             Finding(
-                "CW105",
-                Severity.ERROR,
-                f'there is no item with {key} "{value}" in the base to remove.',
-                f"Name one that {self.base.file} has, or drop these lines.",
-                self.overlay.locate((*path, "remove"), key=True),
-                format_path(path, self.overlay.data),
+                code="CW105",
+                severity=Severity.ERROR,
+                message=f'there is no item with {key} "{value}" in the base to remove.',
+                hint=f"Name one that {self.base.file} has, or drop these lines.",
+                position=self.overlay.locate((*path, "remove"), key=True),
+                path=format_path(path, self.overlay.data),
             )
         )
 
@@ -195,12 +202,12 @@ def _spelt(document: Document) -> Document:
             raise SpecError(
                 [
                     Finding(
-                        "CW110",
-                        Severity.ERROR,
-                        f'unknown key "{key}" in the top level.',
-                        'Did you mean "extends"?',
-                        document.locate((key,), key=True),
-                        key,
+                        code="CW110",
+                        severity=Severity.ERROR,
+                        message=f'unknown key "{key}" in the top level.',
+                        hint='Did you mean "extends"?',
+                        position=document.locate((key,), key=True),
+                        path=key,
                         amendment=Amendment.RENAME_KEY,
                         instead="extends",
                     )
@@ -217,7 +224,18 @@ def _base_path(overlay: Document) -> str:
 
 
 def _refused(code: str, overlay: Document, message: str, hint: str) -> SpecError:
-    return SpecError([Finding(code, Severity.ERROR, f"{message}.", hint, overlay.locate(("extends",)), "extends")])
+    return SpecError(
+        [
+            Finding(
+                code=code,
+                severity=Severity.ERROR,
+                message=f"{message}.",
+                hint=hint,
+                position=overlay.locate(("extends",)),
+                path="extends",
+            )
+        ]
+    )
 
 
 def _without_extends(document: Document) -> Document:
@@ -225,10 +243,10 @@ def _without_extends(document: Document) -> Document:
     if "extends" not in document.data:
         return document
     return Document(
-        document.file,
-        {key: value for key, value in document.data.items() if key != "extends"},
-        {path: position for path, position in document.values.items() if path[:1] != ("extends",)},
-        {path: position for path, position in document.keys.items() if path[:1] != ("extends",)},
-        document.comments,
-        document.files,
+        file=document.file,
+        data={key: value for key, value in document.data.items() if key != "extends"},
+        values={path: position for path, position in document.values.items() if path[:1] != ("extends",)},
+        keys={path: position for path, position in document.keys.items() if path[:1] != ("extends",)},
+        comments=document.comments,
+        files=document.files,
     )

@@ -124,7 +124,9 @@ def parse_document(text: str, file: str) -> Document:
             ]
         )
     notes = {(file, line): comment for line, comment in comments(text, builder.opaque)}
-    return Document(file, builder.data, builder.values, builder.keys, notes, (file,))
+    return Document(
+        file=file, data=builder.data, values=builder.values, keys=builder.keys, comments=notes, files=(file,)
+    )
 
 
 class _StopError(Exception):
@@ -204,12 +206,12 @@ class _Builder:
             first = self.keys[path].line
             self._note(
                 Finding(
-                    "CW102",
-                    Severity.ERROR,
-                    f'the key "{name}" is already given on line {first}, and only one of the two would count.',
-                    "Keep one of them.",
-                    position,
-                    format_path(path, self.data),
+                    code="CW102",
+                    severity=Severity.ERROR,
+                    message=f'the key "{name}" is already given on line {first}, and only one of the two would count.',
+                    hint="Keep one of them.",
+                    position=position,
+                    path=format_path(path, self.data),
                 )
             )
         else:
@@ -267,7 +269,11 @@ class _Builder:
     def _trick(self, event: Event, what: str, hint: str) -> None:
         self._note(
             Finding(
-                "CW103", Severity.ERROR, f"specs are plain YAML and do not use {what}.", hint, self._position(event)
+                code="CW103",
+                severity=Severity.ERROR,
+                message=f"specs are plain YAML and do not use {what}.",
+                hint=hint,
+                position=self._position(event),
             )
         )
 

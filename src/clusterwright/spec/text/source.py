@@ -69,7 +69,17 @@ def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
     given = _GIVEN.get()
     if (reason := obstacle(path)) is not None:
         message = f"the file {reason}."
-        raise SpecError([Finding(OUTSIDE, Severity.ERROR, message, OUTSIDE_HINT, Position(file, 1, 1))])
+        raise SpecError(
+            [
+                Finding(
+                    code=OUTSIDE,
+                    severity=Severity.ERROR,
+                    message=message,
+                    hint=OUTSIDE_HINT,
+                    position=Position(file, 1, 1),
+                )
+            ]
+        )
     try:
         if given is not None and path.absolute() == given[0]:
             content = given[1]
@@ -138,12 +148,18 @@ def refuse_characters(text: str, file: str) -> None:
         at = found.end() - 1
         position = Position(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
         message = f"specs are plain YAML and do not use {what.format(ord(text[at]))}."
-        raise SpecError([Finding("CW103", Severity.ERROR, message, hint, position)])
+        raise SpecError([Finding(code="CW103", severity=Severity.ERROR, message=message, hint=hint, position=position)])
 
 
 def unreadable(file: str, message: str, hint: str, position: Position | None = None) -> Finding:
     """The finding for a file that cannot be read at all (CW101)."""
-    return Finding("CW101", Severity.ERROR, f"{message}.", hint, position or Position(file, 1, 1))
+    return Finding(
+        code="CW101",
+        severity=Severity.ERROR,
+        message=f"{message}.",
+        hint=hint,
+        position=position or Position(file, 1, 1),
+    )
 
 
 def delimiter_of(text: str) -> str:

@@ -60,4 +60,15 @@ def _of(document: Document, text: str, path: Path, *, key: bool) -> Iterator[tup
     at = "at its end" if found.end() == len(text) else f"behind its first {found.start()} characters"
     message = f"{place} has {what} {at}; what is written from it would have another line."
     hint = "Write it on one line; a text folded over several begins with `>-`, which leaves no line end."
-    yield where, Finding(MORE_THAN_A_LINE, Severity.ERROR, message, hint, document.locate(path, key=key), where, path)
+    yield (
+        where,
+        Finding(
+            code=MORE_THAN_A_LINE,
+            severity=Severity.ERROR,
+            message=message,
+            hint=hint,
+            position=document.locate(path, key=key),
+            path=where,
+            place=path,
+        ),
+    )

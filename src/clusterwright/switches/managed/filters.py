@@ -116,8 +116,18 @@ def nvos_acls(plan: Plan, fabric: str) -> tuple[Acl, ...]:
         acl
         for version in WORDS
         for acl in (
-            Acl(f"{IN_NAME}_V{version}", f"ipv{version}", "inbound", _inbound(permits, version)),
-            Acl(f"{OUT_NAME}_V{version}", f"ipv{version}", "outbound", _outbound(reach, version)),
+            Acl(
+                name=f"{IN_NAME}_V{version}",
+                type=f"ipv{version}",
+                direction="inbound",
+                rules=_inbound(permits, version),
+            ),
+            Acl(
+                name=f"{OUT_NAME}_V{version}",
+                type=f"ipv{version}",
+                direction="outbound",
+                rules=_outbound(reach, version),
+            ),
         )
     )
 
@@ -132,10 +142,19 @@ def _outbound(reach: tuple[Network, ...], version: int) -> tuple[AclRule, ...]:
     numbers = count(_STEP, _STEP)
     own = [network for network in reach if network.version == version]
     link = [
-        AclRule(next(numbers), "neighbour discovery", "permit", (("icmpv6-type", str(number)),), _ICMP_NAMES[6])
+        AclRule(
+            number=next(numbers),
+            remark="neighbour discovery",
+            action="permit",
+            matches=(("icmpv6-type", str(number)),),
+            protocol=_ICMP_NAMES[6],
+        )
         for number in (ON_LINK[version] if own else ())
     ]
-    there = [AclRule(next(numbers), "declared", "permit", (("dest-ip", str(network)),)) for network in own]
+    there = [
+        AclRule(number=next(numbers), remark="declared", action="permit", matches=(("dest-ip", str(network)),))
+        for network in own
+    ]
     return (*link, *there, AclRule(next(numbers), "everything else", "deny"))
 
 
@@ -149,10 +168,21 @@ def _nvos_rules(permit: Permit, numbers: count[int]) -> Iterator[AclRule]:
     for source in permit.sources or (None,):
         start = () if source is None else (("source-ip", str(source)),)
         if permit.protocol not in {TCP, UDP, ICMP}:
-            yield AclRule(next(numbers), permit.name, "permit", start)
+            yield AclRule(number=next(numbers), remark=permit.name, action="permit", matches=start)
         for number in permit.types:
             match = (f"{_ICMP_NAMES[permit.version]}-type", str(number))
-            yield AclRule(next(numbers), permit.name, "permit", (*start, match), protocol)
+            yield AclRule(
+                number=next(numbers), remark=permit.name, action="permit", matches=(*start, match), protocol=protocol
+            )
         for flag in ("ack", "rst") if permit.established else ("",):
             if permit.protocol in {TCP, UDP}:
-                yield AclRule(next(numbers), permit.name, "permit", start, protocol, side, ports, flag)
+                yield AclRule(
+                    number=next(numbers),
+                    remark=permit.name,
+                    action="permit",
+                    matches=start,
+                    protocol=protocol,
+                    side=side,
+                    ports=ports,
+                    flag=flag,
+                )

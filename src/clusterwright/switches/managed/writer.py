@@ -67,7 +67,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The configuration of one switch."""
     system = plan.spec.catalogue[device.model].network_os or ""
     text = template(TEMPLATES[system]).render(sw=managed_switch(plan, device))
-    yield Artifact(device.name, PATHS[system], text.encode(), KIND)
+    yield Artifact(device=device.name, path=PATHS[system], source=text.encode(), kind=KIND)
 
 
 def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:

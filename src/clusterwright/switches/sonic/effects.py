@@ -66,13 +66,13 @@ def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequenc
 
 def _change(place: str, after: Tables, is_beside_links: bool) -> PlaceChange:
     if is_beside_links:
-        return PlaceChange(place, Effect.LIVE, False, "its port is down before or after")
+        return PlaceChange(place=place, effect=Effect.LIVE, reloads=False, why="its port is down before or after")
     sku = after.get("DEVICE_METADATA", {}).get("localhost", {}).get("hwsku", "")
     table = effect_table("sonic")
     entry = table.entry_of(PATH, place, known_sku=re.fullmatch(KNOWN_SKUS, sku) is not None)
     if entry is None:
-        return PlaceChange(place, Effect.RESTART, True, table.otherwise)
-    return PlaceChange(place, entry.effect, entry.steps == RELOAD, entry.does)
+        return PlaceChange(place=place, effect=Effect.RESTART, reloads=True, why=table.otherwise)
+    return PlaceChange(place=place, effect=entry.effect, reloads=entry.steps == RELOAD, why=entry.does)
 
 
 def _is_beside_links(table: str, row: str, before: Tables, after: Tables) -> bool:

@@ -51,7 +51,11 @@ def read_ipoib(texts: Mapping[str, str]) -> tuple[ConfiguredIpoib, ...]:
         pkeys = said.get(device, {}).get("PartitionKey", [Said("", device, 0)])
         addresses = tuple(own.get("Address", ()))
         routes = tuple(each for key in sorted(_LEADS_ON & own.keys()) for each in own[key])
-        found.append(ConfiguredIpoib(name, pkeys[-1], tuple(parents.get(name, ())), addresses, routes))
+        found.append(
+            ConfiguredIpoib(
+                name=name, pkey=pkeys[-1], parents=tuple(parents.get(name, ())), addresses=addresses, routes=routes
+            )
+        )
     return tuple(found)
 
 

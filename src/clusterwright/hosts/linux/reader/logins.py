@@ -72,7 +72,7 @@ def login_servers(text: str) -> Iterator[Server]:
     for found in _SERVER.finditer(text):
         line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
         is_asked = found["radius"] is not None or line.startswith("auth ")  # other lines ask once somebody is in
-        yield Server(found.start(), LOGIN_SERVERS, found["pam"] or found["radius"], is_asked)
+        yield Server(at=found.start(), what=LOGIN_SERVERS, address=found["pam"] or found["radius"], is_asked=is_asked)
 
 
 SERVERS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
@@ -84,10 +84,17 @@ def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
         return ()
     claims = frozenset({"isolation", "management"})
     if path not in _KNOWN:
-        return (Unread(path, 1, "the whole file: it says who gets in beside those that are read here", claims),)
+        return (
+            Unread(
+                file=path,
+                line=1,
+                text="the whole file: it says who gets in beside those that are read here",
+                claims=claims,
+            ),
+        )
     known = re.compile(_KNOWN[path])
     return tuple(
-        Unread(path, text.count("\n", 0, found.start()) + 1, found[0], claims)
+        Unread(file=path, line=text.count("\n", 0, found.start()) + 1, text=found[0], claims=claims)
         for found in re.finditer(r"^(?!#).*\S.*$", text, re.M)
         if known.fullmatch(found[0]) is None
     )

@@ -79,20 +79,24 @@ def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
     """What nobody knows in a file of NCCL_PLACES: settings, or variables of NCCL in a file that others write."""
     if path == NCCL_PARTITION:
         is_read = read_partition(text) is not None
-        return () if is_read else (Unread(path, 1, "the whole file: it names no P_Key and adapters", _CLAIMS),)
+        return (
+            ()
+            if is_read
+            else (Unread(file=path, line=1, text="the whole file: it names no P_Key and adapters", claims=_CLAIMS),)
+        )
     if path in _OF_JOBS:
         return tuple(
-            Unread(path, text.count("\n", 0, found.start()) + 1, found[0], _CLAIMS)
+            Unread(file=path, line=text.count("\n", 0, found.start()) + 1, text=found[0], claims=_CLAIMS)
             for found in re.finditer(r"\bNCCL_[A-Z0-9_]+", text)
             if not _IDLE.fullmatch(found[0])
         )
     if path not in {*CONF_FILES, _OWN}:
         at = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
         what = "the whole file: it sets variables of NCCL before nccl.conf is read"
-        return () if at < 0 else (Unread(path, text.count("\n", 0, at) + 1, what, _CLAIMS),)
+        return () if at < 0 else (Unread(file=path, line=text.count("\n", 0, at) + 1, text=what, claims=_CLAIMS),)
     start = "export " if path == _OWN else ""
     return tuple(
-        Unread(path, number, line, _CLAIMS)
+        Unread(file=path, line=number, text=line, claims=_CLAIMS)
         for number, line in enumerate(text.split("\n"), 1)
         if line.strip() and not line.startswith("#") and not _is_known(line, start)
     )

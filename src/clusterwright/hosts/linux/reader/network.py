@@ -120,7 +120,7 @@ def _aggregate(name: str, text: str) -> Aggregate:
     """What a .netdev file makes; systemd.netdev(5): without a mode the links take turns, and LACP speaks slowly."""
     said: dict[str, str] = dict(_SETTING.findall(text))
     mode = said.get("Mode", "balance-rr") if said.get("Kind") == "bond" else said.get("Kind", "of no kind")
-    return Aggregate(name, _LACP.get(mode, mode), said.get("LACPTransmitRate", "slow"), ("Mode=",))
+    return Aggregate(name=name, mode=_LACP.get(mode, mode), rate=said.get("LACPTransmitRate", "slow"), mark=("Mode=",))
 
 
 def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
@@ -213,15 +213,15 @@ def _nic_qos(text: str) -> ConfiguredQos:
     if chosen:
         marks["connection"] = (chosen[0],)
     return ConfiguredQos(
-        frozenset(interfaces[1].split()) if interfaces else frozenset(),
-        "--trust dscp" in text,
-        frozenset(at for at, bit in enumerate(pfc[1].split(",")) if bit == "1"),
-        tuple(priority_of),
-        int(chosen[1]) if chosen else None,
-        tuple(sorted(_congestion_control(text).items())),
-        int(cable[1]) if cable else 0,
-        frozenset(devices[1].split()) if devices else frozenset(),
-        tuple((key, _within(marks["interfaces"], mark)) for key, mark in marks.items()),
+        interfaces=frozenset(interfaces[1].split()) if interfaces else frozenset(),
+        trusts_dscp="--trust dscp" in text,
+        lossless=frozenset(at for at, bit in enumerate(pfc[1].split(",")) if bit == "1"),
+        priority_of=tuple(priority_of),
+        connection_class=int(chosen[1]) if chosen else None,
+        congestion_control=tuple(sorted(_congestion_control(text).items())),
+        cable_m=int(cable[1]) if cable else 0,
+        devices=frozenset(devices[1].split()) if devices else frozenset(),
+        marks=tuple((key, _within(marks["interfaces"], mark)) for key, mark in marks.items()),
         is_adaptive=_is_adaptive(text),
     )
 

@@ -50,10 +50,12 @@ def read_accounts(text: str) -> Mapping[str, NodeAccount]:
     for number, line in _lines(text):
         words = line.split()
         if words[0] == "u" and words[2].isdecimal():
-            found[words[1]] = NodeAccount(words[1], int(words[2]), frozenset(), number)
+            found[words[1]] = NodeAccount(name=words[1], uid=int(words[2]), groups=frozenset(), line=number)
         elif words[0] == "m" and words[1] in found:
             account = found[words[1]]
-            found[words[1]] = NodeAccount(account.name, account.uid, account.groups | {words[2]}, account.line)
+            found[words[1]] = NodeAccount(
+                name=account.name, uid=account.uid, groups=account.groups | {words[2]}, line=account.line
+            )
     return found
 
 
@@ -86,10 +88,17 @@ def node_logins_unread(path: str, text: str) -> tuple[Unread, ...]:
         return ()
     claims = frozenset({"node-logins"})
     if path not in _KNOWN:
-        return (Unread(path, 1, "the whole file: it says who gets in beside those that are read here", claims),)
+        return (
+            Unread(
+                file=path,
+                line=1,
+                text="the whole file: it says who gets in beside those that are read here",
+                claims=claims,
+            ),
+        )
     known = re.compile(_KNOWN[path])
     # sudoers(5) has directives that begin like comments
     directives = re.finditer(r"(?m)^#(?:include|includedir|\d).*$", text) if path == SUDOERS else ()
     strange = [(text.count("\n", 0, each.start()) + 1, each[0]) for each in directives]
     strange += [(number, line) for number, line in _lines(text) if known.fullmatch(line) is None]
-    return tuple(Unread(path, number, line, claims) for number, line in strange)
+    return tuple(Unread(file=path, line=number, text=line, claims=claims) for number, line in strange)

@@ -26,9 +26,10 @@ def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
         if found is None or found["section"]:
             if section == "[Route]" and hop and not to:
                 yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
-            for at, prefix in to if section == "[Route]" else ():
-                if what := judge(prefix, hop):
-                    yield at, what
+            if section == "[Route]":
+                for at, prefix in to:
+                    if what := judge(prefix, hop):
+                        yield at, what
             if found is not None:
                 section, start, hop, to = found["section"], found.start(), "", []
         elif found["to"]:

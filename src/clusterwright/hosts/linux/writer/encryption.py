@@ -41,10 +41,10 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The mounts, where nodes have other ones than their neighbours."""
     mounts = fstab(plan, device)
     if mounts is not None:
-        yield Artifact(device.name, FSTAB, mounts.encode(), KIND)
+        yield Artifact(device=device.name, path=FSTAB, source=mounts.encode(), kind=KIND)
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 @per_plan

@@ -87,10 +87,15 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     """What is expected of one node."""
     if plan.spec.image(device.image or "") is not None:
-        yield Artifact(device.name, "etc/clusterwright/health-node.json", dump_lines(_own(plan, device), 2), KIND)
+        yield Artifact(
+            device=device.name,
+            path="etc/clusterwright/health-node.json",
+            source=dump_lines(_own(plan, device), 2),
+            kind=KIND,
+        )
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 @per_plan

@@ -39,11 +39,13 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     for interface in _interfaces(plan, kind_of(plan, device)):
         address = interface.address(device.index)
         text = template("node/ipoib.network.j2").render(interface=interface, address=address)
-        yield Artifact(device.name, f"{FOLDER}/20-{interface.name}.network", text.encode(), KIND)
+        yield Artifact(
+            device=device.name, path=f"{FOLDER}/20-{interface.name}.network", source=text.encode(), kind=KIND
+        )
 
 
 def _interfaces(plan: Plan, kind: NodeKind) -> tuple[IpoibInterface, ...]:
     return ipoib_of(plan.spec, kind.node_group, {nic.interface for nic in kind.nics})
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)

@@ -32,10 +32,10 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     image = plan.spec.image(device.image or "")
     if image is not None and image.host_keys is not None:
         place = image.host_keys.replace("{node}", device.name)
-        yield Artifact(device.name, "etc/clusterwright/host-key", f"{place}\n".encode(), KIND)
+        yield Artifact(device=device.name, path="etc/clusterwright/host-key", source=f"{place}\n".encode(), kind=KIND)
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 @per_plan

@@ -49,10 +49,10 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     for mount, servers in _servers_of(plan, kind_of(plan, device)):
         if len(servers) > 1:
             content = _unit(plan, mount.mountpoint, device.node_group, _turn(device, servers))
-            yield Artifact(device.name, _place(mount), content, KIND)
+            yield Artifact(device=device.name, path=_place(mount), source=content, kind=KIND)
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 def fstab(plan: Plan, device: Device) -> str | None:

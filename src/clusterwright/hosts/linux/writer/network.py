@@ -65,7 +65,14 @@ def _route_lines(
 ) -> str:
     """The lines of a route as a format of its texts, in the order in which ``Route`` has them; ``over`` interfaces."""
     hops = tuple(Hop(PLACE, interface) for interface in over)
-    route = Route(PLACE, PLACE if has_gateway else None, hops, table, metric, PLACE if has_source else None)
+    route = Route(
+        destination=PLACE,
+        gateway=PLACE if has_gateway else None,
+        hops=hops,
+        table=table,
+        metric=metric,
+        source=PLACE if has_source else None,
+    )
     return as_format(template("node/ethernet-route.network.j2").render(route=route, family=f"ipv{version}"))
 
 
@@ -134,15 +141,19 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     for nic in nics_of(plan, device):
         for port in nic.members:
             text = template("node/member.network.j2").render(nic=port, bond=nic.interface)
-            yield Artifact(device.name, f"{FOLDER}/20-{port.interface}.network", text.encode(), KIND)
+            yield Artifact(
+                device=device.name, path=f"{FOLDER}/20-{port.interface}.network", source=text.encode(), kind=KIND
+            )
         if nic.version:
             text = _network(plan, device, nic)
-            yield Artifact(device.name, f"{FOLDER}/20-{nic.interface}.network", text.encode(), KIND)
-    yield Artifact(device.name, "etc/hostname", f"{device.name}\n".encode(), KIND)
-    yield Artifact(device.name, "etc/hosts", _hosts(plan, device), KIND)
+            yield Artifact(
+                device=device.name, path=f"{FOLDER}/20-{nic.interface}.network", source=text.encode(), kind=KIND
+            )
+    yield Artifact(device=device.name, path="etc/hostname", source=f"{device.name}\n".encode(), kind=KIND)
+    yield Artifact(device=device.name, path="etc/hosts", source=_hosts(plan, device), kind=KIND)
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 def node_address(plan: Plan, device: Device, askers: Collection[str]) -> str | None:
@@ -214,11 +225,11 @@ def _routes(plan: Plan, device: Device, nic: HostNic, address: str) -> Iterator[
     for prefix in reachable(plan, device.node_group, nic.fabric.name):
         yield _route_lines(nic.version, nic.table, None) % (prefix, gateway)
         if nic.fabric.technology == "ethernet":
-            yield from _shared_routes(plan, nic, siblings, prefix, gateway, address)
+            yield from _shared_routes(plan, nic, siblings, prefix=prefix, gateway=gateway, address=address)
 
 
 def _shared_routes(
-    plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str, gateway: str, address: str
+    plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], *, prefix: str, gateway: str, address: str
 ) -> Iterator[str]:
     """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down."""
     for destination, over in _ways(plan, nic, siblings, prefix):

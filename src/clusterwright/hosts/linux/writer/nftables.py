@@ -123,10 +123,13 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
             continue
         for name, fabrics, networks in _peers(plan, contact):
             names = tuple(interface for fabric in fabrics for interface in by_fabric.get(fabric, ()))
-            for version in (4, 6) if names else ():
-                own = tuple(network for network in networks if network.version == version)
-                if own:
-                    candidates.append(_Candidate(contact, names, name, version, own))
+            if names:
+                for version in (4, 6):
+                    own = tuple(network for network in networks if network.version == version)
+                    if own:
+                        candidates.append(
+                            _Candidate(contact=contact, names=names, peer=name, version=version, networks=own)
+                        )
         candidates += _relays(plan, contact, by_fabric)
     sets: dict[str, AddressSet] = {}
     chains: dict[bool, list[Accept]] = {True: [], False: []}
@@ -177,7 +180,9 @@ def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...
     names = by_fabric.get(boot.fabric, ()) if boot is not None else ()
     if relays and names and contact.flow.opens("udp", port):
         flow = replace(contact.flow, protocol="udp", ports=((port, port),), reason="requests that switches pass on")
-        yield _Candidate(replace(contact, flow=flow), names, "relays", relays[0].version, relays)
+        yield _Candidate(
+            contact=replace(contact, flow=flow), names=names, peer="relays", version=relays[0].version, networks=relays
+        )
 
 
 def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
@@ -187,7 +192,11 @@ def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
         permit = judged(each.contact.flow, each.version, reply=False)
         place = 2 * each.contact.outbound + (each.version == 6)
         yield [
-            ((place, place), (numbers[name],) * 2, *box_of(permit, ALL_ADDRESSES, span(network), ALL_PORTS, high, kind))
+            (
+                (place, place),
+                (numbers[name],) * 2,
+                *box_of(permit, ALL_ADDRESSES, span(network), low=ALL_PORTS, high=high, kind=kind),
+            )
             for name in each.names
             for network in each.networks
             for high in permit.target_ports or (ALL_PORTS,)

@@ -54,20 +54,21 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     """What each node has another one of; munge's key for Slurm's controllers and its accountant, and the M_Key."""
-    for each, secret in _credentials(plan, device.node_group) if is_managed(device) else ():
-        if each.is_own:
-            content = f"<secret {secret}.{device.name} as pem>".encode()
-            yield Artifact(device.name, each.file[1:], content, KIND, CREDENTIAL_MODE)
+    if is_managed(device):
+        for each, secret in _credentials(plan, device.node_group):
+            if each.is_own:
+                content = f"<secret {secret}.{device.name} as pem>".encode()
+                yield Artifact(device=device.name, path=each.file[1:], source=content, kind=KIND, mode=CREDENTIAL_MODE)
     for path, content, mode in _munge_key(slurm_run_by(plan, device)):
-        yield Artifact(device.name, path, content, KIND, mode)
+        yield Artifact(device=device.name, path=path, source=content, kind=KIND, mode=mode)
     fabric = managed_fabric(plan, device)
     manager = fabric.subnet_manager if fabric is not None else None
     if manager is not None and manager.m_key is not None:
         content = f"<secret {manager.m_key.secret} as m-key>\n".encode()
-        yield Artifact(device.name, M_KEY_FILE, content, KIND, M_KEY_MODE)
+        yield Artifact(device=device.name, path=M_KEY_FILE, source=content, kind=KIND, mode=M_KEY_MODE)
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 @per_plan

@@ -150,11 +150,13 @@ def _read_node(reading: _Reading, line: str, number: int, place: str, names: dic
         )
     if kind == "Switch":
         reading.node = len(reading.switches)
-        reading.switches.append(Switch(guid, reading.system or guid, ports, names.get(guid, name), number))
+        reading.switches.append(
+            Switch(guid=guid, system=reading.system or guid, ports=ports, name=names.get(guid, name), line=number)
+        )
     else:
         reading.node = -1 - len(reading.adapters)
         host, _, label = name.rpartition(" ")
-        reading.adapters.append(Adapter(0, host or label, label if host else "", number))
+        reading.adapters.append(Adapter(guid=0, host=host or label, label=label if host else "", line=number))
     reading.index[node_id] = reading.node
     reading.system = reading.guid = 0
 
@@ -172,7 +174,7 @@ def _read_port(reading: _Reading, line: str, number: int, place: str) -> None:
         return
     if node < 0 and match[2] is not None:
         own = reading.adapters[-1]
-        reading.adapters[-1] = Adapter(int(match[2], 16), own.host, own.label, own.line)
+        reading.adapters[-1] = Adapter(guid=int(match[2], 16), host=own.host, label=own.label, line=own.line)
     reading.rows.append((node, port, match[3], int(match[4]), number))
 
 
@@ -207,7 +209,13 @@ def _linked(reading: _Reading) -> DiscoveredFabric:
     tap = agreed & (near[:, 0] < 0) & (far[:, 0] >= 0)
     taps = np.column_stack([-1 - near[tap, 0], far[tap], near[tap, 2], mate[tap, 2]])
     ordered_faults = tuple(sorted(faults, key=lambda fault: fault.line))
-    return DiscoveredFabric(tuple(reading.switches), tuple(reading.adapters), trunks, taps, ordered_faults)
+    return DiscoveredFabric(
+        switches=tuple(reading.switches),
+        adapters=tuple(reading.adapters),
+        trunks=trunks,
+        taps=taps,
+        faults=ordered_faults,
+    )
 
 
 def _end(reading: _Reading, node: int, port: int) -> str:

@@ -93,7 +93,7 @@ def _statement(words: list[tuple[str, int]], line: int) -> Statement:
         else:
             raise BadStatement(number, f"opensm knows no flag {word!r}.")
     members = tuple(_member(word, number, default) for word, number in words[split + 1 :] if word not in {",", ":"})
-    return Statement(name, pkey, members, line, tuple(flags), default)
+    return Statement(name=name, pkey=pkey, members=members, line=line, flags=tuple(flags), default=default)
 
 
 def _pkey(name: str, value: str, line: int) -> int | None:
@@ -119,7 +119,7 @@ def _member(word: str, line: int, default: str) -> PartitionMember:
     key, _, value = word.partition("=")
     membership = _membership(value, line) if value else default
     if key in KEYWORDS:
-        return PartitionMember(0, key, membership, line)
+        return PartitionMember(guid=0, keyword=key, membership=membership, line=line)
     if _NUMBER.match(key) is None:
         raise BadStatement(line, f"{key!r} is neither a GUID nor a keyword.")
-    return PartitionMember(_number(key), "", membership, line)
+    return PartitionMember(guid=_number(key), keyword="", membership=membership, line=line)

@@ -92,21 +92,26 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
             sizes=subnet_sizes(plan, fabric.name),
         )
         yield Artifact(
-            device.name, f"{FOLDER}/opensm.conf", template("opensm/opensm.conf.j2").render(view=view).encode(), KIND
+            device=device.name,
+            path=f"{FOLDER}/opensm.conf",
+            source=template("opensm/opensm.conf.j2").render(view=view).encode(),
+            kind=KIND,
         )
         for path, name in (
             ("opensm.service", "opensm.service.j2"),
             ("multi-user.target.d/91-opensm.conf", "boot.conf.j2"),
         ):
             content = template(f"opensm/{name}").render(view=view).encode()
-            yield Artifact(device.name, f"etc/systemd/system/{path}", content, KIND)
+            yield Artifact(device=device.name, path=f"etc/systemd/system/{path}", source=content, kind=KIND)
         if view.m_key is not None:
             script = template("opensm/add-m-key.sh.j2").render(
                 view=view, source=f"/{M_KEY_FILE}", target=CONFIG_WITH_KEY
             )
-            yield Artifact(device.name, f"{FOLDER}/add-m-key.sh", script.encode(), KIND, mode=0o755)
+            yield Artifact(
+                device=device.name, path=f"{FOLDER}/add-m-key.sh", source=script.encode(), kind=KIND, mode=0o755
+            )
         for path, content in fabric_files(plan, fabric.name, FOLDER):
-            yield Artifact(device.name, path, content, KIND)
+            yield Artifact(device=device.name, path=path, source=content, kind=KIND)
         return
 
 

@@ -44,7 +44,9 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     for fabric, folder in _managed_fabrics(plan, device):
         if folder not in done:
             done.add(folder)
-            yield Artifact(device.name, f"{folder}/{FILE}", fabric_file(plan, fabric).text.encode(), KIND)
+            yield Artifact(
+                device=device.name, path=f"{folder}/{FILE}", source=fabric_file(plan, fabric).text.encode(), kind=KIND
+            )
 
 
 @per_plan
@@ -87,7 +89,7 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
     head = f"# Written by clusterwright: the planned cabling of the fabric {fabric}, as ibnetdiscover would show it.\n"
     parts = [_switch(chip, device.guid or 0, lines[chip.guid]) for device in switches for chip in chips[device.name]]
     ports = sum(chip.ports + 1 for own in chips.values() for chip in own) + 2 * len(adapters)
-    return FabricFile("\n".join([head, *parts, *adapters]), len(adapters), len(parts), ports)
+    return FabricFile(text="\n".join([head, *parts, *adapters]), adapters=len(adapters), chips=len(parts), ports=ports)
 
 
 def _managed_fabrics(plan: Plan, device: Device) -> Iterator[tuple[str, str]]:

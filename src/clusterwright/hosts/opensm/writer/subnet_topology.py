@@ -55,7 +55,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     for fabric in plan.spec.fabrics:
         if device.name in manager_hosts(plan, fabric.name):
             for path, content in _files(plan, fabric.name):
-                yield Artifact(device.name, path, content, KIND)
+                yield Artifact(device=device.name, path=path, source=content, kind=KIND)
             return
 
 
@@ -106,7 +106,7 @@ def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[TopologyNod
         and group.model.name == model.name
     }
     return [
-        TopologyNode("CA", 1, ADAPTER_TYPE, nic.interface, (f"1 -> {nic.interface}",))
+        TopologyNode(kind="CA", width=1, type=ADAPTER_TYPE, name=nic.interface, ports=(f"1 -> {nic.interface}",))
         for nics in model.nic_groups
         if nics.name in groups
         for nic in nics.nics
@@ -127,7 +127,11 @@ def _chips(model: HardwareModel, *, split: bool) -> list[TopologyNode]:
         ports[link.spine].setdefault(link.spine_port, "")
     return [
         TopologyNode(
-            "SW", max(ports[at]), SWITCH_TYPE, name, tuple(line for _, line in sorted(ports[at].items()) if line)
+            kind="SW",
+            width=max(ports[at]),
+            type=SWITCH_TYPE,
+            name=name,
+            ports=tuple(line for _, line in sorted(ports[at].items()) if line),
         )
         for at, name in enumerate(names)
     ]

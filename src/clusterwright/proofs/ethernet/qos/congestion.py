@@ -36,17 +36,17 @@ def usual_treatment(fabric: RoutedFabric) -> Usual:
     watched = [(router, qos.watchdog, len(ports)) for router, qos, ports in alike if qos.watchdog is not None]
     files = dict.fromkeys(router.ports_file for router, _, _ in alike)
     return Usual(
-        _most(((qos.marking, len(ports)) for _, qos, ports in alike), ()),
-        {
+        marking=_most(((qos.marking, len(ports)) for _, qos, ports in alike), ()),
+        counted={
             file: _most(((qos.counted, len(ports)) for router, qos, ports in alike if router.ports_file == file), None)
             for file in files
         },
-        {
+        manner={
             file: _most(((dog.manner, count) for router, dog, count in watched if router.ports_file == file), "")
             for file in files
         },
-        _most(((dog.detection_ms, count) for _, dog, count in watched), None),
-        _most(((dog.recovery_ms, count) for _, dog, count in watched), None),
+        detection_ms=_most(((dog.detection_ms, count) for _, dog, count in watched), None),
+        recovery_ms=_most(((dog.recovery_ms, count) for _, dog, count in watched), None),
     )
 
 

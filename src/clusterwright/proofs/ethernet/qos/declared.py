@@ -32,11 +32,14 @@ def is_lossless(tree: RenderedTree, fabric: RoutedFabric) -> bool:
 def assumed_words(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[str]:
     """What no source tells of the words that switches of the spec's models have for their queues."""
     wanted = declared(tree, fabric)
-    for tier in wanted.tiers if wanted is not None else ():
-        system = system_of(tier.model)
-        words = system.queues_on(tier.model.asic) if system is not None else None
-        if system is not None and words is not None and words.assumed:
-            yield f"No device ran {system.title}'s words for queues of {tier.model.name}: assumed is {words.assumed}."
+    if wanted is not None:
+        for tier in wanted.tiers:
+            system = system_of(tier.model)
+            words = system.queues_on(tier.model.asic) if system is not None else None
+            if system is not None and words is not None and words.assumed:
+                yield (
+                    f"No device ran {system.title}'s words for queues of {tier.model.name}: assumed is {words.assumed}."
+                )
 
 
 def declared_faults(tree: RenderedTree, fabric: RoutedFabric, truth: Said, usual: Usual) -> Iterator[Counterexample]:

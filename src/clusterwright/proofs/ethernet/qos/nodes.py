@@ -51,7 +51,7 @@ def node_qos_faults(
         usual_class, usual_settings = _most(classes[kin[device]], None), _most(told.get(kin[device], Counter()), ())
         if not own:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
-            yield Counterexample(device, SCRIPT, 0, message)
+            yield Counterexample(device=device, file=SCRIPT, line=0, message=message)
             continue
         reached = frozenset(name for block in own for name in block.interfaces)
         for name in names[device]:
@@ -59,7 +59,7 @@ def node_qos_faults(
                 mark = dict(own[0].marks)["interfaces"]
                 yield example(tree, device, SCRIPT, mark, f"nothing sets the priorities of {name}")
         for block in own:
-            yield from _block_faults(tree, device, block, truth, marking, usual_class)
+            yield from _block_faults(tree, device, block, truth=truth, marking=marking, usual_class=usual_class)
         settings = read_nccl(tree.text(device, NCCL) or "")
         if is_elsewhere(settings, own, every[device]):
             continue
@@ -69,7 +69,13 @@ def node_qos_faults(
 
 
 def _block_faults(
-    tree: RenderedTree, device: str, block: ConfiguredQos, truth: Said, marking: frozenset[int], usual_class: int | None
+    tree: RenderedTree,
+    device: str,
+    block: ConfiguredQos,
+    *,
+    truth: Said,
+    marking: frozenset[int],
+    usual_class: int | None,
 ) -> Iterator[Counterexample]:
     marks = dict(block.marks)
     if _connections(block) != usual_class:

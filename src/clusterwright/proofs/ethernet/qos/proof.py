@@ -67,7 +67,7 @@ def _run(tree: RenderedTree) -> Verdict:
             facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
         facts += pool_facts(fabric)
     cases = Cases("switches of a lossless fabric", tried)
-    return Verdict(tuple(facts), tuple(found), cases, tuple(dict.fromkeys(notes)))
+    return Verdict(facts=tuple(facts), counterexamples=tuple(found), cases=cases, notes=tuple(dict.fromkeys(notes)))
 
 
 def _under_pressure(fabric: str, usual: Usual) -> Iterator[Fact]:
@@ -140,11 +140,14 @@ def _shared_fate(tree: RenderedTree, router: Router, qos: QosMap) -> Iterator[Co
 
 
 QOS = ProofCheck(
-    "qos",
-    "On every hop, NICs included, a DSCP has the spec's class and queue; priorities pause, mark and are watched alike.",
-    KINDS,
-    _applies,
-    _run,
+    name="qos",
+    claim=(
+        "On every hop, NICs included, a DSCP has the spec's class and queue; priorities pause, mark and"
+        " are watched alike."
+    ),
+    kinds=KINDS,
+    applies=_applies,
+    judge=_run,
     spec_only="whether classes, queues, marks and times are those of the spec: switches are compared with each other",
     concerns=_has_lossless_class,
     unjudgeable=without_cables,

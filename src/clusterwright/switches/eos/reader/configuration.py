@@ -148,15 +148,21 @@ def _subnets(interfaces: Iterable[Body], asks: re.Pattern[str], without: str = "
 
 def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tuple[Mark, str]]:
     """Ways for routes of other protocols, tables and fabrics into this one."""
-    for line in _FOREIGN.findall(bgp) if any(word in bgp for word in _FOREIGN_WORDS) else ():
-        yield ("router bgp ", f"\n{line}"), f"{line.strip()} brings routes into BGP that no policy of the fabric names"
-    for line in re.findall(r"^   vrf \S+$", bgp, re.M) if "   vrf " in bgp else ():
-        yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
+    if any(word in bgp for word in _FOREIGN_WORDS):
+        for line in _FOREIGN.findall(bgp):
+            yield (
+                ("router bgp ", f"\n{line}"),
+                f"{line.strip()} brings routes into BGP that no policy of the fabric names",
+            )
+    if "   vrf " in bgp:
+        for line in re.findall(r"^   vrf \S+$", bgp, re.M):
+            yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
     for header, _ in [each for each in routers if each[0].startswith("router bgp ")][1:]:
         yield (f"{header}\n",), f"{header} is a second BGP process, of which EOS takes one"
     for header, body in routers:
-        for line in re.findall(r"^ +leak routes .*$", body, re.M) if "leak routes " in body else ():
-            yield (f"{header}\n", line), f"{line.strip()} carries routes from one VRF to another"
+        if "leak routes " in body:
+            for line in re.findall(r"^ +leak routes .*$", body, re.M):
+                yield (f"{header}\n", line), f"{line.strip()} carries routes from one VRF to another"
     for header, _ in addressing:
         words = header.split()
         if words[1] == "route" and words[2] not in {"vrf", "0.0.0.0/0", "::/0"} and words[3:4] != ["Null0"]:
@@ -244,24 +250,24 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
         place = (f"   neighbor {who} ",)
         mark = (f"   neighbor {who} remote-as ",) if "remote-as" in own else place
         yield Session(
-            peer,
-            None,
-            remote_as,
-            into,
-            out_of,
-            mark,
-            group_mark or place,
-            mark,
-            place,
-            has_bfd,
-            most_routes,
-            authentication,
-            auth_mark,
-            hold_time_s,
-            hold_mark,
-            restart_s,
-            restart_mark,
-            bfd_ms,
+            peer=peer,
+            local=None,
+            remote_as=remote_as,
+            into=into,
+            out_of=out_of,
+            mark=mark,
+            group_mark=group_mark or place,
+            as_mark=mark,
+            local_mark=place,
+            has_bfd=has_bfd,
+            most_routes=most_routes,
+            authentication=authentication,
+            auth_mark=auth_mark,
+            hold_time_s=hold_time_s,
+            hold_mark=hold_mark,
+            restart_s=restart_s,
+            restart_mark=restart_mark,
+            bfd_ms=bfd_ms,
         )
 
 
@@ -276,16 +282,16 @@ def _said(
 ) -> _NeighbourSaid:
     """What holds for a neighbour by its own lines and those of its group."""
     return _NeighbourSaid(
-        own.get("in") or shared.get("in", ""),
-        own.get("out") or shared.get("out", ""),
-        "bfd" in own or "bfd" in shared,
-        _most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
-        authentication_of(own.get("password") or shared.get("password", ""), profiles),
-        _place(who if "password" in own else group, "password "),
-        int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
-        _place(who if "timers" in own else group, "timers "),
-        _place(group) if group else (),
-        _bfd_ms(own.get("bfd interval") or shared.get("bfd interval", "")),
+        into=own.get("in") or shared.get("in", ""),
+        out_of=own.get("out") or shared.get("out", ""),
+        has_bfd="bfd" in own or "bfd" in shared,
+        most_routes=_most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
+        authentication=authentication_of(own.get("password") or shared.get("password", ""), profiles),
+        auth_mark=_place(who if "password" in own else group, "password "),
+        hold_time_s=int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
+        hold_mark=_place(who if "timers" in own else group, "timers "),
+        group_mark=_place(group) if group else (),
+        bfd_ms=_bfd_ms(own.get("bfd interval") or shared.get("bfd interval", "")),
     )
 
 
@@ -325,13 +331,13 @@ def _policies(maps: list[Body], addressing: list[Body]) -> Mapping[str, Policy]:
         wanted = re.search(r"^   match community (\S+)$", body, re.M)
         change, values = _change(body)
         term = Term(
-            words[2] == "permit",
-            name[1] if name else "",
-            lists.get(name[1], ()) if name else None,
-            communities.get(wanted[1], frozenset()) if wanted else None,
-            change,
-            values,
-            (f"{header}\n",),
+            permit=words[2] == "permit",
+            list_name=name[1] if name else "",
+            prefixes=lists.get(name[1], ()) if name else None,
+            communities=communities.get(wanted[1], frozenset()) if wanted else None,
+            change=change,
+            values=values,
+            mark=(f"{header}\n",),
         )
         found.setdefault(words[1], []).append((int(words[3]), term))
     return {name: tuple(term for _, term in sorted(terms, key=lambda t: t[0])) for name, terms in found.items()}
@@ -359,7 +365,7 @@ def _rules(body: str) -> PrefixRules:
         high = bounds.get("eq", bounds.get("le", top if "ge" in bounds else within[1]))
         if not within[1] <= low <= high <= top:
             raise ValueError(f'"{text}{rest}" names lengths that no prefix in it has; EOS refuses the line')
-        rules.append((int(number or 0), PrefixRule(action == "permit", within, low, high)))
+        rules.append((int(number or 0), PrefixRule(permit=action == "permit", within=within, low=low, high=high)))
     return tuple(rule for _, rule in sorted(rules, key=lambda each: each[0]))
 
 

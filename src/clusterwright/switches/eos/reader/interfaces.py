@@ -128,24 +128,24 @@ def read_ports(
             subnet = subnet_of.get(settings.vlan)
         ports.append(
             Port(
-                name,
-                address,
-                length,
-                settings.speed_gbps,
-                description.removeprefix("to "),
-                qos_of.get(settings.profile_line, settings.own_qos),
-                mtu_bytes,
-                settings.fec,
-                settings.lanes,
-                (*start, address_line) if address_line else start,
-                start,
-                speed_mark,
-                qos_mark,
-                cable_mark,
-                subnet_of.get(settings.vlan) if subnet is None else subnet,
-                settings.filtered,
-                macsec.get(settings.macsec, ""),
-                None if joined is None else _aggregate(start, joined, each.body),
+                name=name,
+                address=address,
+                length=length,
+                speed_gbps=settings.speed_gbps,
+                peer=description.removeprefix("to "),
+                qos=qos_of.get(settings.profile_line, settings.own_qos),
+                mtu_bytes=mtu_bytes,
+                fec=settings.fec,
+                lanes=settings.lanes,
+                mark=(*start, address_line) if address_line else start,
+                start=start,
+                speed_mark=speed_mark,
+                qos_mark=qos_mark,
+                cable_mark=cable_mark,
+                subnet=subnet_of.get(settings.vlan) if subnet is None else subnet,
+                filtered=settings.filtered,
+                macsec=macsec.get(settings.macsec, ""),
+                aggregate=None if joined is None else _aggregate(start, joined, each.body),
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -167,7 +167,7 @@ def _in_channel(body: str, channel: str) -> str:
 
 def _aggregate(start: Mark, joined: re.Match[str], body: str) -> Aggregate:
     rate = "fast" if "   lacp timer fast\n" in body else "slow"
-    return Aggregate(f"{CHANNEL}{joined[1]}", joined[2], rate, (*start, joined[0][3:]))
+    return Aggregate(name=f"{CHANNEL}{joined[1]}", mode=joined[2], rate=rate, mark=(*start, joined[0][3:]))
 
 
 @lru_cache(maxsize=4096)
@@ -185,18 +185,18 @@ def _settings(form: str, watchdog: SwitchWatchdog | None, reserves_counters: boo
     mtu = by_word.get("mtu", "").split()
     fec = by_word.get("error-correction", "").split()
     return _Settings(
-        gbps,
-        speed[0] if speed else "",
-        int(mtu[1]) if mtu else _DEFAULT_MTU,
-        fec[-1] if fec and fec[0] == "error-correction" else "",
-        by_word.get("service-profile", ""),
-        _port_qos("\n".join(lines) + "\n", watchdog, "", reserves_counters),
-        "vrf" in by_word,
-        "   no switchport" in lines,
-        int(speed[3] or 0) if speed else 0,
-        next((line.split()[-1] for line in lines if line.startswith("   switchport access vlan ")), ""),
-        tuple(sorted({line.split()[-1] for line in lines if _LIST.match(line)})),
-        next((line.split()[-1] for line in lines if line.startswith("   mac security profile ")), ""),
+        speed_gbps=gbps,
+        speed_line=speed[0] if speed else "",
+        mtu_bytes=int(mtu[1]) if mtu else _DEFAULT_MTU,
+        fec=fec[-1] if fec and fec[0] == "error-correction" else "",
+        profile_line=by_word.get("service-profile", ""),
+        own_qos=_port_qos("\n".join(lines) + "\n", watchdog, "", reserves_counters),
+        is_foreign="vrf" in by_word,
+        is_routed="   no switchport" in lines,
+        lanes=int(speed[3] or 0) if speed else 0,
+        vlan=next((line.split()[-1] for line in lines if line.startswith("   switchport access vlan ")), ""),
+        filtered=tuple(sorted({line.split()[-1] for line in lines if _LIST.match(line)})),
+        macsec=next((line.split()[-1] for line in lines if line.startswith("   mac security profile ")), ""),
     )
 
 
@@ -291,4 +291,6 @@ def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> Qos
     lossless = frozenset(priority for body in profiles for priority in _paused(body))
     for priority in lossless:
         marks[f"priority {priority}"] = (f"   priority-flow-control priority {priority} no-drop",)
-    return QosMap(tuple(class_of), queue_of, lossless, marks, {}, lossless)
+    return QosMap(
+        class_of=tuple(class_of), queue_of=queue_of, lossless=lossless, marks=marks, group_of={}, paused=lossless
+    )

@@ -122,7 +122,9 @@ def read_eos_lists(text: str) -> EosLists:
             )
             if not is_standard:
                 bodies[key] = section.body
-    return EosLists(lists, groups, lines, bodies, sources, live, channels)
+    return EosLists(
+        lists=lists, groups=groups, lines=lines, bodies=bodies, sources=sources, live=live, channels=channels
+    )
 
 
 @lru_cache(maxsize=8192)

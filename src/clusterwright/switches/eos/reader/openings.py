@@ -158,9 +158,10 @@ def servers(text: str) -> Iterator[Server]:
         is_asked = server_vrf == vrf and (what != LOGINS or found["server"] in asked)
         # Of VRF MGMT the management port is all there is.
         by_route = server_vrf == "default" and (what, ":" in found["server"]) not in sourced
-        yield Server(each.start, what, found["server"], is_asked, by_route)
-    for found in _RELAY.finditer(text) if "helper-address" in text or "dhcp relay" in text else ():
-        yield Server(found.start() + 1, LEASES, found[1])
+        yield Server(at=each.start, what=what, address=found["server"], is_asked=is_asked, by_route=by_route)
+    if "helper-address" in text or "dhcp relay" in text:
+        for found in _RELAY.finditer(text):
+            yield Server(found.start() + 1, LEASES, found[1])
 
 
 def _sourced(text: str) -> Iterator[tuple[str, bool]]:

@@ -24,5 +24,6 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
         if "egress-vrf" in found["via"]:
             own = found["vrf"] or "default"
             yield found.start(), f"a static route of VRF {own} leaves through another VRF: the two are no longer apart"
-    for found in _LEAK.finditer(text) if any(word in text for word in _LEAKS) else ():
-        yield found.start(), f'"{found[0].strip()}" brings routes from outside their VRF or protocol'
+    if any(word in text for word in _LEAKS):
+        for found in _LEAK.finditer(text):
+            yield found.start(), f'"{found[0].strip()}" brings routes from outside their VRF or protocol'

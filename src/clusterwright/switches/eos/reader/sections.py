@@ -68,7 +68,7 @@ def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
             if has_gaps and (body[:1] == "\n" or "\n\n" in body):
                 strays, body = True, body[: f"\n{body}".index("\n\n")]
             form, own = form_of(body) if header.startswith("interface ") else ("", ())
-            found.append(EosSection(line, start, header, body, form, own))
+            found.append(EosSection(line=line, start=start, header=header, body=body, form=form, own=own))
         line += piece.count("\n") + 1
         start += len(piece) + 1
     return tuple(found), strays

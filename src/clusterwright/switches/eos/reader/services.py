@@ -42,7 +42,14 @@ def services(text: str) -> Iterator[SwitchService]:
         line = begins.line
         for version in (4, 6):
             if (name, version) != ("gNMI", 6):  # EOS names no list for it; the port's own one judges it
-                yield SwitchService(name, protocol, port, version, line, _asked(lists, version, bound.get(version)))
+                yield SwitchService(
+                    name=name,
+                    protocol=protocol,
+                    port=port,
+                    version=version,
+                    line=line,
+                    rules=_asked(lists, version, bound.get(version)),
+                )
 
 
 def _asked(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] | None:

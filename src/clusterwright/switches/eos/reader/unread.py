@@ -80,7 +80,12 @@ def unread(text: str) -> tuple[Unread, ...]:
     if _is_read(text):
         return ()
     return tuple(
-        Unread(PATH, number, BETWEEN.join(filter(None, (header, line.strip()))), _claims(header or line))
+        Unread(
+            file=PATH,
+            line=number,
+            text=BETWEEN.join(filter(None, (header, line.strip()))),
+            claims=_claims(header or line),
+        )
         for number, header, line in _unread(text.split("\n"))
     )
 

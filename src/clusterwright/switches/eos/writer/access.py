@@ -79,7 +79,7 @@ def eos_access(site: Site) -> EosAccess:
 
 def _aaa(aaa: CentralAaa) -> EosAaa:
     word, kind = PROTOCOLS[aaa.protocol]
-    return EosAaa(word, kind, aaa.protocol == "tacacs", aaa.servers, aaa.secret)
+    return EosAaa(word=word, kind=kind, by_command=aaa.protocol == "tacacs", servers=aaa.servers, secret=aaa.secret)
 
 
 def _account(operator: Operator) -> EosAccount:
@@ -88,4 +88,4 @@ def _account(operator: Operator) -> EosAccount:
     password = (
         "nopassword" if operator.password is None else f"secret sha512 <secret {operator.password} as sha512-crypt>"
     )
-    return EosAccount(operator.name, privilege, role, password, keys)
+    return EosAccount(name=operator.name, privilege=privilege, role=role, opens_by=password, keys=keys)

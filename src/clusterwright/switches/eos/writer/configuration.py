@@ -26,4 +26,4 @@ def applies(plan: Plan, device: Device) -> bool:
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The startup configuration of one switch."""
     text = template("eos/startup-config.j2").render(sw=eos_switch(plan, device))
-    yield Artifact(device.name, PATH, with_lines(plan, device, text).encode(), KIND)
+    yield Artifact(device=device.name, path=PATH, source=with_lines(plan, device, text).encode(), kind=KIND)

@@ -117,7 +117,12 @@ def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
 
 def _source_list(word: str, name: str, sources: list[Network]) -> AccessList:
     lines = [*(f"permit {address_words(source)}" for source in sources), "deny any"]
-    return AccessList(word, name, tuple((_STEP * number, line) for number, line in enumerate(lines, 1)), "standard ")
+    return AccessList(
+        ip=word,
+        name=name,
+        entries=tuple((_STEP * number, line) for number, line in enumerate(lines, 1)),
+        kind="standard ",
+    )
 
 
 def _services(names: set[str]) -> EosServices:

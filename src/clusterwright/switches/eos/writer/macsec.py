@@ -54,7 +54,13 @@ def _profile(profile: MacsecProfile) -> EosMacsec:
     keys = [_key(profile.primary, "")]
     if profile.fallback is not None:
         keys.append(_key(profile.fallback, " fallback"))
-    return EosMacsec(profile.name, profile.cipher, tuple(keys), profile.rekey_s, profile.unprotected)
+    return EosMacsec(
+        name=profile.name,
+        cipher=profile.cipher,
+        keys=tuple(keys),
+        rekey_s=profile.rekey_s,
+        unprotected=profile.unprotected,
+    )
 
 
 def _key(key: ConnectivityKey, words: str) -> EosKey:

@@ -156,7 +156,9 @@ def _management(plan: Plan, link: Link | None) -> EosManagement | None:
     port = management_port(plan, link)
     routes = tuple(str(network) for network in management_reach(plan, link.port.fabric))
     ip = "ip" if port.version == 4 else "ipv6"
-    return EosManagement(port.port, port.description, ip, port.address, port.gateway, routes)
+    return EosManagement(
+        port=port.port, description=port.description, ip=ip, address=port.address, gateway=port.gateway, routes=routes
+    )
 
 
 def _gateway(view: SwitchView) -> EosGateway | None:
@@ -165,7 +167,9 @@ def _gateway(view: SwitchView) -> EosGateway | None:
         return None
     address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
     port, own = systems()["eos"].gateway, format_address(subnet.gateway, view.version)
-    return EosGateway(port, HOST_VLAN, address, view.fabric.mtu, tuple(_boot_lines(view, port, own)))
+    return EosGateway(
+        port=port, vlan=HOST_VLAN, address=address, mtu=view.fabric.mtu, boot=tuple(_boot_lines(view, port, own))
+    )
 
 
 def _boot_lines(view: SwitchView, port: str, own: str) -> Iterator[str]:

@@ -128,16 +128,16 @@ def agent_of(shape: FileShape) -> Agent:
         return _OF_RELAYS[version] in trapped and _is_relayed(interface, vlan, version)
 
     return Agent(
-        tuple(_interfaces(switch)),
-        tuple(_port_rows(switch, has_lacp=_LACP in trapped)),
-        switch.get("defaultVlan"),
-        qos_map(switch),
-        _spreads_by(switch),
-        _hash_function(switch),
-        headroom_pools(switch),
-        tuple(_subnets(switch, _is_advertised)),
-        tuple(_subnets(switch, relays)),
-        frozenset(version for version, reasons in _OF_SESSIONS.items() if reasons <= trapped),
+        interfaces=tuple(_interfaces(switch)),
+        ports=tuple(_port_rows(switch, has_lacp=_LACP in trapped)),
+        default=switch.get("defaultVlan"),
+        qos=qos_map(switch),
+        spreads_by=_spreads_by(switch),
+        hash_function=_hash_function(switch),
+        pools=headroom_pools(switch),
+        advertised=tuple(_subnets(switch, _is_advertised)),
+        relayed=tuple(_subnets(switch, relays)),
+        sessions=frozenset(version for version, reasons in _OF_SESSIONS.items() if reasons <= trapped),
     )
 
 
@@ -166,24 +166,24 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
                     address, length, mark = own_address, network[1], ('"interfaces"', f'"{text}"')
         ports.append(
             Port(
-                name,
-                address,
-                length,
-                speed_gbps,
-                words[peer].removeprefix("to "),
-                qos,
-                mtu_bytes,
-                fec,
-                lanes,
-                mark,
-                start,
-                start,
-                start,
-                start,
-                subnet,
-                filtered,
-                "",
-                aggregate,
+                name=name,
+                address=address,
+                length=length,
+                speed_gbps=speed_gbps,
+                peer=words[peer].removeprefix("to "),
+                qos=qos,
+                mtu_bytes=mtu_bytes,
+                fec=fec,
+                lanes=lanes,
+                mark=mark,
+                start=start,
+                speed_mark=start,
+                qos_mark=start,
+                cable_mark=start,
+                subnet=subnet,
+                filtered=filtered,
+                macsec="",
+                aggregate=aggregate,
             )
         )
     return tuple(ports), tuple(own_addresses)
@@ -258,7 +258,7 @@ def _aggregates(switch: Json) -> Iterator[tuple[int, Aggregate]]:
             mode = "active" if member.get("activity", _LACP_ACTIVE) == _LACP_ACTIVE else "passive"
             rate = "fast" if member.get("rate", _LACP_FAST) == _LACP_FAST else "slow"
             mark = ('"aggregatePorts"', f'"name": "{row["name"]}"', f'"memberPortID": {member["memberPortID"]}')
-            yield member["memberPortID"], Aggregate(row["name"], mode, rate, mark)
+            yield member["memberPortID"], Aggregate(name=row["name"], mode=mode, rate=rate, mark=mark)
 
 
 def _subnets(switch: Json, holds: Callable[[Json, Json, int], bool]) -> Iterator[_Subnet]:

@@ -77,16 +77,16 @@ def _rows(bgp: Json) -> Iterator[_Neighbour]:
             continue
         timers = group.get("bgp_peer_timers", {})
         yield _Neighbour(
-            address,
-            peer["local_addr"],
-            peer["remote_as_4_byte"],
-            silent,
-            peer.get("ingress_policy_name") or group.get("ingress_policy_name", ""),
-            peer.get("egress_policy_name") or group.get("egress_policy_name", ""),
-            marks,
-            _most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
-            timers.get("hold_time_seconds", bgp.get("hold_time", 0)),
-            timers.get("graceful_restart_seconds", 0),
+            peer=address,
+            local=peer["local_addr"],
+            remote_as=peer["remote_as_4_byte"],
+            silent=silent,
+            into=peer.get("ingress_policy_name") or group.get("ingress_policy_name", ""),
+            out_of=peer.get("egress_policy_name") or group.get("egress_policy_name", ""),
+            marks=marks,
+            most_routes=_most_routes(peer.get("pre_filter") or group.get("pre_filter") or {}),
+            hold_time_s=timers.get("hold_time_seconds", bgp.get("hold_time", 0)),
+            restart_s=timers.get("graceful_restart_seconds", 0),
         )
 
 
@@ -99,15 +99,15 @@ def _speaking(rows: Iterable[_Neighbour], said: Callable[[Any], Any]) -> Iterato
         group_mark, hold_mark, restart_mark = marks
         local_line = f'"local_addr": "{own}"'  # written right after the AS number
         yield Session(
-            packed(neighbour),
-            packed(own),
-            number,
-            into,
-            out_of,
-            ('"peers"', f'"peer_addr": "{neighbour}"'),
-            group_mark,
-            ('"peers"', f'"remote_as_4_byte": {number},\n      {local_line}'),
-            ('"peers"', local_line),
+            peer=packed(neighbour),
+            local=packed(own),
+            remote_as=number,
+            into=into,
+            out_of=out_of,
+            mark=('"peers"', f'"peer_addr": "{neighbour}"'),
+            group_mark=group_mark,
+            as_mark=('"peers"', f'"remote_as_4_byte": {number},\n      {local_line}'),
+            local_mark=('"peers"', local_line),
             most_routes=most_routes,
             hold_time_s=hold_time_s,
             hold_mark=hold_mark,
@@ -188,7 +188,7 @@ def _rule(row: Json, prefix: str) -> PrefixRule:
             low, high = value, 8 * len(within[0])
         elif operator == _AT_MOST:
             high = value
-    return PrefixRule(True, within, low, high)
+    return PrefixRule(permit=True, within=within, low=low, high=high)
 
 
 def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[str, frozenset[str]], mark: Mark) -> Term:
@@ -209,7 +209,15 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
         elif action["type"] == _COMMUNITY_ACTION:
             change = _CHANGES.get(action["action_type"]["route_action"], "")
             values = communities.get(action["community_list"]["community_list_name"], frozenset())
-    return Term(permit, name, prefixes, wanted, change, values, (*mark, '"policy_entries"'))
+    return Term(
+        permit=permit,
+        list_name=name,
+        prefixes=prefixes,
+        communities=wanted,
+        change=change,
+        values=values,
+        mark=(*mark, '"policy_entries"'),
+    )
 
 
 def next_hops(document: FileInParts) -> Iterator[tuple[Mark, str]]:

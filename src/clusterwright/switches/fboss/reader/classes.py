@@ -68,11 +68,11 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
                 if each.get("streamType") == _UNICAST
             ]
             known[key] = PortQos(
-                bool(policy),
-                frozenset(paused),
-                _watchdog(watchdog),
-                tuple(sorted(shares)),
-                min(paused.values(), default=None),
+                classifies=bool(policy),
+                lossless=frozenset(paused),
+                watchdog=_watchdog(watchdog),
+                shares=tuple(sorted(shares)),
+                headroom_bytes=min(paused.values(), default=None),
                 marking=tuple(sorted(marking)),
                 places=tuple(
                     (f"queue {each['id']}", ('"portQueueConfigs"', f'"{own[0]}"'))
@@ -138,4 +138,6 @@ def _qos_map(text: str) -> QosMap:
         marks[f"group {number}"] = ('"qosPolicies"', '"trafficClassToPgId"')
     groups = policy.get("pfcPriorityToPgId", {})
     paused = frozenset(groups.get(str(priority), priority) for priority in lossless)
-    return QosMap(tuple(class_of), queue_of, lossless, marks, group_of, paused)
+    return QosMap(
+        class_of=tuple(class_of), queue_of=queue_of, lossless=lossless, marks=marks, group_of=group_of, paused=paused
+    )

@@ -26,11 +26,11 @@ from clusterwright.switches.fboss.reader.document import (
 AGENT, BGP = "etc/coop/agent.conf", "etc/coop/bgpcpp.conf"
 LAYOUTS = {
     AGENT: WrittenAs(
-        "sw",
-        '\n  "sw": {\n    "',
-        "\n  }",
-        ',\n    "',
-        {
+        key="sw",
+        opening='\n  "sw": {\n    "',
+        closing="\n  }",
+        between=',\n    "',
+        words={
             "hostname": hostname_out,
             "ports": far_ends_out,
             "interfaces": addresses_out,
@@ -39,11 +39,11 @@ LAYOUTS = {
         },
     ),
     BGP: WrittenAs(
-        "",
-        '{\n  "',
-        "\n}",
-        ',\n  "',
-        {
+        key="",
+        opening='{\n  "',
+        closing="\n}",
+        between=',\n  "',
+        words={
             "router_id": neighbours_out,
             "local_as_4_byte": neighbours_out,
             "networks4": addresses_out,

@@ -168,11 +168,18 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
                 if take is None:
                     before += form
                 else:
-                    cuts.append(_PartCut(before, name, form, take))
+                    cuts.append(_PartCut(before=before, name=name, form=form, take=take))
                     before = ""
                 before += layout.between
             after = before.removesuffix(layout.between) + text[end:]
-            frame = _Frame(tuple(cuts), after, blanks, shape, whole, dict(zip(names, forms, strict=True)))
+            frame = _Frame(
+                cuts=tuple(cuts),
+                after=after,
+                blanks=blanks,
+                shape=shape,
+                whole=whole,
+                texts=dict(zip(names, forms, strict=True)),
+            )
             recent.appendleft(frame)
             return _in_parts(layout.key, frame, words, dict(zip(names, texts, strict=True)))
     return whole_file(text, json.loads(text))
@@ -180,12 +187,12 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
 
 def whole_file(text: str, value: Json) -> FileInParts:
     """A file that is read as a whole."""
-    return FileInParts(value, FileShape(text, (), value), Words(), {})
+    return FileInParts(value=value, shape=FileShape(text, (), value), words=Words(), texts={})
 
 
 def _in_parts(key: str, frame: _Frame, words: list[Any], texts: Mapping[str, str]) -> FileInParts:
     fields, own = _Parts(texts), Words(zip(frame.blanks, words, strict=True))
-    return FileInParts({**frame.whole, key: fields} if key else fields, frame.shape, own, texts)
+    return FileInParts(value={**frame.whole, key: fields} if key else fields, shape=frame.shape, words=own, texts=texts)
 
 
 @cache

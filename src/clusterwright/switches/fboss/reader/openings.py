@@ -65,17 +65,21 @@ def _said(shape: FileShape) -> _Said:
     switch = shape.outline["sw"]
     rows = (*switch["interfaces"], *switch["vlans"])
     return _Said(
-        tuple(key for key in switch if key in _OPEN and switch[key]),
-        any(word in text for word, _, _ in _INSIDE for text in (shape.around, *shape.forms)),
-        tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
-        tuple(map(_interface, switch["interfaces"])),
-        tuple(dict.fromkeys(server for row in rows for key in _RELAYS for server in _relayed(row.get(key)))),
+        fields=tuple(key for key in switch if key in _OPEN and switch[key]),
+        is_inside=any(word in text for word, _, _ in _INSIDE for text in (shape.around, *shape.forms)),
+        ports=tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
+        interfaces=tuple(map(_interface, switch["interfaces"])),
+        servers=tuple(dict.fromkeys(server for row in rows for key in _RELAYS for server in _relayed(row.get(key)))),
     )
 
 
 def _interface(row: Json) -> _Interface:
     return _Interface(
-        row.get("intfID"), row.get("name", "it"), row.get("routerID"), row["vlanID"], tuple(row["ipAddresses"])
+        number=row.get("intfID"),
+        name=row.get("name", "it"),
+        router=row.get("routerID"),
+        vlan=row["vlanID"],
+        addresses=tuple(row["ipAddresses"]),
     )
 
 
@@ -88,9 +92,11 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     said = _said(document.shape)
     for key in said.fields:
         yield text.find(f'"{key}"'), f"{key} {_OPEN[key]}"
-    for word, pattern, reason in _INSIDE if said.is_inside else ():
-        for found in pattern.finditer(text) if word in text else ():
-            yield found.start(), f"{found[0]} {reason}"
+    if said.is_inside:
+        for word, pattern, reason in _INSIDE:
+            if word in text:
+                for found in pattern.finditer(text):
+                    yield found.start(), f"{found[0]} {reason}"
     if declared is not None:
         yield from _unplanned(text, document, said, device, declared)
 
@@ -144,6 +150,7 @@ def _relayed(relay: object) -> Iterator[str]:
 
 def session_openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
     """BGP sessions of a bgpcpp.conf with addresses that are on no planned link."""
-    for found in _PEER.finditer(text) if declared is not None else ():
-        if declared is not None and (what := declared.unmet(device, found[1])):
-            yield found.start(), what
+    if declared is not None:
+        for found in _PEER.finditer(text):
+            if what := declared.unmet(device, found[1]):
+                yield found.start(), what

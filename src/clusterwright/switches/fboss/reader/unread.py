@@ -99,7 +99,9 @@ def _unread(file: str, text: str) -> tuple[Unread, ...]:
         return ()
     lines, doubled = _lines(text) if found or twice else ({}, {})
     return tuple(
-        Unread(file, line, BETWEEN.join(key for key in keys if isinstance(key, str)), _claims(keys))
+        Unread(
+            file=file, line=line, text=BETWEEN.join(key for key in keys if isinstance(key, str)), claims=_claims(keys)
+        )
         for keys, line in [*((keys, lines.get(keys, 0)) for keys in found), *doubled.items()]
     )
 

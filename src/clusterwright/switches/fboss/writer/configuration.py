@@ -40,20 +40,28 @@ def applies(plan: Plan, device: Device) -> bool:
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them alone has."""
     view = view_switch(plan, device)
-    yield Artifact(device.name, fboss_host.HOSTNAME_PATH, f"{device.name}\n".encode(), KIND)
+    yield Artifact(device=device.name, path=fboss_host.HOSTNAME_PATH, source=f"{device.name}\n".encode(), kind=KIND)
     site, port = view.site, None if view.management is None else management_port(plan, view.management)
     if view.management is not None and port is not None:
         reach = [str(network) for network in management_reach(plan, view.management.port.fabric)]
         zone = firewall_zone(plan, view)
         profile = fboss_host.connection(port, site.management.dns, site.domain, reach, zone)
-        yield Artifact(device.name, fboss_host.connection_path(port), profile, KIND, fboss_host.CONNECTION_MODE)
+        yield Artifact(
+            device=device.name,
+            path=fboss_host.connection_path(port),
+            source=profile,
+            kind=KIND,
+            mode=fboss_host.CONNECTION_MODE,
+        )
     if site.snmp is not None:
-        yield Artifact(device.name, SNMPD, snmpd_conf(site.snmp, device.name, port), KIND, SECRET_MODE)
+        yield Artifact(
+            device=device.name, path=SNMPD, source=snmpd_conf(site.snmp, device.name, port), kind=KIND, mode=SECRET_MODE
+        )
     flags = {} if site.telemetry is None else PUBLISHING
     document = agent_config(view, fboss_filters(plan, view, HOST_VLAN), flags)
     agent = with_patches(plan, device, AGENT_PATH, document)
-    yield Artifact(device.name, AGENT_PATH, partial(lines_text, agent, depth=3), KIND)
+    yield Artifact(device=device.name, path=AGENT_PATH, source=partial(lines_text, agent, depth=3), kind=KIND)
     bgp = bgp_config(view)
     if bgp is not None:
         patched = with_patches(plan, device, BGP_PATH, bgp)
-        yield Artifact(device.name, BGP_PATH, partial(lines_text, patched, depth=4), KIND)
+        yield Artifact(device=device.name, path=BGP_PATH, source=partial(lines_text, patched, depth=4), kind=KIND)

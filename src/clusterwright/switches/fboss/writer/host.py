@@ -33,14 +33,16 @@ def connection(port: ManagementPort, dns: Sequence[str], domain: str, reach: Seq
     ``reach`` are the prefixes behind the gateway; there is no default route. ``zone`` is firewalld's for the port.
     """
     if port.address is None:
-        return (_lines(port.port, 0, (), domain, (), zone) % ()).encode()
+        return (_lines(port.port, 0, (), domain=domain, reach=(), zone=zone) % ()).encode()
     routes = () if port.gateway is None else tuple(reach)
-    alike = _lines(port.port, port.version, tuple(dns), domain, routes, zone)
+    alike = _lines(port.port, port.version, tuple(dns), domain=domain, reach=routes, zone=zone)
     return (alike % (port.address, *[port.gateway] * len(routes))).encode()
 
 
 @lru_cache(maxsize=64)
-def _lines(port: str, addressed: int, dns: Sequence[str], domain: str, reach: Sequence[str], zone: str | None) -> str:
+def _lines(
+    port: str, addressed: int, dns: Sequence[str], *, domain: str, reach: Sequence[str], zone: str | None
+) -> str:
     """With places for the address of IP version ``addressed`` (0 for none), and for the gateway of every route."""
     lines = ["[connection]", f"id={port}", "type=ethernet", f"interface-name={port}", "autoconnect=true"]
     lines += ([] if zone is None else [f"zone={zone}"]) + [""]

@@ -61,7 +61,12 @@ _LOGIN = re.compile(
 def unread(text: str) -> tuple[Unread, ...]:
     """Lines of which nothing here knows what they do, and what keeps the switch from managing the subnet itself."""
     found = [
-        Unread(PATH, number, line, frozenset({"isolation", "management"} if _TOUCHES.fullmatch(line) else ()))
+        Unread(
+            file=PATH,
+            line=number,
+            text=line,
+            claims=frozenset({"isolation", "management"} if _TOUCHES.fullmatch(line) else ()),
+        )
         for number, line in enumerate(text.split("\n"), 1)
         if line.strip() and not line.startswith("##") and not _KNOWN.fullmatch(line)
     ]
@@ -92,9 +97,10 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
     for port, place in {found[1]: found.start() for found in _PORT.finditer(text)}.items():
         if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
             yield place, f"{port} takes an address and routes from whoever offers them"
-    for found in _PORT.finditer(text) if planned is not None else ():
-        if planned is not None and (what := planned.misplaced(device, found[1], found[2])):
-            yield found.start(), what
+    if planned is not None:
+        for found in _PORT.finditer(text):
+            if what := planned.misplaced(device, found[1], found[2]):
+                yield found.start(), what
 
 
 def servers(text: str) -> Iterator[Server]:
@@ -102,7 +108,7 @@ def servers(text: str) -> Iterator[Server]:
     has_time = re.search(r"^ntp enable$", text, re.M) is not None
     for found in _SERVER.finditer(text):
         is_asked = found[3] is None and (has_time or found[1] != "ntp server")
-        yield Server(found.start(), _SERVICES[found[1]], found[2], is_asked)
+        yield Server(at=found.start(), what=_SERVICES[found[1]], address=found[2], is_asked=is_asked)
 
 
 def silent(text: str) -> Iterator[Fault]:

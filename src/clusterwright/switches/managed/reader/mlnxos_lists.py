@@ -70,8 +70,16 @@ class MlnxOsLists:
                 if rule.matches[0][IIF] & number
             )
             is_open = direction != "in" or not self._enabled[word]
-            chain = Chain("", line, () if is_open else rules, direction, 0, ACCEPT if is_open else policy, line)
-            tables.append(Table(family, word, line, {"": chain}))
+            chain = Chain(
+                name="",
+                line=line,
+                rules=() if is_open else rules,
+                hook=direction,
+                priority=0,
+                policy=ACCEPT if is_open else policy,
+                policy_line=line,
+            )
+            tables.append(Table(family=family, name=word, line=line, chains={"": chain}))
         return Ruleset(tuple(tables), flushes=True)
 
     def _command(self, tokens: list[str], line: int) -> None:

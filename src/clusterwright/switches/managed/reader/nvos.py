@@ -84,7 +84,7 @@ def servers(text: str) -> Iterator[Server]:
     for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
         is_on = root.at("system", service).text("state", default="enabled") == "enabled"
         for server, own in root.items("system", service, "server"):
-            yield Server(begins(text, own.line), what, server, is_on)
+            yield Server(at=begins(text, own.line), what=what, address=server, is_asked=is_on)
 
 
 def silent(text: str) -> Iterator[Fault]:
@@ -101,13 +101,19 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
         for hop, gateway in own.items("ip", "gateway"):
             rules = lists.at(port, "out").tables[0].chains[""].rules
             for rule in rules:
-                for each in rule.matches if rule.verdict == ACCEPT else ():
-                    version = 4 if each[FAMILY] == V4 else 6
-                    link = each[PROTO] == values(ICMP6) and each[ICMP] != WHOLE[ICMP]
-                    for low, high in each[DST].bounds if not link else ():
-                        to = f"{address(version, low)}/0" if each[DST] is WHOLE[DST] else _prefix(version, low, high)
-                        if what := judge(to, hop):
-                            yield begins(text, rule.line), f"the gateway's way out: {what}"
+                if rule.verdict == ACCEPT:
+                    for each in rule.matches:
+                        version = 4 if each[FAMILY] == V4 else 6
+                        link = each[PROTO] == values(ICMP6) and each[ICMP] != WHOLE[ICMP]
+                        if not link:
+                            for low, high in each[DST].bounds:
+                                to = (
+                                    f"{address(version, low)}/0"
+                                    if each[DST] is WHOLE[DST]
+                                    else _prefix(version, low, high)
+                                )
+                                if what := judge(to, hop):
+                                    yield begins(text, rule.line), f"the gateway's way out: {what}"
             ends = [(family, rule) for family in (V4, V6) for rule in rules if box(family=family) in rule.matches]
             if len({family for family, rule in ends if rule.verdict != ACCEPT}) < len((V4, V6)):
                 what = f"the gateway makes a default route, and no list of {port} ends it outwards: it leads everywhere"

@@ -54,7 +54,7 @@ def qos_map(root: Object) -> QosMap | None:
     pfc = root.at("qos", "pfc", PROFILE)
     for number in lossless:
         marks[f"priority {number}"] = pfc.at("switch-priority").mark or root.at("qos", "roce").mark
-    return QosMap(classes, queues, lossless, marks, {}, lossless)
+    return QosMap(class_of=classes, queue_of=queues, lossless=lossless, marks=marks, group_of={}, paused=lossless)
 
 
 def _queue_of_priorities(root: Object) -> dict[int, int]:

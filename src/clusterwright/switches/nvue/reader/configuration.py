@@ -190,21 +190,21 @@ def _ports(root: Object) -> Iterator[Port]:
         access = next((each.text("access") for each in domains.values()), "")
         shared = own_address or gateways.get(access)
         yield Port(
-            name,
-            address,
-            length,
-            float(speed) if speed.isdecimal() else 0.0,
-            own.text("description").removeprefix("to "),
-            watched if own.is_on("qos", "pfc-watchdog", "state") else unwatched,
-            above.at("link").number("mtu", default=_MTU),
-            _FEC.get(link.text("fec"), ""),
-            _lanes(root, name, link),
-            mark,
-            own.mark,
-            link.at("speed").mark or own.mark,
-            own.at("qos").mark or own.mark,
-            own.at("description").mark or own.mark,
-            network_of(shared[0], shared[1]) if shared else None,
+            name=name,
+            address=address,
+            length=length,
+            speed_gbps=float(speed) if speed.isdecimal() else 0.0,
+            peer=own.text("description").removeprefix("to "),
+            qos=watched if own.is_on("qos", "pfc-watchdog", "state") else unwatched,
+            mtu_bytes=above.at("link").number("mtu", default=_MTU),
+            fec=_FEC.get(link.text("fec"), ""),
+            lanes=_lanes(root, name, link),
+            mark=mark,
+            start=own.mark,
+            speed_mark=link.at("speed").mark or own.mark,
+            qos_mark=own.at("qos").mark or own.mark,
+            cable_mark=own.at("description").mark or own.mark,
+            subnet=network_of(shared[0], shared[1]) if shared else None,
             filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in above.items("acl"))),
             aggregate=None if bond is None else _aggregate(bond, name, above),
             is_adaptive=is_adaptive and bond is None and own.is_on("router", "adaptive-routing", "enable"),
@@ -216,7 +216,9 @@ def _aggregate(name: str, port: str, own: Object) -> Aggregate:
     said = own.at("bond")
     mode = said.text("mode", default="lacp")
     rate = said.text("lacp-rate", default="fast")
-    return Aggregate(name, "active" if mode == "lacp" else mode, rate, said.at("member", port).mark or own.mark)
+    return Aggregate(
+        name=name, mode="active" if mode == "lacp" else mode, rate=rate, mark=said.at("member", port).mark or own.mark
+    )
 
 
 def _lanes(root: Object, name: str, link: Object) -> int:
@@ -268,24 +270,24 @@ def _sessions(root: Object, process: Object) -> Iterator[Session]:
         multiplier = _of([own, group], "bfd", "detect-multiplier", default=str(_BFD_MULTIPLIER))
         bfd_ms = int(multiplier) * int(_of([own, group], "bfd", "min-rx-interval", default=str(_BFD_INTERVAL_MS)))
         yield Session(
-            peer,
-            packed(local) if local else None,
-            int(remote) if remote.isdecimal() else 0,
-            _of(both, "policy", "inbound", "route-map"),
-            _of(both, "policy", "outbound", "route-map"),
-            own.mark,
-            group.at("address-family", family).mark or own.mark,
-            own.at("remote-as").mark or own.mark,
-            own.at("update-source").mark or own.mark,
-            _of([own, group], "bfd", "enable", default="off") == "on",
-            0 if is_warned_only or not limit.isdecimal() else int(limit),
-            _authentication(password),
-            own.at("password").mark or own.mark,
-            int(hold),
-            group.at("timers").mark or own.mark,
-            restart_s,
-            restart.mark,
-            bfd_ms,
+            peer=peer,
+            local=packed(local) if local else None,
+            remote_as=int(remote) if remote.isdecimal() else 0,
+            into=_of(both, "policy", "inbound", "route-map"),
+            out_of=_of(both, "policy", "outbound", "route-map"),
+            mark=own.mark,
+            group_mark=group.at("address-family", family).mark or own.mark,
+            as_mark=own.at("remote-as").mark or own.mark,
+            local_mark=own.at("update-source").mark or own.mark,
+            has_bfd=_of([own, group], "bfd", "enable", default="off") == "on",
+            most_routes=0 if is_warned_only or not limit.isdecimal() else int(limit),
+            authentication=_authentication(password),
+            auth_mark=own.at("password").mark or own.mark,
+            hold_time_s=int(hold),
+            hold_mark=group.at("timers").mark or own.mark,
+            restart_s=restart_s,
+            restart_mark=restart.mark,
+            bfd_ms=bfd_ms,
         )
 
 

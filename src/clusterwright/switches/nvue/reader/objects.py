@@ -76,14 +76,15 @@ def _objects(text: str) -> Object:
         at = getattr(error, "problem_mark", None)
         raise Unreadable(0 if at is None else at.line + 1, "this is no YAML") from None
     found = Object()
-    for part in root.value if isinstance(root, yaml.SequenceNode) else ():
-        if not isinstance(part, yaml.MappingNode):
-            raise Unreadable(part.start_mark.line + 1, "NVUE takes objects to set here")
-        for key, value in part.value:
-            if key.value == "set":
-                _read(found, value, text)
-            elif key.value != "header":
-                raise Unreadable(key.start_mark.line + 1, f'"{key.value}" is neither `set` nor a header')
+    if isinstance(root, yaml.SequenceNode):
+        for part in root.value:
+            if not isinstance(part, yaml.MappingNode):
+                raise Unreadable(part.start_mark.line + 1, "NVUE takes objects to set here")
+            for key, value in part.value:
+                if key.value == "set":
+                    _read(found, value, text)
+                elif key.value != "header":
+                    raise Unreadable(key.start_mark.line + 1, f'"{key.value}" is neither `set` nor a header')
     if not found.below:
         raise Unreadable(0, "this file sets nothing")
     return found

@@ -101,7 +101,7 @@ def servers(text: str) -> Iterator[Server]:
     root = read_nvue_objects(text)
     for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
         by_route = what != LEASES and not _is_apart(root) and not names_source(root, server)
-        yield Server(begins(text, own.line), what, server, is_asked, by_route)
+        yield Server(at=begins(text, own.line), what=what, address=server, is_asked=is_asked, by_route=by_route)
 
 
 def silent(text: str) -> Iterator[Fault]:

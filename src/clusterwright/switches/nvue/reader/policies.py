@@ -65,7 +65,7 @@ def _prefixes(own: Object) -> PrefixRules:
             low, high = bounds.text("min-prefix-len"), bounds.text("max-prefix-len")
             lowest = int(low) if low else within[1]
             highest = int(high) if high else longest if low else within[1]
-            found.append(PrefixRule(rule.text("action") == _PERMIT, within, lowest, highest))
+            found.append(PrefixRule(permit=rule.text("action") == _PERMIT, within=within, low=lowest, high=highest))
     return tuple(found)
 
 
@@ -87,12 +87,12 @@ def _term(
     words = frozenset(rule.at("set", "community").below)
     change = "add" if "additive" in words else "set" if words else ""
     return Term(
-        _PERMIT in rule.at("action").below,
-        list_name,
+        permit=_PERMIT in rule.at("action").below,
+        list_name=list_name,
         # A list of the other version is asked about nothing, and so matches nothing.
-        (prefixes if own_kind == kind else ()) if list_name else None,
-        communities.get(wanted, frozenset()) if wanted else None,
-        change,
-        words - {"additive", "none"},
-        rule.mark,
+        prefixes=(prefixes if own_kind == kind else ()) if list_name else None,
+        communities=communities.get(wanted, frozenset()) if wanted else None,
+        change=change,
+        values=words - {"additive", "none"},
+        mark=rule.mark,
     )

@@ -50,7 +50,7 @@ class KnownObjects:
         except Unreadable:
             return ()
         return tuple(
-            Unread(self._file, line, BETWEEN.join(path), self._touched(path))
+            Unread(file=self._file, line=line, text=BETWEEN.join(path), claims=self._touched(path))
             for line, path in (*_unread(root, (self._known,), ()), *self._unknown(root, text))
         )
 

@@ -55,69 +55,103 @@ class RemovedValue:
 
 PROFILES_SINCE = _515 = (5, 15)
 MOVES = (
-    MovedObject((5, 11), "service snmp-server", "system snmp-server", _REFERENCE.format("SNMP-Server")),
     MovedObject(
-        (5, 11),
-        "vrf <vrf> router rib <family> protocol <protocol> fib-filter",
-        "vrf <vrf> router rib <family> fib-filter protocol <protocol> route-map",
-        _REFERENCE.format("RIB"),
+        since=(5, 11), was="service snmp-server", now="system snmp-server", page=_REFERENCE.format("SNMP-Server")
     ),
     MovedObject(
-        (5, 12),
-        "system aaa tacacs server <number>",
-        "system aaa tacacs server <host>",
-        _WHATS_NEW.format("512"),
+        since=(5, 11),
+        was="vrf <vrf> router rib <family> protocol <protocol> fib-filter",
+        now="vrf <vrf> router rib <family> fib-filter protocol <protocol> route-map",
+        page=_REFERENCE.format("RIB"),
+    ),
+    MovedObject(
+        since=(5, 12),
+        was="system aaa tacacs server <number>",
+        now="system aaa tacacs server <host>",
+        page=_WHATS_NEW.format("512"),
         kept="system aaa tacacs server <host> priority",
         lifted="system aaa tacacs server <number> host",
     ),
     MovedObject(
-        (5, 13),
-        "service syslog <vrf> server <server>",
-        "system syslog server <server>",
-        _WHATS_NEW.format("513"),
+        since=(5, 13),
+        was="service syslog <vrf> server <server>",
+        now="system syslog server <server>",
+        page=_WHATS_NEW.format("513"),
         kept="system syslog server <server> vrf",
     ),
     MovedObject(
-        _515,
-        "service dns <vrf> server <server>",
-        "system dns server <server>",
-        _CHANGED_515,
+        since=_515,
+        was="service dns <vrf> server <server>",
+        now="system dns server <server>",
+        page=_CHANGED_515,
         kept="system dns server <server> vrf",
     ),
     MovedObject(
-        _515, "service dns <vrf> search <domain>", "system dns search <domain>", _CHANGED_515, otherwise="mgmt"
+        since=_515,
+        was="service dns <vrf> search <domain>",
+        now="system dns search <domain>",
+        page=_CHANGED_515,
+        otherwise="mgmt",
     ),
     MovedObject(
-        _515,
-        "service ntp <vrf> server <server>",
-        "system ntp server <server>",
-        _CHANGED_515,
+        since=_515,
+        was="service ntp <vrf> server <server>",
+        now="system ntp server <server>",
+        page=_CHANGED_515,
         kept="system ntp vrf",
     ),
-    MovedObject(_515, "service lldp", "system lldp", _CHANGED_515),
-    MovedObject(_515, f"interface <name> ip address {V4}", f"interface <name> ipv4 address {V4}", _CHANGED_515),
-    MovedObject(_515, f"interface <name> ip address {V6}", f"interface <name> ipv6 address {V6}", _CHANGED_515),
-    MovedObject(_515, f"interface <name> ip gateway {V4}", f"interface <name> ipv4 gateway {V4}", _CHANGED_515),
-    MovedObject(_515, f"interface <name> ip gateway {V6}", f"interface <name> ipv6 gateway {V6}", _CHANGED_515),
+    MovedObject(since=_515, was="service lldp", now="system lldp", page=_CHANGED_515),
     MovedObject(
-        _515, "interface <name> ip neighbor-discovery", "interface <name> ipv6 neighbor-discovery", _CHANGED_515
+        since=_515,
+        was=f"interface <name> ip address {V4}",
+        now=f"interface <name> ipv4 address {V4}",
+        page=_CHANGED_515,
     ),
-    MovedObject(_515, "interface <name> ip vrf", "interface <name> vrf", _CHANGED_515),
+    MovedObject(
+        since=_515,
+        was=f"interface <name> ip address {V6}",
+        now=f"interface <name> ipv6 address {V6}",
+        page=_CHANGED_515,
+    ),
+    MovedObject(
+        since=_515,
+        was=f"interface <name> ip gateway {V4}",
+        now=f"interface <name> ipv4 gateway {V4}",
+        page=_CHANGED_515,
+    ),
+    MovedObject(
+        since=_515,
+        was=f"interface <name> ip gateway {V6}",
+        now=f"interface <name> ipv6 gateway {V6}",
+        page=_CHANGED_515,
+    ),
+    MovedObject(
+        since=_515,
+        was="interface <name> ip neighbor-discovery",
+        now="interface <name> ipv6 neighbor-discovery",
+        page=_CHANGED_515,
+    ),
+    MovedObject(since=_515, was="interface <name> ip vrf", now="interface <name> vrf", page=_CHANGED_515),
 )
 
 
 def _renamed(path: str) -> RewordedValue:
     """``enable on`` of an object, which is ``state enabled`` since 5.15."""
-    return RewordedValue(_515, f"{path} enable", f"{path} state", _CHANGED_515)
+    return RewordedValue(since=_515, was=f"{path} enable", now=f"{path} state", page=_CHANGED_515)
 
 
 def _reworded(path: str) -> RewordedValue:
-    return RewordedValue(_515, path, path, _CHANGED_515)
+    return RewordedValue(since=_515, was=path, now=path, page=_CHANGED_515)
 
 
 _BGP = "vrf <vrf> router bgp"
 SWITCHES = (
-    RewordedValue((5, 11), "system snmp-server enable", "system snmp-server state", _REFERENCE.format("SNMP-Server")),
+    RewordedValue(
+        since=(5, 11),
+        was="system snmp-server enable",
+        now="system snmp-server state",
+        page=_REFERENCE.format("SNMP-Server"),
+    ),
     *map(
         _renamed,
         (

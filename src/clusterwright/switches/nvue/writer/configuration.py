@@ -42,7 +42,7 @@ def applies(plan: Plan, device: Device) -> bool:
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The whole configuration of one switch."""
     document = with_patches(plan, device, PATH, configuration(plan, view_switch(plan, device)))
-    yield Artifact(device.name, PATH, dump(document), KIND)
+    yield Artifact(device=device.name, path=PATH, source=dump(document), kind=KIND)
 
 
 def configuration(plan: Plan, view: SwitchView) -> Objects:

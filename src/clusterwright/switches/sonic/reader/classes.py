@@ -50,12 +50,12 @@ def qos_map(tables: Json) -> QosMap | None:
         marks[f"group {int(number)}"] = ('"TC_TO_PRIORITY_GROUP_MAP":', f'"{names[2]}":', f'"{number}":')
     group_of_pause = tables.get("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", {}).get(names[3], {})
     return QosMap(
-        tuple(class_of),
-        {int(number): int(queue) for number, queue in queues.items()},
-        lossless,
-        marks,
-        {int(number): int(group) for number, group in groups.items()},
-        frozenset(int(group_of_pause.get(str(priority), priority)) for priority in lossless),
+        class_of=tuple(class_of),
+        queue_of={int(number): int(queue) for number, queue in queues.items()},
+        lossless=lossless,
+        marks=marks,
+        group_of={int(number): int(group) for number, group in groups.items()},
+        paused=frozenset(int(group_of_pause.get(str(priority), priority)) for priority in lossless),
     )
 
 
@@ -92,15 +92,15 @@ def port_qos(tables: Json, port: str) -> PortQos:
     marking = _marking(tables, port)
     shares = _shares(tables, port)
     return PortQos(
-        _maps_of(row) == _main_maps(tables),
-        frozenset(headroom),
-        _watchdog(tables, port) if is_watched else None,
-        shares,
-        min(headroom.values(), default=None),
-        _cable_m(tables, port),
-        tuple((queue, text) for queue, _, text in marking),
-        tuple(queue for queue, _ in shares) if _counts_marks(tables) else (),
-        (
+        classifies=_maps_of(row) == _main_maps(tables),
+        lossless=frozenset(headroom),
+        watchdog=_watchdog(tables, port) if is_watched else None,
+        shares=shares,
+        headroom_bytes=min(headroom.values(), default=None),
+        cable_m=_cable_m(tables, port),
+        marking=tuple((queue, text) for queue, _, text in marking),
+        counted=tuple(queue for queue, _ in shares) if _counts_marks(tables) else (),
+        places=(
             *((f"queue {queue}", ('"FLEX_COUNTER_TABLE":',)) for queue, _ in shares),
             *((f"queue {queue}", ('"WRED_PROFILE":', f'"{name}":')) for queue, name, _ in marking),
             *((key, ('"PFC_WD":', f'"{port}":')) for key in ("detection", "recovery", "manner")),
@@ -194,11 +194,11 @@ def headroom_pools(tables: Json) -> tuple[HeadroomPool, ...]:
         promised[pool] = promised.get(pool, 0) + int(profile.get("xoff", 0))
     return tuple(
         HeadroomPool(
-            name,
-            int(row.get("xoff", 0)),
-            int(row.get("size", 0)),
-            promised.get(name, 0),
-            ('"BUFFER_POOL":', f'"{name}":'),
+            name=name,
+            headroom_bytes=int(row.get("xoff", 0)),
+            shared_bytes=int(row.get("size", 0)),
+            promised_bytes=promised.get(name, 0),
+            mark=('"BUFFER_POOL":', f'"{name}":'),
         )
         for name, row in tables.get("BUFFER_POOL", {}).items()
         if row.get("xoff") or promised.get(name)

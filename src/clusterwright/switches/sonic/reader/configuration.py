@@ -116,21 +116,21 @@ def _ports(tables: Json) -> Iterator[Port]:
         start = _mark("PORT", name)
         shared = address_of.get(vlan_of.get(link, link))
         yield Port(
-            name,
-            address,
-            length,
-            int(row.get("speed", 0)) / 1000,
-            row.get("description", "").removeprefix("to "),
-            port_qos(tables, name),
-            int(channels.get(channel or "", row).get("mtu", _DEFAULT_MTU)),
-            _FEC.get(row.get("fec", "none"), ""),
-            len(row["lanes"].split(",")) if row.get("lanes") else 0,
-            mark,
-            start,
-            start,
-            _mark("PORT_QOS_MAP", name),
-            start,
-            network_of(shared[0], shared[1]) if shared else None,
+            name=name,
+            address=address,
+            length=length,
+            speed_gbps=int(row.get("speed", 0)) / 1000,
+            peer=row.get("description", "").removeprefix("to "),
+            qos=port_qos(tables, name),
+            mtu_bytes=int(channels.get(channel or "", row).get("mtu", _DEFAULT_MTU)),
+            fec=_FEC.get(row.get("fec", "none"), ""),
+            lanes=len(row["lanes"].split(",")) if row.get("lanes") else 0,
+            mark=mark,
+            start=start,
+            speed_mark=start,
+            qos_mark=_mark("PORT_QOS_MAP", name),
+            cable_mark=start,
+            subnet=network_of(shared[0], shared[1]) if shared else None,
             filtered=tuple(sorted({way for port, way in tables_on if port == link})),
             aggregate=None if channel is None else _aggregate(channel, name, channels.get(channel, {})),
         )
@@ -140,7 +140,7 @@ def _aggregate(channel: str, port: str, row: Json) -> Aggregate:
     """SONiC's teamd runs LACP on every channel, and asks by itself (sonic-buildimage, teammgr: runner lacp, active)."""
     mode = "active" if row.get("static", "false") != "true" else "static"
     rate = "fast" if row.get("fast_rate") == "true" else "slow"
-    return Aggregate(channel, mode, rate, _mark("PORTCHANNEL_MEMBER", f"{channel}|{port}"))
+    return Aggregate(name=channel, mode=mode, rate=rate, mark=_mark("PORTCHANNEL_MEMBER", f"{channel}|{port}"))
 
 
 def _addresses(tables: Json) -> Iterator[tuple[bytes, int, str, Mark]]:
@@ -219,17 +219,17 @@ def _sessions(tables: Json) -> Iterator[Session]:
         mark = _mark("BGP_NEIGHBOR", key)
         group_mark = _mark("BGP_PEER_GROUP_AF", f"{_VRF}|{name}|{family}")
         yield Session(
-            peer,
-            packed(row["local_addr"]) if "local_addr" in row else None,
-            int(row.get("asn") or group.get("asn") or 0),
-            next(iter(both.get("route_map_in", ())), ""),
-            next(iter(both.get("route_map_out", ())), ""),
-            mark,
-            group_mark,
-            mark,
-            mark,
-            {**group, **row}.get("bfd") == "true",
-            0 if both.get("max_prefix_warning_only") == "true" else int(both.get("max_prefix_limit", 0)),
+            peer=peer,
+            local=packed(row["local_addr"]) if "local_addr" in row else None,
+            remote_as=int(row.get("asn") or group.get("asn") or 0),
+            into=next(iter(both.get("route_map_in", ())), ""),
+            out_of=next(iter(both.get("route_map_out", ())), ""),
+            mark=mark,
+            group_mark=group_mark,
+            as_mark=mark,
+            local_mark=mark,
+            has_bfd={**group, **row}.get("bfd") == "true",
+            most_routes=0 if both.get("max_prefix_warning_only") == "true" else int(both.get("max_prefix_limit", 0)),
             hold_time_s=int({**process, **group, **row}.get("holdtime", DEFAULT_HOLD_TIME_S)),
             hold_mark=_mark("BGP_PEER_GROUP", f"{_VRF}|{name}"),
             restart_s=_restart_s(process),
@@ -298,13 +298,13 @@ def _policies(
         wanted = row.get("match_community")
         change, values = _change(row, communities)
         term = Term(
-            row.get("route_operation") == "permit",
-            list_name,
-            lists.get(list_name),
-            communities.get(wanted, frozenset()) if wanted else None,
-            change,
-            values,
-            _mark("ROUTE_MAP", key),
+            permit=row.get("route_operation") == "permit",
+            list_name=list_name,
+            prefixes=lists.get(list_name),
+            communities=communities.get(wanted, frozenset()) if wanted else None,
+            change=change,
+            values=values,
+            mark=_mark("ROUTE_MAP", key),
         )
         found.setdefault(name, []).append((int(number), term))
     return {name: tuple(term for _, term in sorted(terms, key=lambda each: each[0])) for name, terms in found.items()}

@@ -146,9 +146,10 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
                 yield _at(text, table, row)  # unnumbered: a session with whoever is behind a port
             if table == "FEATURE" and _is_unread_feature(document, row):
                 yield _at(text, table, row)
-            for field, value in fields.items() if isinstance(fields, dict) else ():
-                if not _is_known(table, field, value):
-                    yield _at(text, table, row, field)
+            if isinstance(fields, dict):
+                for field, value in fields.items():
+                    if not _is_known(table, field, value):
+                        yield _at(text, table, row, field)
 
 
 def _is_known(table: str, field: str, value: object) -> bool:

@@ -121,11 +121,19 @@ class SonicLists:
     def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port lets in, or out: all packets that every table of that stage which is bound to it lets pass."""
         chains = {
-            name: Chain(name, self.line(name), self.rules_of(name), direction, 0, ACCEPT, self.line(name))
+            name: Chain(
+                name=name,
+                line=self.line(name),
+                rules=self.rules_of(name),
+                hook=direction,
+                priority=0,
+                policy=ACCEPT,
+                policy_line=self.line(name),
+            )
             for name, table in self.tables.items()
             if (self._channels.get(port, port), direction) in bound_tables({name: table})
         }
-        return Ruleset((Table("inet", "", 0, chains),), flushes=True)
+        return Ruleset((Table(family="inet", name="", line=0, chains=chains),), flushes=True)
 
     def _rule(self, key: str, fields: Fields) -> Rule:
         line = self.line(key)

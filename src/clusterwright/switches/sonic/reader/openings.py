@@ -183,7 +183,9 @@ def servers(text: str) -> Iterator[Server]:
             if table in _METHODS:
                 is_asked = is_asked and _METHODS[table] in asked
             by_route = not has_vrf and not _has_source(document, table, server)
-            yield Server(place_of(text, table, server), service, server, is_asked, by_route)
+            yield Server(
+                at=place_of(text, table, server), what=service, address=server, is_asked=is_asked, by_route=by_route
+            )
     for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
         for fields in document.get(table, {}).values():
             for server in fields.get(field, ()):

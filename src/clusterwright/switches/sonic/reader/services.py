@@ -36,7 +36,7 @@ def services(text: str) -> Iterator[SwitchService]:
         shown = "gNMI" if service == "EXTERNAL_CLIENT" else service
         for version in (4, 6):
             own = None if rules is None else tuple(rule for rule in rules if _is_of(rule, version, service, port))
-            yield SwitchService(shown, protocol, port, version, line, own)
+            yield SwitchService(name=shown, protocol=protocol, port=port, version=version, line=line, rules=own)
 
 
 def _is_of(rule: Rule, version: int, service: str, port: int) -> bool:

@@ -39,7 +39,7 @@ def applies(plan: Plan, device: Device) -> bool:
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The configuration of one switch. Raises PlatformPortError for a platform or port that is not known."""
     document = with_patches(plan, device, PATH, config_db(plan, view_switch(plan, device)))
-    yield Artifact(device.name, PATH, dump_lines(document, depth=2), KIND)
+    yield Artifact(device=device.name, path=PATH, source=dump_lines(document, depth=2), kind=KIND)
 
 
 def config_db(plan: Plan, view: SwitchView) -> dict[str, Any]:

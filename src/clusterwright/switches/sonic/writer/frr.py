@@ -133,7 +133,7 @@ def _term(key: str, row: Mapping[str, Any], ip: str) -> FrrTerm:
         clauses.append(f"match {ip} address prefix-list {row['match_prefix_set']}")
     if "set_community_inline" in row:
         clauses.append(f"set community {' '.join(row['set_community_inline'])}")
-    return FrrTerm(name, row["route_operation"], int(number), tuple(clauses))
+    return FrrTerm(name=name, action=row["route_operation"], number=int(number), clauses=tuple(clauses))
 
 
 def _group(key: str, row: Mapping[str, str], tables: Tables, family: str) -> FrrGroup:
@@ -152,4 +152,10 @@ def _group(key: str, row: Mapping[str, str], tables: Tables, family: str) -> Frr
 
 def _neighbour(key: str, row: Mapping[str, str]) -> FrrNeighbour:
     address = key.rpartition("|")[2]
-    return FrrNeighbour(address, row["asn"], row["peer_group_name"], row["name"], row["local_addr"])
+    return FrrNeighbour(
+        address=address,
+        remote_as=row["asn"],
+        group=row["peer_group_name"],
+        description=row["name"],
+        local=row["local_addr"],
+    )
