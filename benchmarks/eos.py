@@ -14,7 +14,7 @@ import pyavd
 from tests.switches.eos_intent import structured_config
 
 from clusterwright.data_files import folder
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -35,7 +35,7 @@ def report(*, is_smallest: bool = False) -> str:
         # another switch in each round, so that nothing rendered before can be handed out again
         names = [device.name for device in plan.devices_of(role)[: ROUNDS + 1]] * (1 + is_smallest)
         intents = [structured_config(plan, plan.by_name[name]) for name in names]
-        ours = _median([partial(render_device, plan, name) for name in names])
+        ours = _median([partial(Rendering(plan).of_device, name) for name in names])
         theirs = _median([partial(pyavd.get_device_config, intent) for intent in intents])
         links = len(plan.cables_of[names[0]])
         lines.append(f"| {role} | {links} | {ours:.1f} | {theirs:.1f} | {theirs / ours:.0f} |")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from clusterwright.cli.proofs import prove
 from clusterwright.data_files import folder
-from clusterwright.output.layers import layered_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
@@ -81,7 +81,7 @@ def _checks(name: str) -> list[tuple[str, Seconds]]:
     """
     plan = build_plan(load_spec(folder("inventory") / f"{name}.yaml"))
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    rendered, images = layered_kinds(plan, kinds)
+    rendered, images = Rendering(plan).of_kinds_by_image(kinds)
     own = list(rendered)
 
     def tree() -> RenderedTree:

@@ -19,7 +19,7 @@ from tests.spec_mutations import HUGE, TRICKS, spoiled
 
 from clusterwright import data_files
 from clusterwright.finding import Finding, Severity
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
@@ -72,7 +72,7 @@ def plan_and_render(file: Path) -> None:
         by_role.setdefault(device.role, []).append(device.name)
     for names in by_role.values():
         for name in {names[0], names[-1]}:
-            render_device(plan, name)
+            Rendering(plan).of_device(name)
 
 
 @pytest.fixture(scope="module")

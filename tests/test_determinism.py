@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -86,5 +86,5 @@ def test_a_device_has_the_same_text_whichever_are_rendered_before_it(name: str) 
     trees = []
     for turned in (list, reversed):
         plan = build_plan(spec)
-        trees.append({each.name: render_device(plan, each.name) for each in turned(plan.devices)})
+        trees.append({each.name: Rendering(plan).of_device(each.name) for each in turned(plan.devices)})
     assert trees[0] == trees[1]

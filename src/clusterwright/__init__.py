@@ -85,9 +85,9 @@ def render(plan: Plan, devices: Iterable[str] | None = None) -> tuple[Artifact, 
 
     Raises KeyError for a device that ``plan`` does not have.
     """
-    from clusterwright.output.engine import render_devices
+    from clusterwright.output.rendering import Rendering
 
-    return tuple(render_devices(plan, devices))
+    return tuple(Rendering(plan).of_devices(devices))
 
 
 def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
@@ -98,8 +98,8 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
     Text that does not parse leaves the claims about it not proven.
     """
     from clusterwright.cli.proofs import prove
-    from clusterwright.output.engine import render_kinds
     from clusterwright.output.plain import PlainFiles
+    from clusterwright.output.rendering import Rendering
     from clusterwright.plan.model import Plan
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.registry import CHECKS
@@ -107,7 +107,8 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
 
     if isinstance(subject, Plan):
         kinds = {kind for check in CHECKS for kind in check.kinds}
-        tree = tree_of(subject.name, render_kinds(subject, kinds), declaration_of(subject), plain=PlainFiles(subject))
+        artifacts = Rendering(subject).of_kinds(kinds)
+        tree = tree_of(subject.name, artifacts, declaration_of(subject), plain=PlainFiles(subject))
     else:
         tree = tree_of("", subject)
     return {check.name: verdict for check, verdict in prove(tree, CHECKS)}

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.benchmarks.counting import Work, work
 
 from clusterwright.data_files import folder
-from clusterwright.output.layers import layered_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import declaration_of
@@ -75,7 +75,7 @@ def stages(spec: Path) -> Mapping[str, Work]:
 
 
 def _rendered(plan: Plan) -> RenderedTree:
-    rendered, images = layered_kinds(plan, {kind for check in CHECKS for kind in check.kinds})
+    rendered, images = Rendering(plan).of_kinds_by_image({kind for check in CHECKS for kind in check.kinds})
     return tree_of(plan.name, rendered, declaration_of(plan), ((image.members, image.files) for image in images))
 
 

@@ -20,7 +20,7 @@ from clusterwright.bringup.text import text_lines
 from clusterwright.bringup.unit import unit_of
 from clusterwright.cli.bringup import bringup
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import fabric_of
 
 
@@ -91,7 +91,7 @@ def test_commands_name_files_that_the_manager_has(tmp_path: Path) -> None:
                     named |= {(command.where, path) for path in found}
         assert named
         for host, path in named:
-            assert path in {each.path for each in render_device(plan, host)}
+            assert path in {each.path for each in Rendering(plan).of_device(host)}
 
 
 def test_json_has_every_command(tmp_path: Path) -> None:

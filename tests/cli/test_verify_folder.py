@@ -16,8 +16,8 @@ from tests.plans import plan_of
 from clusterwright import data_files
 from clusterwright.cli.main import cli
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_kinds
 from clusterwright.output.renderers import all_files
+from clusterwright.output.rendering import Rendering
 from clusterwright.placeholder import PLACEHOLDER_IN_BYTES
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.files import FILES
@@ -57,7 +57,7 @@ def test_every_check_says_in_docs_and_answers_what_only_a_spec_tells() -> None:
     for check in (FILES, *CHECKS):
         assert f"| `{check.name}` | {check.spec_only or 'nothing'} |" in docs, check.name
     for name in ("lab-roce", "lab-ib"):
-        subject = tree_of(name, render_kinds(plan_of(name), {kind for check in CHECKS for kind in check.kinds}))
+        subject = tree_of(name, Rendering(plan_of(name)).of_kinds({kind for check in CHECKS for kind in check.kinds}))
         for check in CHECKS:
             if check.spec_only and check.applies(subject):
                 assert f"without a spec was not judged {check.spec_only}." in check.run(subject).notes, (

@@ -17,7 +17,7 @@ from clusterwright.compare.configuration import BINARY, config_changes, file_dif
 from clusterwright.compare.isolation import isolation_changes, subtract
 from clusterwright.compare.plans import compare_plans, device_changes
 from clusterwright.compare.text import text_lines
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.isolation import joined
 from clusterwright.spec.load import load_spec
@@ -135,7 +135,9 @@ def test_equal_changes_are_told_once_and_are_the_bytes_that_differ(tmp_path: Pat
     nodes = next(group for group in groups if group.role == "node")
     assert len(nodes.devices) == 16
     told = [name for group in groups for name in group.devices]
-    differ = [d.name for d in before.devices if render_device(before, d.name) != render_device(after, d.name)]
+    differ = [
+        d.name for d in before.devices if Rendering(before).of_device(d.name) != Rendering(after).of_device(d.name)
+    ]
     assert sorted(told) == sorted(differ)
 
 

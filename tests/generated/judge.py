@@ -29,7 +29,7 @@ from clusterwright.device_files.effect import Effect
 from clusterwright.facts.unread import BETWEEN
 from clusterwright.finding import ClusterwrightError, Finding
 from clusterwright.hosts.linux.writer import nftables
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
@@ -151,7 +151,7 @@ def _require(holds: bool, what: str) -> None:
 
 def _rendered(path: Path) -> Rendered:
     plan = build_plan(load_spec(path))
-    return Rendered(plan, tuple(render_devices(plan)))
+    return Rendered(plan, tuple(Rendering(plan).of_devices()))
 
 
 def _check_syntax(rendered: Rendered, thorough: bool) -> None:

@@ -10,7 +10,7 @@ from tests.plans import plan_with
 from clusterwright.data_files import folder
 from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import sessions_of
-from clusterwright.output.engine import render_device, render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.meeting import AttachedEnd, wiring_of_ends
 from clusterwright.plan.model import Plan
@@ -219,13 +219,15 @@ def planned(tmp_path: Path, base: str, text: str) -> Plan:
 
 def verdict(plan: Plan, name: str) -> Verdict | None:
     check = next(each for each in CHECKS if each.name == name)
-    tree = tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan))
     return check.run(tree) if check.applies(tree) else None
 
 
 def test_a_mode_named_for_a_side_decides_how_many_lanes_its_ports_have(tmp_path: Path) -> None:
     plan = planned(tmp_path, "lab-roce", RACKS_OF_100G)
-    text = next(file.content.decode() for file in render_device(plan, "ssw-00") if file.path.endswith("startup-config"))
+    text = next(
+        file.content.decode() for file in Rendering(plan).of_device("ssw-00") if file.path.endswith("startup-config")
+    )
     assert "speed 100g-4" in text
     found = verdict(plan, "ethernet-links")
     assert found is not None
@@ -257,7 +259,7 @@ def test_a_fabric_that_is_not_joined_by_rail_has_no_rails_to_keep_pure(
 ) -> None:
     plan = planned(tmp_path, "lab-ib", overlay)
     check = next(each for each in CHECKS if each.name == "ib-rail-purity")
-    tree = tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan) if has_spec else None)
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan) if has_spec else None)
     found = check.run(tree)
     assert check.applies(tree)
     assert found.word == "nothing to prove: no adapters of several rails on leaves for one each"
@@ -335,7 +337,7 @@ def test_roles_with_a_dash_are_tiers_of_their_own(tmp_path: Path, *, has_spec: b
     (tmp_path / "dash.yaml").write_text(text.replace("rtsw", "gpu-rtsw").replace("ctsw", "gpu-ctsw"))
     plan = build_plan(load_spec(tmp_path / "dash.yaml"))
     check = next(each for each in CHECKS if each.name == "ethernet-bisection")
-    tree = tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan) if has_spec else None)
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan) if has_spec else None)
     found = check.run(tree)
     assert not found.is_refuted, found.counterexamples[:1]
     assert "gpu-rtsw-gpu-ctsw-atsw: gpu-rtsw oversubscription" in {fact.name for fact in found.facts}
@@ -409,7 +411,7 @@ ANOTHER_OPERATOR = """site:
 def test_an_operator_without_a_password_beside_one_with_a_password_opens_nothing(tmp_path: Path) -> None:
     """FBOSS's file of passwords says of the one that nothing opens the account: `*` was read as a hash."""
     plan = plan_with(tmp_path, "lab-roce", ANOTHER_OPERATOR)
-    files = list(render_device(plan, "rsw-p00r00"))
+    files = list(Rendering(plan).of_device("rsw-p00r00"))
     assert any(b"\nwatch:*\n" in file.content for file in files)
     check = next(check for check in CHECKS if check.name == "isolation")
     assert not check.run(tree_of(plan.name, files, declaration_of(plan))).counterexamples

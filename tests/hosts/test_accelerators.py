@@ -12,7 +12,7 @@ from tests.plans import plan_with
 
 from clusterwright.node_health.amd_gpus import amd_gpu_checks
 from clusterwright.node_health.readings import Answer, Readings
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.hardware.accelerators import fabric_manager_of, vendor_of, vendors
@@ -66,7 +66,7 @@ def plan_of_model(folder: Path, gpus: str, driver: str, pcie: str = "", more: st
 
 def files_of(plan: Plan, device: str) -> dict[str, str]:
     """The texts of a device's files."""
-    return {each.path: each.content.decode("utf-8", "replace") for each in render_device(plan, device)}
+    return {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device(device)}
 
 
 def codes_of(folder: Path) -> list[str]:

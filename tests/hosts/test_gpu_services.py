@@ -13,7 +13,7 @@ import pytest
 from tests.plans import plan_with
 
 from clusterwright.hosts.image.packages import all_packages
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.driver_releases import ADAPTERS, GPU, known_releases
 
@@ -32,7 +32,7 @@ NODE, CONTROLLER = "gpu-s00r00n0", "svc-v00n0"
 def rendered(folder: Path, device: str, *keys: str) -> tuple[dict[str, str], set[str]]:
     """The texts of a device's files, and the packages of the image, where the image of lab-ib has ``keys``."""
     plan = plan_with(folder, "lab-ib", "images:\n  - name: training\n" + "".join(keys))
-    files = {each.path: each.content.decode("utf-8", "replace") for each in render_device(plan, device)}
+    files = {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device(device)}
     image = plan.spec.image("training")
     distribution = distribution_of(image.distribution) if image is not None else None
     assert image is not None

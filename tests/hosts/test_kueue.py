@@ -19,7 +19,7 @@ from clusterwright import data_files
 from clusterwright.hosts.image.packages import all_packages
 from clusterwright.hosts.kueue import writer as kueue
 from clusterwright.intent.scheduling import controllers
-from clusterwright.output.engine import render_device, render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import lint_document
@@ -87,7 +87,7 @@ def test_where_kueue_places_jobs_alone_nothing_of_slurm_is_rendered() -> None:
     assert not lint_document(document).findings
     alone, beside = build_plan(load_spec_document(document)), plan_of("lab-roce")
 
-    files = {(each.device, each.path): each.kind for each in render_devices(alone)}
+    files = {(each.device, each.path): each.kind for each in Rendering(alone).of_devices()}
 
     assert "kueue" in files.values()
     assert not {path for (_, path), kind in files.items() if kind == "slurm" or "slurm" in path}
@@ -154,7 +154,7 @@ def test_a_pod_in_the_node_s_network_reaches_the_api_server_through_the_rendered
     scheduler = f"scheduler: {{kueue: {kueue_of}}}\n"
     flow = "{name: api, from: compute, to: services, protocol: tcp, ports: [6443], reason: kubelets, owner: scheduling}"
     plan = plan_with(tmp_path, "lab-roce", f"{scheduler}flows: [{flow}]\n")
-    files = {each.path: each.content for each in render_device(plan, "gpu-p00r00n0")}
+    files = {each.path: each.content for each in Rendering(plan).of_device("gpu-p00r00n0")}
     for name, path in (("filter", "etc/nftables.conf"), ("settings", "etc/sysctl.d/90-clusterwright.conf")):
         (tmp_path / name).write_bytes(files[path])
     ends = {}

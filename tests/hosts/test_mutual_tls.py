@@ -17,7 +17,7 @@ from tests.hosts import tls_peers
 from tests.hosts.tls_authority import Authority
 from tests.plans import plan_of
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 CASES = {
     "the right two": ("node", "storage", "served", "served"),
@@ -47,7 +47,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str
     folder = tmp_path_factory.mktemp("tls")
     pki = folder / "upper/pki/clusterwright"
     pki.mkdir(parents=True)
-    (config,) = (a for a in render_device(plan_of("lab-roce"), "gpu-p00r00n0") if a.path == "etc/tlshd/config")
+    (config,) = (a for a in Rendering(plan_of("lab-roce")).of_device("gpu-p00r00n0") if a.path == "etc/tlshd/config")
     (folder / "upper/tlshd").mkdir()
     (folder / "upper/tlshd/config").write_bytes(config.content)
     ours, theirs = Authority(pki, "authorities"), Authority(pki, "strangers")

@@ -12,7 +12,7 @@ from tests.hosts.nccl_start import PARTS, PORT, SCRIPT, made, place, start
 from tests.plans import plan_of, plan_with
 
 from clusterwright.hosts.linux.reader.nccl import read_partition
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 DEVICES = ("mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_9", "mlx5_10", "mlx5_11")
@@ -27,7 +27,7 @@ NODE = "gpu-s00r00n0"
 
 def texts_of(plan: Plan) -> dict[str, str]:
     wanted = (*PARTS, SCRIPT, "etc/systemd/system/nccl-partition.service")
-    found = {each.path: each.content.decode() for each in render_device(plan, NODE) if each.path in wanted}
+    found = {each.path: each.content.decode() for each in Rendering(plan).of_device(NODE) if each.path in wanted}
     assert set(found) == set(wanted)
     return found
 
@@ -106,6 +106,6 @@ def test_a_subnet_manager_that_comes_later_is_waited_for(tmp_path: Path) -> None
 
 def test_an_index_by_hand_is_left_to_who_wrote_it(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-ib", "nccl: {variables: {NCCL_IB_PKEY: '1'}}\n")
-    files = {each.path: each.content for each in render_device(plan, NODE)}
+    files = {each.path: each.content for each in Rendering(plan).of_device(NODE)}
     assert b"NCCL_IB_PKEY=1\n" in files["etc/nccl.conf"]
     assert SCRIPT not in files

@@ -21,7 +21,7 @@ from clusterwright.hosts.linux.writer import system as node_system
 from clusterwright.hosts.linux.writer.mounts import unit_name
 from clusterwright.hosts.linux.writer.qos import dscp_moves
 from clusterwright.intent.node_nics import nics_of
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan, format_address
 
 NETWORKD = "/lib/systemd/systemd-networkd"
@@ -54,7 +54,7 @@ ip -j {family} addr show > {folder}/addresses
 
 
 def _write(plan: Plan, name: str, folder: Path) -> None:
-    for artifact in render_device(plan, name):
+    for artifact in Rendering(plan).of_device(name):
         (folder / artifact.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / artifact.path).write_bytes(artifact.content)
         (folder / artifact.path).chmod(artifact.mode)
@@ -239,14 +239,14 @@ def test_mount_units_are_named_as_systemd_does(mountpoint: str) -> None:
 
 @pytest.mark.parametrize(("name", "node"), [("lab-roce", "gpu-p00r00n0"), ("lab-ib", "gpu-s00r00n0")])
 def test_golden_tree(name: str, node: str) -> None:
-    for artifact in render_device(plan_of(name), node):
+    for artifact in Rendering(plan_of(name)).of_device(node):
         if not artifact.path.startswith("usr/local/lib/"):  # a program, copied as it is
             assert_golden(f"node/{name}/{node}/{artifact.path}", artifact.content)
 
 
 @pytest.mark.parametrize(("name", "node"), [("lab-roce", "svc-v00n0")])
 def test_golden_service_tree(name: str, node: str) -> None:
-    for artifact in render_device(plan_of(name), node):
+    for artifact in Rendering(plan_of(name)).of_device(node):
         if artifact.kind != boot_server.KIND:  # archives of the nodes' files, which are here already
             assert_golden(f"node/{name}/{node}/{artifact.path}", artifact.content)
 
@@ -259,7 +259,7 @@ def test_golden_digests_at_full_size(name: str) -> None:
     counts: Counter[str] = Counter()
     for device in plan.devices:
         if device.kind == "node":
-            for artifact in render_device(plan, device.name):
+            for artifact in Rendering(plan).of_device(device.name):
                 digests.setdefault(artifact.kind, hashlib.sha256()).update(
                     f"{artifact.device} {artifact.path} {artifact.sha256}\n".encode()
                 )
@@ -272,12 +272,12 @@ def test_files_do_not_depend_on_hash_order() -> None:
     program = (
         "import sys, hashlib\n"
         "from tests.plans import plan_of\n"
-        "from clusterwright.output.engine import render_device\n"
+        "from clusterwright.output.rendering import Rendering\n"
         "for name in ('lab-ib', 'lab-roce'):\n"
         "    plan = plan_of(name)\n"
         "    for device in plan.devices:\n"
         "        if device.kind == 'node':\n"
-        "            for a in render_device(plan, device.name):\n"
+        "            for a in Rendering(plan).of_device(device.name):\n"
         "                print(a.device, a.path, a.mode, a.sha256)\n"
     )
     root = Path(__file__).resolve().parents[2]

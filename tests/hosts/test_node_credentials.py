@@ -16,7 +16,7 @@ from clusterwright.hosts.linux.writer.secrets import KIND
 from clusterwright.hosts.receptor import writer as receptor
 from clusterwright.intent.credentials import brought, credentials_of
 from clusterwright.intent.node_nics import is_managed
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 # Paths as configuration files and units write them, whose names are those of keys, certificates and authorities.
@@ -42,7 +42,7 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEI\n-----END PRIVATE KEY-
 def _samples(plan: Plan) -> dict[str, tuple[Artifact, ...]]:
     """The files of the first machine with an image of each node group."""
     first = {each.node_group: each for each in reversed(plan.devices) if is_managed(each)}
-    return {group: tuple(render_device(plan, each.name)) for group, each in first.items()}
+    return {group: tuple(Rendering(plan).of_device(each.name)) for group, each in first.items()}
 
 
 @pytest.mark.parametrize("spec", ["lab-roce", "lab-ib", "lab-nvue", "lab-tenants", "lab-border"])
@@ -81,11 +81,13 @@ def test_a_deployment_brings_each_node_its_own(tmp_path: Path) -> None:
 def test_none_of_it_is_in_an_image_or_an_overlay(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", FROM_SECRETS)
     server = next(each.name for each in plan.devices if each.role == "service")
-    assert not [each.path for each in render_device(plan, server) if b"as pem>" in each.content]
+    assert not [each.path for each in Rendering(plan).of_device(server) if b"as pem>" in each.content]
 
 
 def test_what_waits_for_a_file_is_started_when_it_comes() -> None:
-    files = {each.path: each.content.decode(errors="replace") for each in render_device(plan_of("lab-roce"), NODE)}
+    files = {
+        each.path: each.content.decode(errors="replace") for each in Rendering(plan_of("lab-roce")).of_device(NODE)
+    }
     units = UNIT_FOLDERS[0]
     assert "PathChanged=/etc/pki/clusterwright/node.key\n" in files[f"{units}credential-private-key.path"]
     assert (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_with
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 NODE = "gpu-p00r00n0"
@@ -59,7 +59,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def root(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The node's files, with stand-ins for what its packages bring."""
     folder = tmp_path_factory.mktemp("root")
-    for artifact in render_device(plan, NODE):
+    for artifact in Rendering(plan).of_device(NODE):
         path = folder / artifact.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(artifact.content)

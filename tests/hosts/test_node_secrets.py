@@ -11,7 +11,7 @@ from tests.plans import plan_with
 from clusterwright.hosts.linux.writer.passwords import PASSWORDS, password_lines
 from clusterwright.hosts.linux.writer.secrets import KIND
 from clusterwright.hosts.opensm.writer.configuration import M_KEY_FILE, manager_hosts
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 OVERLAY = """
@@ -29,13 +29,13 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def test_a_node_gets_the_hash_in_a_file_of_its_own(plan: Plan) -> None:
-    (file,) = (each for each in render_device(plan, NODE) if b"ops-hash" in each.content)
+    (file,) = (each for each in Rendering(plan).of_device(NODE) if b"ops-hash" in each.content)
     assert (file.path, file.kind, file.mode) == (PASSWORDS, KIND, 0o600)
     assert file.content == b"ops:<secret ops-hash as crypt>\n"
 
 
 def test_no_image_and_no_overlay_holds_it(plan: Plan) -> None:
-    served = [each for each in render_device(plan, SERVER) if each.kind == "boot"]
+    served = [each for each in Rendering(plan).of_device(SERVER) if each.kind == "boot"]
     assert any(each.path == f"srv/http/nodes/{NODE}.cpio" for each in served)
     assert any(each.path.endswith("tree.cpio") for each in served)
     assert not [each.path for each in served if b"<secret" in each.content or PASSWORDS.encode() in each.content]
@@ -45,7 +45,7 @@ def test_a_password_makes_no_other_image(plan: Plan, tmp_path: Path) -> None:
     before = plan_with(tmp_path, "lab-roce", "")
 
     def boot_paths(of: Plan) -> set[str]:
-        return {each.path for each in render_device(of, SERVER) if each.kind == "boot"}
+        return {each.path for each in Rendering(of).of_device(SERVER) if each.kind == "boot"}
 
     assert boot_paths(plan) == boot_paths(before)
 
@@ -55,7 +55,7 @@ def test_hosts_of_a_subnet_manager_get_its_key_and_nobody_else(tmp_path: Path) -
     hosts = manager_hosts(plan, "backend")
     for device in plan.devices:
         if device.kind == "node":
-            held = [each for each in render_device(plan, device.name) if each.path == M_KEY_FILE]
+            held = [each for each in Rendering(plan).of_device(device.name) if each.path == M_KEY_FILE]
             assert bool(held) == (device.name in hosts)
             assert all((each.content, each.mode) == (b"<secret fabric-key as m-key>\n", 0o600) for each in held)
 

@@ -13,7 +13,7 @@ from tests.proofs.ethernet_trees import tree
 from tests.proofs.isolation.trees import tree as isolation_tree
 
 from clusterwright.hosts.linux.reader.unread import HOST_FOLDERS, host_unread
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
@@ -27,7 +27,7 @@ def test_nothing_that_is_rendered_is_unread(spec: str) -> None:
     plan = plan_of(spec)
     first = {device.node_group: device.name for device in plan.devices if device.kind == "node"}
     for name in first.values():
-        for artifact in render_device(plan, name):
+        for artifact in Rendering(plan).of_device(name):
             if artifact.path.startswith(HOST_FOLDERS):
                 assert host_unread(artifact.path, artifact.content.decode()) == (), (name, artifact.path)
 
@@ -45,7 +45,7 @@ def test_nothing_of_what_a_spec_may_ask_for_besides_is_unread(overlay: str, tmp_
     plan = plan_with(tmp_path, "lab-roce", overlay)
     tried = 0
     for device in plan.devices:
-        for artifact in render_device(plan, device.name) if device.kind == "node" else ():
+        for artifact in Rendering(plan).of_device(device.name) if device.kind == "node" else ():
             if artifact.path.startswith(HOST_FOLDERS):
                 tried += 1
                 assert host_unread(artifact.path, artifact.content.decode()) == (), (device.name, artifact.path)

@@ -15,7 +15,7 @@ from tests.hosts.subnet import Subnet, routed_subnet
 from tests.plans import plan_of
 
 from clusterwright.hosts.opensm.writer import configuration as opensm
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan, fabric_of
 
@@ -44,7 +44,7 @@ def test_opensm_routes_the_lab_with_our_files(tmp_path: Path) -> None:
             default = 0xFFFF if guid in managers else 0x7FFF
             assert subnet.pkeys(subnet.lids[guid]) == [default, 0x8001]
         wanted = (*PARTS, SCRIPT)
-        own = render_device(plan, "gpu-s01r01n1")
+        own = Rendering(plan).of_device("gpu-s01r01n1")
         texts = {each.path: each.content.decode() for each in own if each.path in wanted}
         keys = [subnet.pkeys(subnet.lids[guid]) for guid in nics[-8:]]
         devices = read_parameters(texts[PARTS[0]])["NCCL_IB_HCA"][1:].split(",")

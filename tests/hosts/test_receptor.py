@@ -16,7 +16,7 @@ from tests.plans import plan_with
 
 from clusterwright.deploy.ansible.execution import MeshNode, read_execution
 from clusterwright.hosts.receptor.writer import CONFIG, SHARES, UNIT, WORKER
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 OVERLAY = """
@@ -36,7 +36,9 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def files(plan: Plan, device: str) -> dict[str, str]:
-    return {item.path: item.content.decode() for item in render_devices(plan, [device]) if item.kind == "receptor"}
+    return {
+        item.path: item.content.decode() for item in Rendering(plan).of_devices([device]) if item.kind == "receptor"
+    }
 
 
 def sections(text: str) -> dict[str, list[dict[str, Any]]]:
@@ -76,7 +78,7 @@ def test_every_connection_has_certificates_on_both_sides_and_all_work_is_signed(
 
 
 def test_shells_take_the_worker_script(plan: Plan) -> None:
-    (script,) = [item for item in render_devices(plan, ["svc-v01n0"]) if item.path == WORKER]
+    (script,) = [item for item in Rendering(plan).of_devices(["svc-v01n0"]) if item.path == WORKER]
     assert script.mode == 0o755
     assert subprocess.run(["sh", "-n"], input=script.content, check=False).returncode == 0
 

@@ -17,7 +17,7 @@ from clusterwright.hosts.opensm.writer import configuration as opensm
 from clusterwright.hosts.opensm.writer import subnet_topology
 from clusterwright.hosts.ufm import writer as ufm
 from clusterwright.intent.subnet_sizes import SubnetSizes
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 
@@ -30,7 +30,7 @@ def _guids(plan: Plan, node_group: str) -> list[int]:
 
 
 def _files(plan: Plan, host: str) -> dict[str, str]:
-    return {artifact.path: artifact.content.decode("utf-8", "replace") for artifact in render_device(plan, host)}
+    return {artifact.path: artifact.content.decode("utf-8", "replace") for artifact in Rendering(plan).of_device(host)}
 
 
 def _options(text: str) -> set[str]:
@@ -79,7 +79,7 @@ def test_lanes_shares_and_limited_members_are_as_the_spec_says(tmp_path: Path) -
 def test_a_subnet_manager_starts_with_its_key_or_not_at_all(tmp_path: Path, key: str, accepted: bool) -> None:
     plan = variant("lab-ib", SHARED, tmp_path)
     host = opensm.manager_hosts(plan, "backend")[0]
-    for artifact in render_device(plan, host):
+    for artifact in Rendering(plan).of_device(host):
         if artifact.path.startswith("etc/opensm/"):
             (tmp_path / artifact.path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / artifact.path).write_bytes(artifact.content)

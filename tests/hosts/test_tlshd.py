@@ -16,7 +16,7 @@ import pytest
 from tests.hosts.tls_authority import Authority
 from tests.plans import plan_of
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 REPOSITORY = Path(__file__).parents[2]
 CONFIG = "etc/tlshd/config"
@@ -42,7 +42,7 @@ def unpacked(package: str) -> Path:
 
 @cache
 def rendered(path: str) -> str:
-    (found,) = (each for each in render_device(plan_of("lab-roce"), "gpu-p00r00n0") if each.path == path)
+    (found,) = (each for each in Rendering(plan_of("lab-roce")).of_device("gpu-p00r00n0") if each.path == path)
     return found.content.decode()
 
 

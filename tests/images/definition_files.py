@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 
 def files_of(plan: Plan, device: str) -> Mapping[str, Artifact]:
-    return {artifact.path: artifact for artifact in render_device(plan, device)}
+    return {artifact.path: artifact for artifact in Rendering(plan).of_device(device)}
 
 
 def first_server(plan: Plan) -> str:

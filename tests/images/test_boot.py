@@ -18,7 +18,7 @@ from tests.images.virtual_node import WITHOUT_HARDWARE, Machine, boot
 from tests.plans import FROM_MIRRORS, plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import boot_nics, servers_by_rack
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.image import Image
@@ -50,7 +50,7 @@ def image(plan: Plan, node: Device) -> Image:
 @pytest.fixture(scope="module")
 def served(plan: Plan, node: Device) -> Mapping[str, Artifact]:
     server = servers_by_rack(plan)[node.rack][0]
-    return {artifact.path: artifact for artifact in render_device(plan, server)}
+    return {artifact.path: artifact for artifact in Rendering(plan).of_device(server)}
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,9 @@ def test_the_node_knows_its_name_and_its_image(plan: Plan, said: Mapping[str, st
     release = dict(line.split("=", 1) for line in said["release"].split())
     assert release["IMAGE_ID"].strip('"') == image.name
     assert f"training_{release['IMAGE_VERSION'].strip(chr(34))}" in " ".join(
-        artifact.content.decode() for artifact in render_device(plan, "svc-v00n0") if artifact.path.endswith(".ipxe")
+        artifact.content.decode()
+        for artifact in Rendering(plan).of_device("svc-v00n0")
+        if artifact.path.endswith(".ipxe")
     )
 
 

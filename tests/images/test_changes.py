@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.plans import plan_of, plan_with
 
 from clusterwright.compare.images import image_changes, image_lines
-from clusterwright.output.engine import render_device
 from clusterwright.output.fleet import fetched, node_images
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import booted
 from clusterwright.report.html import report_files
 
@@ -47,7 +47,7 @@ def test_only_nodes_whose_image_changes_are_named(tmp_path: Path) -> None:
 def test_a_node_fetches_what_its_server_offers() -> None:
     plan = plan_of("lab-roce")
     (each,) = fetched(plan)
-    files = {artifact.path: artifact for artifact in render_device(plan, "svc-v00n0")}
+    files = {artifact.path: artifact for artifact in Rendering(plan).of_device("svc-v00n0")}
     overlays = [len(item.content) for path, item in files.items() if path.startswith("srv/http/nodes/")]
     scripts = [len(item.content) for path, item in files.items() if "/by-mac/" in path]
     assert each.nodes == len(overlays) == 8

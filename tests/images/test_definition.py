@@ -18,8 +18,8 @@ from clusterwright.hosts.image.boot_files import image_only_files
 from clusterwright.hosts.image.identity import ImageIdentity, identity_of
 from clusterwright.hosts.image.shared import overlay_files, shared_files
 from clusterwright.hosts.linux.writer import secrets as node_secrets
-from clusterwright.output.engine import render_device
 from clusterwright.output.renderers import NODE_FILES, device_files
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import boot_nics, booted, format_mac, servers_by_rack
 from clusterwright.plan.model import Plan, format_address
 
@@ -151,7 +151,7 @@ def test_rack_switches_send_requests_to_the_server_that_has_the_reservations() -
     address = next(cable.a.address for cable in plan.cables_of[server] if cable.fabric == "frontend")
     for switch in plan.devices_of("rsw"):
         serves = any(cable.a.device in boot_nics(plan) for cable in plan.cables_of[switch.name])
-        (agent,) = (item for item in render_device(plan, switch.name) if item.path.endswith("agent.conf"))
+        (agent,) = (item for item in Rendering(plan).of_device(switch.name) if item.path.endswith("agent.conf"))
         config = json.loads(agent.content)["sw"]
         for hosts in (
             next(vlan for vlan in config["vlans"] if vlan["name"] == "hosts"),

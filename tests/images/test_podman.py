@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.plans import plan_of
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 FOLDER = "etc/containers/"
 # Nothing is started: a process may not raise its own limits on machines of the tests.
@@ -40,7 +40,7 @@ def test_podman_gives_containers_what_the_image_asks_for(tmp_path: Path) -> None
     settings, rootfs = tmp_path / "settings", tmp_path / "rootfs"
     rootfs.mkdir()
     settings.mkdir()
-    for artifact in render_device(plan, node.name):
+    for artifact in Rendering(plan).of_device(node.name):
         if artifact.path.startswith(FOLDER):
             place = settings / artifact.path.removeprefix(FOLDER)
             place.parent.mkdir(parents=True, exist_ok=True)

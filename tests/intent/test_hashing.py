@@ -17,7 +17,7 @@ from tests.proofs.ethernet_trees import text_of, tree, verdict
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.hashing import hashing_of
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -54,14 +54,14 @@ def all_sonic() -> Plan:
 def judged(plan: Plan, edit: Callable[[str, str], str] = lambda device, text: text) -> Verdict:
     files = [
         Artifact(a.device, a.path, edit(a.device, a.content.decode()).encode(), a.kind)
-        for a in render_kinds(plan, KINDS)
+        for a in Rendering(plan).of_kinds(KINDS)
     ]
     return verdict("ecmp-hash", tree_of("lab", files, declaration_of(plan)))
 
 
 def test_sonic_switches_take_another_seed_on_every_tier() -> None:
     seeds: dict[str, set[tuple[int, str]]] = {}
-    for artifact in render_kinds(all_sonic(), {"sonic"}):
+    for artifact in Rendering(all_sonic()).of_kinds({"sonic"}):
         if artifact.path == SONIC:
             tables = json.loads(artifact.content)
             kind = tables["DEVICE_METADATA"]["localhost"]["type"]

@@ -8,7 +8,7 @@ from tests.plans import plan_with
 
 from clusterwright.intent.edge_filters import entry_counts
 from clusterwright.intent.filter_bound import FilterBound
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.proofs.declaration import declaration_of
@@ -44,7 +44,7 @@ def test_entries_grow_with_the_digits_of_the_nodes_and_not_with_their_pairs(tmp_
 def test_what_passes_is_still_what_the_matrix_declares(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 3)
     check = next(each for each in CHECKS if each.name == "isolation")
-    verdict = check.run(tree_of(plan.name, render_kinds(plan, check.kinds), declaration_of(plan)))
+    verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan)))
     assert verdict.is_proven, (verdict.word, verdict.counterexamples[:2])
 
 

@@ -15,7 +15,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.facts.router import DSCPS, Router
 from clusterwright.hosts.linux.reader.network import SCRIPT, read_qos_script
 from clusterwright.hosts.linux.writer import qos as node_qos
-from clusterwright.output.engine import render_device, render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
@@ -84,10 +84,10 @@ def text(files: tuple[Artifact, ...], path: str) -> str:
 
 def routers(roce: Plan, sonic: Plan) -> Iterator[Router]:
     """One switch of each system, read back from its text."""
-    rack = render_device(roce, "rtsw-p00r00")
+    rack = Rendering(roce).of_device("rtsw-p00r00")
     yield fboss_json.read_fboss("rtsw-p00r00", text(rack, fboss_json.AGENT), text(rack, fboss_json.BGP))
-    yield sonic_json.read_sonic("rtsw-p00r00", text(render_device(sonic, "rtsw-p00r00"), sonic_json.PATH))
-    eos = eos_text.read_eos("ctsw-p00-00", text(render_device(roce, "ctsw-p00-00"), EOS))
+    yield sonic_json.read_sonic("rtsw-p00r00", text(Rendering(sonic).of_device("rtsw-p00r00"), sonic_json.PATH))
+    eos = eos_text.read_eos("ctsw-p00-00", text(Rendering(roce).of_device("ctsw-p00-00"), EOS))
     assert eos is not None
     yield eos
 
@@ -141,7 +141,7 @@ def test_what_can_be_said_is_proven_from_the_text(classes: Classes) -> None:
             continue
         if plan.spec.nccl_profiles and not next(each for each in classes if each.priority is not None).dscp:
             continue  # CW403: NCCL's data has no DSCP
-        verdict = QOS.run(tree_of(name, render_kinds(plan, KINDS), declaration_of(plan)))
+        verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
         assert verdict.is_proven, [str(each) for each in verdict.counterexamples[:3]]
 
 
@@ -181,7 +181,7 @@ def test_a_writer_that_numbers_by_itself_is_refuted(name: str, monkeypatch: pyte
     classes = with_queue_of_the_pause()
     plan = with_classes(name, classes)
     monkeypatch.setattr(node_qos, "dscp_moves", lambda _: {2: tuple(d for d in range(DSCPS) if d not in range(16, 24))})
-    verdict = QOS.run(tree_of(name, render_kinds(plan, KINDS), declaration_of(plan)))
+    verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
     assert verdict.is_refuted
     assert {each.file for each in verdict.counterexamples} == {SCRIPT}
 

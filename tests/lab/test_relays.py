@@ -28,7 +28,7 @@ from tests.switches.test_nvue import frr_conf
 
 from clusterwright.hosts.linux.reader.network import NETWORKS
 from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Cable, Plan
 
@@ -48,7 +48,7 @@ Objects = Mapping[str, Any]
 
 def objects_of(plan: Plan, switch: str) -> Objects:
     """What the file of a switch sets."""
-    files = {artifact.path: artifact.content for artifact in render_device(plan, switch)}
+    files = {artifact.path: artifact.content for artifact in Rendering(plan).of_device(switch)}
     found: Objects = yaml.safe_load(files["etc/clusterwright/nvue.yaml"])[0]["set"]
     return found
 
@@ -95,7 +95,7 @@ def network(plan: Plan, folder: Path, *, has_source: bool) -> Iterator[Cable]:
     up = next(c for c in plan.cables_of[RACK] if {c.a.device, c.b.device} == {RACK, SPINE})
     ports = {end.device: end.port for end in (up.a, up.b)}
     (nic,) = (each for each in boot_nics(plan)[NODE] if each.interface.port == node.a.port)
-    files = {artifact.path: artifact for artifact in render_device(plan, SERVER)}
+    files = {artifact.path: artifact for artifact in Rendering(plan).of_device(SERVER)}
     for path, artifact in files.items():
         place = folder / "tree" / path
         place.parent.mkdir(parents=True, exist_ok=True)

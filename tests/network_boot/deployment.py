@@ -14,7 +14,7 @@ from clusterwright.deploy.secrets.secrets import ResolvingTarget
 from clusterwright.deploy.target import Status
 from clusterwright.hosts.linux.writer.network import node_address
 from clusterwright.lab.namespaces import inside
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 USER = "ops"
@@ -44,7 +44,7 @@ class Operator:
             target = ResolvingTarget(
                 AnsibleTarget(self.folder / "runs", access, connect_timeout_s=60), lambda: self.secrets
             )
-            outcomes = target.apply({name: tuple(render_device(self.plan, name)) for name in nodes})
+            outcomes = target.apply({name: tuple(Rendering(self.plan).of_device(name)) for name in nodes})
         assert {name: each.status for name, each in outcomes.items()} == dict.fromkeys(nodes, Status.APPLIED), outcomes
 
     def _address(self, node: str) -> str:

@@ -31,7 +31,7 @@ from tests.network_boot.site_servers import site_servers
 from clusterwright.deploy.secrets.secrets import resolve_tree
 from clusterwright.intent.credentials import credentials_of
 from clusterwright.intent.needs.jobs import MASTER_PORT
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import server_addresses, servers_by_rack
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -77,7 +77,7 @@ def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterat
     tree, logs = folder / server, folder / "logs"
     logs.mkdir()
     secrets = new_secrets([server, *NODES])
-    rendered = resolve_tree(tuple(render_device(plan, server)), secrets)
+    rendered = resolve_tree(tuple(Rendering(plan).of_device(server)), secrets)
     write({each.path: each for each in rendered}, tree)
     built(tree, plan)
     prefix = f"{spec.removesuffix('.yaml')}.{os.getpid()}."
@@ -88,7 +88,7 @@ def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterat
         for name in (
             next(c.b.device for c in plan.cables_of[end] if c.fabric == "frontend") for end in (NODES[0], server)
         )
-        for text in (each.content.decode() for each in render_device(plan, name) if each.path == AGENT)
+        for text in (each.content.decode() for each in Rendering(plan).of_device(name) if each.path == AGENT)
     )
     addresses = [f"addr add {ip_interface((c.a.address or 0, c.a.prefix_length))} dev {c.a.port}" for c in hall.cables]
     with (

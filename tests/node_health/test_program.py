@@ -12,13 +12,13 @@ from tests.plans import plan_of, plan_with
 
 from clusterwright.node_health.main import HEALTHY, UNHEALTHY
 from clusterwright.node_health.readings import DEADLINE_S, Question, ask
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 REPLAY = Path(__file__).parents[1] / "data/health/h100-roce"
 
 
 def test_the_rendered_program_runs_without_clusterwright(tmp_path: Path) -> None:
-    for artifact in render_device(plan_of("lab-roce"), "gpu-p00r00n0"):
+    for artifact in Rendering(plan_of("lab-roce")).of_device("gpu-p00r00n0"):
         if artifact.kind == "node-health":
             place = tmp_path / artifact.path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -65,13 +65,13 @@ def test_the_spec_sets_limits_and_leaves_checks_out(tmp_path: Path) -> None:
         "    leave_out: {gpu-nvlink: these machines have none, check-filter: told by packet-filter}\n"
     )
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    files = {each.path: each.content.decode("utf-8", "replace") for each in render_device(plan, "gpu-p00r00n0")}
+    files = {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device("gpu-p00r00n0")}
     shared = json.loads(files["etc/clusterwright/health.json"])
     assert shared["limits"]["link_downs"] == 2
     assert shared["left_out"] == ["check-filter", "gpu-nvlink"]
     assert shared["commands"] == []
     assert "OnUnitActiveSec=120s\n" in files["etc/systemd/system/node-health.timer"]
-    controller = {each.path: each.content.decode("utf-8", "replace") for each in render_device(plan, "svc-v00n0")}
+    controller = {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device("svc-v00n0")}
     assert "HealthCheckInterval=120\n" in controller["etc/slurm/slurm.conf"]
 
 
@@ -89,7 +89,7 @@ def test_the_unit_waits_for_the_slowest_answer_it_allows(
 ) -> None:
     """One that systemd ended before had no verdict, and was failed itself."""
     overlay = f"images:\n- name: training\n  health: {health}\n  checks: {checks}\n"
-    files = {each.path: each for each in render_device(plan_with(tmp_path, "lab-roce", overlay), "gpu-p00r00n0")}
+    files = {each.path: each for each in Rendering(plan_with(tmp_path, "lab-roce", overlay)).of_device("gpu-p00r00n0")}
     text = files["etc/systemd/system/node-health.service"].content.decode()
     assert f"\nTimeoutStartSec={longest_s}\n" in text
 
@@ -98,7 +98,7 @@ def test_the_unit_waits_for_the_slowest_answer_it_allows(
 def test_the_bmc_s_answer_is_kept_whatever_it_is(tmp_path: Path, told: str, status: int) -> None:
     program = next(
         each.content.decode()
-        for each in render_device(plan_of("lab-ib"), "gpu-s00r00n0")
+        for each in Rendering(plan_of("lab-ib")).of_device("gpu-s00r00n0")
         if each.path.endswith("sbin/power-supplies")
     )
     tools = tmp_path / "bin"
@@ -116,7 +116,7 @@ def test_the_bmc_s_answer_is_kept_whatever_it_is(tmp_path: Path, told: str, stat
 
 def test_processors_are_set_where_no_tuned_sets_them(tmp_path: Path) -> None:
     (artifact,) = [
-        each for each in render_device(plan_of("lab-ib"), "gpu-s00r00n0") if each.path.endswith("processors.conf")
+        each for each in Rendering(plan_of("lab-ib")).of_device("gpu-s00r00n0") if each.path.endswith("processors.conf")
     ]
     for cpu in ("cpu0", "cpu17"):
         for name in ("cpufreq/scaling_governor", "power/pm_qos_resume_latency_us"):

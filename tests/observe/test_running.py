@@ -17,7 +17,7 @@ from clusterwright.cli.main import cli
 from clusterwright.data_files import folder
 from clusterwright.device_files.drift import is_as_planned
 from clusterwright.known_secrets import value_without_secrets, without_secrets
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.load import load_spec
@@ -33,7 +33,7 @@ def plan() -> Plan:
 
 
 def text(plan: Plan, device: str, path: str) -> str:
-    return next(item.content.decode() for item in render_device(plan, device) if item.path == path)
+    return next(item.content.decode() for item in Rendering(plan).of_device(device) if item.path == path)
 
 
 @pytest.fixture
@@ -178,9 +178,9 @@ def test_sonic_tables_are_compared_by_path(tmp_path: Path, place: Callable[[str,
         item.name
         for item in plan.devices
         if item.kind == "switch"
-        and any(file.path.endswith("config_db.json") for file in render_device(plan, item.name))
+        and any(file.path.endswith("config_db.json") for file in Rendering(plan).of_device(item.name))
     )
-    path = next(file.path for file in render_device(plan, device) if file.path.endswith("config_db.json"))
+    path = next(file.path for file in Rendering(plan).of_device(device) if file.path.endswith("config_db.json"))
     tables = json.loads(text(plan, device, path))
     port = next(iter(tables["PORT"]))
     tables["PORT"][port]["mtu"] = "1500"

@@ -15,7 +15,7 @@ import yaml
 from tests.conftest import CHECKOUT
 
 from clusterwright.data_files import folder
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -51,7 +51,7 @@ def place(tmp_path: Path) -> Path:
     shutil.copy(folder("inventory") / "lab-roce.yaml", cluster / "cluster.yaml")
     (conf,) = (
         item
-        for item in render_device(build_plan(load_spec(cluster / "cluster.yaml")), NODE)
+        for item in Rendering(build_plan(load_spec(cluster / "cluster.yaml"))).of_device(NODE)
         if item.path == "etc/nccl.conf"
     )
     (running / NODE / "etc").mkdir(parents=True)

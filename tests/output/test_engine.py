@@ -20,8 +20,7 @@ from tests.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device, render_own
-from clusterwright.output.layers import group_images
+from clusterwright.output.rendering import Rendering
 from clusterwright.output.tree import TreeError, write_tree
 from clusterwright.output.workers import render_tree, shares_of
 
@@ -176,8 +175,8 @@ def test_workers_write_what_one_process_writes(tmp_path: Path) -> None:
     one = render_tree(plan, names, tmp_path / "one", workers=1)
     assert render_tree(plan, names, tmp_path / "three", workers=3) == one
     assert contents(tmp_path / "one") == contents(tmp_path / "three")
-    shared = [artifact for image in group_images(plan, names) for artifact in image.files]
-    every = (*render_own(plan, names), *shared)
+    shared = [artifact for image in Rendering(plan).images(names) for artifact in image.files]
+    every = (*Rendering(plan).of_devices_alone(names), *shared)
     expected = {f"{artifact.device}/{artifact.path}": artifact.content for artifact in every}
     written = contents(tmp_path / "one")
     del written["manifest.json"]
@@ -199,7 +198,7 @@ def test_every_device_with_an_operating_system_gets_files() -> None:
     plan = plan_of("lab-roce")
     for device in plan.devices:
         if device.kind == "switch":
-            assert render_device(plan, device.name), device.name
+            assert Rendering(plan).of_device(device.name), device.name
 
 
 def test_bytes_depend_on_neither_hash_seed_nor_locale(tmp_path: Path) -> None:

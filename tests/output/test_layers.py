@@ -14,8 +14,7 @@ from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.cli.main import cli
 from clusterwright.intent.device_kind import SwitchKind, device_kind, kind_of
-from clusterwright.output.engine import render_device, render_devices
-from clusterwright.output.layers import GroupImage, group_images, own_files
+from clusterwright.output.rendering import GroupImage, Rendering
 from clusterwright.output.tree import TreeError, write_tree
 from clusterwright.output.workers import render_tree
 from clusterwright.plan.model import Plan
@@ -35,24 +34,24 @@ def other_image(**keys: object) -> str:
 def merged(plan: Plan, device: str, images: tuple[GroupImage, ...]) -> dict[str, tuple[bytes, int, str]]:
     """What a device has by the layered tree: its own files over those of its image."""
     shared = [file for image in images if device in image.members for file in image.files]
-    every = (*shared, *own_files(plan, plan.by_name[device]))
+    every = (*shared, *Rendering(plan).of_device_alone(device))
     return {file.path: (file.content, file.mode, file.kind) for file in every}
 
 
 @pytest.mark.parametrize("name", LABS)
 def test_own_files_over_those_of_the_image_are_all_files(name: str) -> None:
     plan = plan_of(name)
-    images = group_images(plan)
+    images = Rendering(plan).images()
     for device in plan.devices:
-        whole = {file.path: (file.content, file.mode, file.kind) for file in render_device(plan, device.name)}
+        whole = {file.path: (file.content, file.mode, file.kind) for file in Rendering(plan).of_device(device.name)}
         assert merged(plan, device.name, images) == whole, device.name
 
 
 @pytest.mark.parametrize("name", ["lab-ib", "lab-roce", "roce-24k"])
 def test_a_node_has_what_is_its_own_and_its_image_the_rest(name: str) -> None:
     plan = plan_of(name)
-    image = next(image for image in group_images(plan) if image.owner == "image/compute")
-    own = own_files(plan, plan.by_name[image.members[-1]])
+    image = next(image for image in Rendering(plan).images() if image.owner == "image/compute")
+    own = Rendering(plan).of_device_alone(image.members[-1])
     assert len(own) <= 20
     assert len(image.files) > 3 * len(own)
     assert not {file.path for file in own} & {file.path for file in image.files}
@@ -62,11 +61,11 @@ def test_a_node_has_what_is_its_own_and_its_image_the_rest(name: str) -> None:
 @pytest.mark.parametrize("name", ["ib-24k", "roce-24k", "rsc"])
 def test_no_node_has_as_its_own_what_all_of_its_image_have(name: str) -> None:
     plan = plan_of(name)
-    image = next(image for image in group_images(plan) if image.owner == "image/compute")
+    image = next(image for image in Rendering(plan).images() if image.owner == "image/compute")
     members = image.members[:: len(image.members) // 20]
     texts: dict[str, list[bytes]] = {}
     for member in members:
-        for file in own_files(plan, plan.by_name[member]):
+        for file in Rendering(plan).of_device_alone(member):
             texts.setdefault(file.path, []).append(file.content)
     assert not [path for path, own in texts.items() if len(own) == len(members) and len(set(own)) == 1]
 
@@ -74,39 +73,39 @@ def test_no_node_has_as_its_own_what_all_of_its_image_have(name: str) -> None:
 @pytest.mark.parametrize(("name", "system", "most"), [("lab-roce", "fboss", 5), ("lab-sonic", "sonic", 1)])
 def test_a_switch_has_what_is_its_own_and_its_system_the_rest(name: str, system: str, most: int) -> None:
     plan = plan_of(name)
-    image = next(image for image in group_images(plan) if image.owner == f"switch/{system}")
+    image = next(image for image in Rendering(plan).images() if image.owner == f"switch/{system}")
     every = [device.name for device in plan.devices if plan.spec.catalogue[device.model].network_os == system]
     assert list(image.members) == every
     for member in image.members:
-        own = own_files(plan, plan.by_name[member])
+        own = Rendering(plan).of_device_alone(member)
         assert len(own) <= most < len(image.files)
         assert not {file.path for file in own} & {file.path for file in image.files}
 
 
 def test_what_one_node_has_otherwise_is_its_own(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", other_image(sysctl={"vm.zone_reclaim_mode": 1}) + TRIED)
-    usual = {file.path: file.content for image in group_images(plan_of("lab-roce")) for file in image.files}
-    image, switches = group_images(plan)
+    usual = {file.path: file.content for image in Rendering(plan_of("lab-roce")).images() for file in image.files}
+    image, switches = Rendering(plan).images()
     assert {file.path: file.content for file in (*image.files, *switches.files)} == usual
     for device in ("gpu-p00r00n0", "gpu-p00r00n1"):
-        whole = {file.path: (file.content, file.mode, file.kind) for file in render_device(plan, device)}
+        whole = {file.path: (file.content, file.mode, file.kind) for file in Rendering(plan).of_device(device)}
         assert merged(plan, device, (image,)) == whole
-        own = {file.path: file for file in own_files(plan, plan.by_name[device])}
+        own = {file.path: file for file in Rendering(plan).of_device_alone(device)}
         assert ("etc/sysctl.d/90-clusterwright.conf" in own) is (device == "gpu-p00r00n1")
         assert len(own) < 25
 
 
 def test_a_node_without_some_file_of_its_group_takes_no_image(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", other_image(users=[]) + TRIED)
-    image, _ = group_images(plan)
+    image, _ = Rendering(plan).images()
     assert "gpu-p00r00n1" not in image.members
-    assert own_files(plan, plan.by_name["gpu-p00r00n1"]) == render_device(plan, "gpu-p00r00n1")
+    assert Rendering(plan).of_device_alone("gpu-p00r00n1") == Rendering(plan).of_device("gpu-p00r00n1")
 
 
 def test_nodes_of_a_second_kind_have_an_image_of_their_own(tmp_path: Path) -> None:
     second = TRIED.partition("\n")[2].replace("gpu-p00r00n1", "gpu-p00r01n0")
     plan = plan_with(tmp_path, "lab-roce", other_image() + TRIED + second)
-    members = {image.owner: image.members for image in group_images(plan)}
+    members = {image.owner: image.members for image in Rendering(plan).images()}
     assert members["image/compute.gpu-p00r00n1"] == ("gpu-p00r00n1", "gpu-p00r01n0")
     assert len(members["image/compute"]) == 6
 
@@ -117,7 +116,7 @@ def test_a_merged_tree_has_every_file_of_every_device(tmp_path: Path) -> None:
         cli, ["render", str(spec), "--out", str(tmp_path / "out"), "--merged"], standalone_mode=False
     )
     assert run.return_value == 0, run.output
-    expected = {f"{file.device}/{file.path}": file.content for file in render_devices(plan_of("lab-roce"))}
+    expected = {f"{file.device}/{file.path}": file.content for file in Rendering(plan_of("lab-roce")).of_devices()}
     out = tmp_path / "out"
     written = {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*") if file.is_file()}
     manifest = json.loads(written.pop("manifest.json"))

@@ -13,7 +13,7 @@ from tests.plans import plan_of, plan_with
 
 from clusterwright import data_files
 from clusterwright.cli.snapshot import snapshot_command
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.output.snapshot import snapshot
 from clusterwright.plan.model import Plan
 
@@ -38,7 +38,7 @@ def files(plan: Plan) -> dict[str, str]:
 
 
 def rendered(plan: Plan, name: str, path: str) -> str:
-    return next(each.content.decode() for each in render_device(plan, name) if each.path == path)
+    return next(each.content.decode() for each in Rendering(plan).of_device(name) if each.path == path)
 
 
 def test_a_snapshot_has_the_rendered_files_and_the_cables_between_them() -> None:

@@ -10,7 +10,7 @@ from tests.plans import plan_of
 
 from clusterwright.data_files import folder
 from clusterwright.device_files.effect import EffectTable, effect_table
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 PAGE = Path(__file__).parents[2] / "docs/effects.md"
 SYSTEMS = ("eos", "fboss", "nvue", "sonic", "linux-switch", "linux-node")
@@ -67,7 +67,7 @@ def test_somebody_has_said_what_each_file_of_a_node_does(name: str) -> None:
         artifact.path
         for device in kinds.values()
         if plan.by_name[device].kind == "node"
-        for artifact in render_device(plan, device)
+        for artifact in Rendering(plan).of_device(device)
         if not table.has_file(artifact.path)
     }
     assert not unknown

@@ -18,7 +18,7 @@ from clusterwright import verify
 from clusterwright.data_files import folder
 from clusterwright.observe.lldp import parse_neighbours
 from clusterwright.observe.lldp_compare import compare_neighbours
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.allocation.record import record
 from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.allocation.writing import allocation_text
@@ -71,11 +71,11 @@ def test_files_of_switches_differ_by_names_alone(lab: str, tmp_path: Path) -> No
     named = build_plan(load_spec(write_named(lab, names, tmp_path)))
     switches = {device.name for device in planned.devices if device.kind == "switch"}
     before = {}
-    for file in render_devices(planned, sorted(switches)):
+    for file in Rendering(planned).of_devices(sorted(switches)):
         before[names[file.device], renamed(file.path, names)] = renamed(str(file.content), names)
     after = {
         (file.device, file.path): str(file.content)
-        for file in render_devices(named, [names[each] for each in switches])
+        for file in Rendering(named).of_devices([names[each] for each in switches])
     }
     assert before.keys() == after.keys() != set()
     assert {place for place, text in before.items() if after[place] != text} == set()
@@ -113,7 +113,7 @@ def test_a_named_cluster_is_proven_listed_and_observed(tmp_path: Path) -> None:
     hosts = command("inventory", spec, "--format", "ansible", cwd=tmp_path).stdout
     assert not [planned for planned in names if planned in hosts]
     assert set(names.values()) <= {word.strip('":,') for word in hosts.split()}
-    slurm = [str(file.content) for file in render_devices(plan) if file.path == "etc/slurm/slurm.conf"]
+    slurm = [str(file.content) for file in Rendering(plan).of_devices() if file.path == "etc/slurm/slurm.conf"]
     assert "gpu-p00" not in slurm[0]
     assert "-host-0" in slurm[0]
 

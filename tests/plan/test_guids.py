@@ -9,7 +9,7 @@ import pytest
 from clusterwright import data_files
 from clusterwright.finding import SpecError
 from clusterwright.hosts.opensm.writer import configuration as opensm
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Plan
@@ -55,7 +55,7 @@ def test_a_switch_swapped_for_a_spare_changes_one_line_of_the_labels(tmp_path: P
     before, after = (
         {
             artifact.path: artifact.content.decode("utf-8", "replace").splitlines()
-            for artifact in render_device(plan, host)
+            for artifact in Rendering(plan).of_device(host)
         }
         for plan in (first, second)
     )

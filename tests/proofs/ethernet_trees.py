@@ -14,7 +14,7 @@ from tests.proofs.trees import edited
 from clusterwright.artifact import Artifact
 from clusterwright.facts.reader import FileText
 from clusterwright.facts.router import Router
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs import unread
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -36,7 +36,7 @@ Place = tuple[str, str]
 @cache
 def artifacts_of(name: str) -> tuple[Artifact, ...]:
     """What the Ethernet checks read of a reference spec."""
-    return tuple(render_kinds(plan_of(name), KINDS))
+    return tuple(Rendering(plan_of(name)).of_kinds(KINDS))
 
 
 def text_of(name: str, device: str, path: str) -> str:

@@ -13,7 +13,7 @@ from tests.proofs.trees import edited
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
@@ -54,7 +54,7 @@ def plan() -> Plan:
 
 @cache
 def rendered() -> tuple[Artifact, ...]:
-    return tuple(render_kinds(plan(), KINDS))
+    return tuple(Rendering(plan()).of_kinds(KINDS))
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 from tests.plans import plan_with
 from tests.proofs.trees import CONFIG, FABRIC, Cables, text_of, tree, verdict
 
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import ProofCheck
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.bisection import BISECTION
@@ -131,7 +131,7 @@ def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: 
     """What the proof refutes lint refuses first; what a promise covers is proven."""
     plan = plan_with(tmp_path, "lab-ib", overlay)
     assert [each.code for each in lint_path(tmp_path / "overlay.yaml").errors] == [refused] * bool(refused)
-    files = tuple(render_kinds(plan, BISECTION.kinds))
+    files = tuple(Rendering(plan).of_kinds(BISECTION.kinds))
     found = BISECTION.run(tree_of(plan.name, files, declaration_of(plan)))
     assert found.is_proven or refused, found.counterexamples
 
@@ -156,6 +156,6 @@ def test_an_engine_is_known_by_the_text_and_not_by_the_spec(tmp_path: Path) -> N
     overlay = "fabrics: [{name: backend, subnet_manager: {routing_engine: updn}}]\n"
     plan = plan_with(tmp_path, "lab-ib", overlay)
     assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
-    artifacts = tuple(render_kinds(plan, BISECTION.kinds))
+    artifacts = tuple(Rendering(plan).of_kinds(BISECTION.kinds))
     for declaration in (declaration_of(plan), None):
         assert "updn loads links otherwise" in BISECTION.run(tree_of(plan.name, artifacts, declaration)).word

@@ -10,7 +10,7 @@ from tests.switches.bonded import RACK, RACK_SWITCHES, bonded
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -62,7 +62,7 @@ NODE_EDITS = (
 
 @cache
 def artifacts(system: str) -> tuple[Artifact, ...]:
-    return tuple(render_kinds(bonded(system), LINKS.kinds | ISOLATION.kinds))
+    return tuple(Rendering(bonded(system)).of_kinds(LINKS.kinds | ISOLATION.kinds))
 
 
 def tree(system: str, device: str = "", path: str = "", text: str | None = None) -> RenderedTree:

@@ -10,7 +10,7 @@ import pytest
 from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.layers import layered_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.operation.boot import NETWORK_BOOT
@@ -26,7 +26,7 @@ Edit = Callable[[str], str]
 @cache
 def whole(name: str) -> RenderedTree:
     plan = plan_of(name)
-    own, images = layered_kinds(plan, NETWORK_BOOT.kinds)
+    own, images = Rendering(plan).of_kinds_by_image(NETWORK_BOOT.kinds)
     return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.plans import plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -37,7 +37,7 @@ def dual_homed(system: str) -> Plan:
 
 @cache
 def artifacts(system: str) -> tuple[Artifact, ...]:
-    return tuple(render_kinds(dual_homed(system), ETHERNET_FAILURES.kinds))
+    return tuple(Rendering(dual_homed(system)).of_kinds(ETHERNET_FAILURES.kinds))
 
 
 def verdict(system: str, file: str = "", old: str = "", new: str = "", *, every: int = -1) -> Verdict:
@@ -67,7 +67,7 @@ def test_a_rack_switch_less_keeps_every_node_of_a_roce_fabric(system: str, tmp_p
     model = ", model: dcs-7804r3, down: {blocks: null}, up: {blocks: null}" if system == "eos" else ""
     overlay = f"fabrics:\n  - name: backend\n    tiers: [{{role: rtsw, count: 2{model}}}]\n"
     plan = plan_with(tmp_path, LABS[system], overlay)
-    made = tuple(render_kinds(plan, ETHERNET_FAILURES.kinds))
+    made = tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds))
     found = ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(plan)))
     assert not found.counterexamples
     nodes = {c.a.device for c in plan.cables if c.fabric == "backend" and c.a.side == "host"}

@@ -8,7 +8,7 @@ import pytest
 from tests.plans import plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -70,7 +70,7 @@ _plans: dict[int, list[Artifact]] = {}  # what each plan renders, made once
 def verdict(plan: Plan, device: str = "", path: str = "", edit: Callable[[str], str | None] | None = None) -> Verdict:
     """The verdict with one file edited, or taken away where ``edit`` gives None."""
     if id(plan) not in _plans:
-        _plans[id(plan)] = list(render_kinds(plan, ENCRYPTION.kinds))
+        _plans[id(plan)] = list(Rendering(plan).of_kinds(ENCRYPTION.kinds))
     made = []
     touched = edit is None
     for artifact in _plans[id(plan)]:

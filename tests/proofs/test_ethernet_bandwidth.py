@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import figures
 from clusterwright.plan.skeleton import build_skeleton
@@ -68,7 +68,7 @@ def _written(folder: Path, nodes: int, tiers: str, expected: dict[str, float]) -
 
 def _counterexamples(path: Path) -> list[str]:
     plan = build_plan(load_spec(path))
-    tree = tree_of(plan.name, render_kinds(plan, ETHERNET_BISECTION.kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(ETHERNET_BISECTION.kinds), declaration_of(plan))
     return [f"{found.device} {found.message}" for found in ETHERNET_BISECTION.run(tree).counterexamples]
 
 

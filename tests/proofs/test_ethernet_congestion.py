@@ -11,7 +11,7 @@ from tests.plans import plan_with
 from tests.proofs.ethernet_trees import AGENT, EOS, SCRIPT, text_of, tree, verdict
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.tree import tree_of
 
@@ -166,7 +166,7 @@ def test_a_line_of_the_whole_switch_is_named_once() -> None:
 
 @cache
 def artifacts_with(spec: str, overlay: str, folder: Path) -> tuple[Artifact, ...]:
-    return tuple(render_kinds(plan_with(folder, spec, overlay), KINDS))
+    return tuple(Rendering(plan_with(folder, spec, overlay)).of_kinds(KINDS))
 
 
 @pytest.mark.parametrize("spec", [LAB, SONIC_LAB])

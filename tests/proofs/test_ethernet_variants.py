@@ -11,7 +11,7 @@ from tests.plans import plan_with
 from tests.proofs.ethernet_trees import EOS, tree, verdict
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
@@ -34,7 +34,7 @@ SONIC_RACKS = IPV4.format(
 
 @cache
 def artifacts_with(overlay: str, folder: Path) -> tuple[Artifact, ...]:
-    return tuple(render_kinds(plan_with(folder, "lab-roce", f"fabrics:{overlay}"), KINDS))
+    return tuple(Rendering(plan_with(folder, "lab-roce", f"fabrics:{overlay}")).of_kinds(KINDS))
 
 
 def verdicts(artifacts: tuple[Artifact, ...]) -> dict[str, Verdict]:

@@ -10,21 +10,21 @@ from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.linux.reader.programs import lines_that_count, runs_programs
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import read_folder
 from clusterwright.proofs.registry import CHECKS
-from clusterwright.proofs.tree import Rendering, rendering_of
+from clusterwright.proofs.tree import ExpectedTree, rendering_of
 
 NODE = "gpu-s00r01n0"  # runs no subnet manager
 SSHD = "etc/ssh/sshd_config.d/10-clusterwright.conf"
 
 
 @cache
-def _rendered() -> tuple[tuple[Artifact, ...], Declaration, Rendering]:
+def _rendered() -> tuple[tuple[Artifact, ...], Declaration, ExpectedTree]:
     plan = plan_of("lab-ib")
-    made = tuple(each for device in plan.devices for each in render_device(plan, device.name))
+    made = tuple(each for device in plan.devices for each in Rendering(plan).of_device(device.name))
     kinds = {kind for check in CHECKS for kind in check.kinds}
     return made, declaration_of(plan), rendering_of(plan.name, made, plan.by_name, kinds=kinds)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.layers import layered_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.nccl import IB_NCCL
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -24,7 +24,7 @@ Edit = Callable[[str], str]
 
 @cache
 def whole(name: str) -> RenderedTree:
-    own, images = layered_kinds(plan_of(name), IB_NCCL.kinds)
+    own, images = Rendering(plan_of(name)).of_kinds_by_image(IB_NCCL.kinds)
     shared = ((image.members, image.files) for image in images)
     return tree_of(name, own, declaration_of(plan_of(name)), shared)
 

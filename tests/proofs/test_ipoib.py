@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
@@ -35,7 +35,7 @@ def plan() -> Plan:
 
 @cache
 def artifacts() -> tuple[Artifact, ...]:
-    return tuple(render_kinds(plan(), CHECK.kinds | ISOLATION.kinds))
+    return tuple(Rendering(plan()).of_kinds(CHECK.kinds | ISOLATION.kinds))
 
 
 def verdict(

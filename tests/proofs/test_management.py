@@ -15,7 +15,7 @@ from tests.switches.test_managed_switch import managed_plan
 from clusterwright.artifact import Artifact
 from clusterwright.facts.reader import LEASES, LOGS, NAMES, TIME
 from clusterwright.intent.switch import view_switch
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -42,7 +42,7 @@ SECTION = r"\n(?: .*\n)*"
 
 @cache
 def artifacts(spec: str, device: str) -> tuple[Artifact, ...]:
-    return tuple(each for each in render_device(plan_of(spec), device) if each.kind in MANAGEMENT.kinds)
+    return tuple(each for each in Rendering(plan_of(spec)).of_device(device) if each.kind in MANAGEMENT.kinds)
 
 
 def judged(plan: Plan, files: tuple[Artifact, ...], path: str = "", old: str = "", new: str = "") -> Verdict:
@@ -186,7 +186,7 @@ def test_what_a_managed_switch_lacks_is_told(name: str, tmp_path: Path) -> None:
     model, old, said = MANAGED[name]
     plan = managed_plan(tmp_path, model)
     device = next(each.name for each in plan.devices if each.role == "leaf")
-    files = tuple(each for each in render_device(plan, device) if each.kind in MANAGEMENT.kinds)
+    files = tuple(each for each in Rendering(plan).of_device(device) if each.kind in MANAGEMENT.kinds)
     assert judged(plan, files).is_proven
     found = judged(plan, files, files[0].path, old, "disabled" if "off" in name and model == "q3400" else "")
     assert any(said in each.message for each in found.counterexamples), found.counterexamples
@@ -195,14 +195,14 @@ def test_what_a_managed_switch_lacks_is_told(name: str, tmp_path: Path) -> None:
 def test_what_files_of_a_system_say_nothing_of_is_noted(tmp_path: Path) -> None:
     plan = managed_plan(tmp_path, "q3400")
     device = next(each.name for each in plan.devices if each.role == "leaf")
-    notes = judged(plan, tuple(e for e in render_device(plan, device) if e.kind in MANAGEMENT.kinds)).notes
+    notes = judged(plan, tuple(e for e in Rendering(plan).of_device(device) if e.kind in MANAGEMENT.kinds)).notes
     assert any("NVOS" in note and "SNMP" in note for note in notes), notes
 
 
 def test_servers_of_nodes_alone_are_none_of_switches(tmp_path: Path) -> None:
     """Switches have the servers of the management network, nodes those of the site."""
     plan = plan_with(tmp_path, "lab-roce", 'site:\n  management: {ntp: ["10.99.240.124"]}\n')
-    own = tuple(each for each in render_device(plan, "ctsw-p00-00") if each.kind in MANAGEMENT.kinds)
+    own = tuple(each for each in Rendering(plan).of_device("ctsw-p00-00") if each.kind in MANAGEMENT.kinds)
     assert judged(plan, own).is_proven
     found = judged(plan, own, EOS, r"^(ntp server vrf MGMT )10.99.240.124", r"\g<1>10.99.240.123")
     assert [each.message for each in found.counterexamples] == [

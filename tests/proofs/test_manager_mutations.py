@@ -15,7 +15,7 @@ from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import ProofCheck
 from clusterwright.proofs.declaration import Declaration, declaration_of
@@ -47,7 +47,7 @@ class Subject(NamedTuple):
 
 
 def subject(plan: Plan) -> Subject:
-    return Subject(tuple(render_kinds(plan, KINDS)), declaration_of(plan))
+    return Subject(tuple(Rendering(plan).of_kinds(KINDS)), declaration_of(plan))
 
 
 @cache

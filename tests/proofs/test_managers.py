@@ -23,7 +23,7 @@ from tests.proofs.trees import (
 )
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS
@@ -104,7 +104,7 @@ def test_a_standby_that_differs(path: str, edit: Edit, said: str) -> None:
 
 def test_files_that_are_named_and_missing_and_files_that_nobody_named() -> None:
     plan, (first, second) = plan_of(LAB), managers_of(LAB)
-    made = [a for a in render_kinds(plan, KINDS) if (a.device, a.path) != (first, COMPUTE)]
+    made = [a for a in Rendering(plan).of_kinds(KINDS) if (a.device, a.path) != (first, COMPUTE)]
     made.append(Artifact(second, "etc/opensm/qos-policy.conf", b"qos-ulps\nend-qos-ulps\n", "opensm"))
     found = verdict("ib-managers", tree_of(LAB, made, declaration_of(plan)))
     said = {(each.device, each.file): each.message for each in found.counterexamples}
@@ -122,7 +122,7 @@ def test_a_master_that_is_full_member_only_while_it_runs() -> None:
 def test_what_is_rendered_is_proven(overlay: str, tmp_path: Path) -> None:
     text = f"fabrics:\n  - name: backend\n    subnet_manager: {{{overlay}}}\n" if overlay else ""
     plan = plan_with(tmp_path, LAB, text)
-    found = verdict("ib-managers", tree_of(LAB, render_kinds(plan, KINDS), declaration_of(plan)))
+    found = verdict("ib-managers", tree_of(LAB, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
     assert found.is_proven, [str(each) for each in found.counterexamples]
     assert bool(found.notes) is bool(overlay)
 

@@ -13,7 +13,7 @@ from tests.plans import plan_with
 from tests.proofs.isolation.test_relays import IMAGED
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -67,7 +67,7 @@ def rendered(system: str) -> tuple[Plan, tuple[Artifact, ...]]:
     name, overlay, _ = SYSTEMS[system]
     with TemporaryDirectory() as folder:
         plan = plan_with(Path(folder), name, overlay)
-    return plan, tuple(render_kinds(plan, KINDS))
+    return plan, tuple(Rendering(plan).of_kinds(KINDS))
 
 
 def verdict(system: str, pattern: str = "", new: str = "") -> Verdict:
@@ -102,7 +102,7 @@ def test_over_ipv4_the_relay_alone_is_asked_for(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-ib", overlay)
     text = next(
         each.content.decode()
-        for each in render_kinds(plan, KINDS)
+        for each in Rendering(plan).of_kinds(KINDS)
         if each.path == "mnt/flash/startup-config" and each.device == "rsw-00"
     )
     relay = next(line for line in text.splitlines() if "helper-address" in line)
@@ -123,7 +123,7 @@ def test_over_ipv4_requests_leave_from_the_hosts_gateway(
 ) -> None:
     overlay = f"fabrics:\n  - {{name: frontend, tiers: [{{role: rsw, model: {model}, down: {{medium: mmf}}}}]}}\n"
     plan = plan_with(tmp_path, "lab-ib", overlay)
-    artifacts = list(render_kinds(plan, KINDS))
+    artifacts = list(Rendering(plan).of_kinds(KINDS))
     reachability = next(check for check in CHECKS if check.name == "reachability")
     assert not reachability.run(tree_of(plan.name, artifacts, declaration_of(plan))).counterexamples
 
@@ -141,7 +141,7 @@ def test_over_ipv4_requests_leave_from_the_hosts_gateway(
 
 def test_a_boot_server_has_a_route_to_relays_that_ask_from_their_loopback(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-nvue", IMAGED)
-    artifacts = list(render_kinds(plan, KINDS | {"node"}))
+    artifacts = list(Rendering(plan).of_kinds(KINDS | {"node"}))
     loopbacks = "Destination=fd00:2ab:f:ffff::/64"
     server = next(device.name for device in plan.devices if device.node_group == "services")
     networks = [
@@ -168,7 +168,7 @@ def test_a_switch_asks_a_server_behind_itself_over_the_hosts_own_interface(tmp_p
     plan = plan_with(tmp_path, "lab-nvue", IMAGED)
     (text,) = (
         artifact.content.decode()
-        for artifact in render_kinds(plan, KINDS)
+        for artifact in Rendering(plan).of_kinds(KINDS)
         if (artifact.device, artifact.path) == ("rsw-v00", "etc/clusterwright/nvue.yaml")
     )
     relay = yaml.safe_load(text)[0]["set"]["service"]["dhcp-relay6"]["default"]["interface"]

@@ -10,7 +10,7 @@ import pytest
 from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.layers import layered_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.node_logins import NODE_LOGINS
@@ -28,7 +28,7 @@ Edit = Callable[[str], str]
 @cache
 def whole() -> RenderedTree:
     plan = plan_of("lab-ib")
-    own, images = layered_kinds(plan, NODE_LOGINS.kinds)
+    own, images = Rendering(plan).of_kinds_by_image(NODE_LOGINS.kinds)
     return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
 
 

@@ -11,7 +11,7 @@ from tests.plans import plan_of, plan_with
 
 from clusterwright import data_files
 from clusterwright.cli.main import cli
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Cases, Counterexample, Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -52,7 +52,7 @@ def test_the_word_follows_from_the_cases(verdict: Verdict, word: str, is_settled
 
 def answers(plan: Plan) -> dict[str, Verdict]:
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    tree = tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), declaration_of(plan))
     return {check.name: check.run(tree) for check in CHECKS if check.applies(tree)}
 
 

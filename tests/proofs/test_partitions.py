@@ -12,7 +12,7 @@ from tests.proofs.trees import CONFIG, PARTITIONS, Edit, line_of, managers_of, t
 
 from clusterwright.finding import Severity
 from clusterwright.hosts.opensm.reader.partitions import BadStatement, PartitionMember, parse_partitions
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.declaration import declaration_of
@@ -219,7 +219,7 @@ def test_each_of_two_subnets_has_managers_of_its_own(tmp_path: Path) -> None:
     path = two_subnets(tmp_path)
     assert not [found for found in lint_path(path).findings if found.severity is Severity.ERROR]
     plan = build_plan(load_spec(path))
-    files = list(render_kinds(plan, CHECK.kinds))
+    files = list(Rendering(plan).of_kinds(CHECK.kinds))
     found = CHECK.run(tree_of(plan.name, files, declaration_of(plan)))
     assert found.is_proven, found.counterexamples
     own = re.compile(rb", SELF=full|^Default=0x7fff : 0x\w+=full;\n", re.M)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_with
 
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -69,7 +69,7 @@ LEFT = (
 def tree(overlay: str, folder: Path, *, declaration: bool = True) -> RenderedTree:
     plan: Plan = plan_with(folder, "lab-roce", overlay)
     return tree_of(
-        "lab-roce", tuple(render_kinds(plan, KINDS | FILTERS)), declaration_of(plan) if declaration else None
+        "lab-roce", tuple(Rendering(plan).of_kinds(KINDS | FILTERS)), declaration_of(plan) if declaration else None
     )
 
 

@@ -13,7 +13,7 @@ from tests.generated.ports import TWO_PORTS
 from tests.plans import plan_with
 
 from clusterwright import data_files
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.allocation.record import record
 from clusterwright.plan.allocation.writing import allocation_text
 from clusterwright.plan.model import Plan
@@ -67,7 +67,7 @@ def test_each_plane_has_one_port_of_every_gpu() -> None:
 
 def test_the_planes_are_proven_one_by_one(tmp_path: Path) -> None:
     plan = dual_plane()
-    verdict = REACHABILITY.run(tree_of("dual", render_kinds(plan, REACHABILITY.kinds), declaration_of(plan)))
+    verdict = REACHABILITY.run(tree_of("dual", Rendering(plan).of_kinds(REACHABILITY.kinds), declaration_of(plan)))
     assert not verdict.counterexamples
     assert ("backend: planes by port, which meet in the nodes alone; each is proven by itself", 2) in [
         (fact.name, fact.value) for fact in verdict.facts
@@ -77,7 +77,7 @@ def test_the_planes_are_proven_one_by_one(tmp_path: Path) -> None:
 def test_every_gpu_keeps_a_port_without_any_one_switch() -> None:
     """Each has two ports at two switches; where the text lacks one of them, it has one."""
     plan = dual_plane()
-    made = list(render_kinds(plan, ETHERNET_FAILURES.kinds))
+    made = list(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds))
     verdict = ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(plan)))
     assert not verdict.counterexamples
     gpus = "backend: GPUs with ports at several switches, which leave one without any of them"

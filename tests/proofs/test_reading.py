@@ -11,7 +11,7 @@ from tests.plans import plan_of
 from clusterwright.artifact import Artifact
 from clusterwright.cli.proofs import prove
 from clusterwright.finding import VerifyError
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs import reading
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.reading import SwitchReading, read_together
@@ -33,7 +33,7 @@ FAULTS: dict[str, Callable[[str], str]] = {
 
 @cache
 def files() -> tuple[Artifact, ...]:
-    return tuple(render_devices(plan_of("lab-roce")))
+    return tuple(Rendering(plan_of("lab-roce")).of_devices())
 
 
 def faulty() -> RenderedTree:

@@ -9,7 +9,7 @@ from tests.plans import plan_with
 from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree, verdict
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.declaration import Declaration, declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
@@ -60,7 +60,7 @@ fabrics:
 @pytest.fixture(scope="module")
 def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declaration, tuple[Artifact, ...]]:
     plan = plan_with(tmp_path_factory.mktemp("spec"), LAB, OVERLAY)
-    return declaration_of(plan), tuple(render_kinds(plan, KINDS))
+    return declaration_of(plan), tuple(Rendering(plan).of_kinds(KINDS))
 
 
 @pytest.mark.parametrize(

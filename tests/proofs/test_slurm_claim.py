@@ -20,7 +20,7 @@ from clusterwright.hosts.slurm.reader import (
     TOPOLOGY_CONF,
     names_of,
 )
-from clusterwright.output.layers import layered_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.operation.slurm import SLURM_NODES
@@ -33,7 +33,7 @@ Edit = Callable[[str], str]
 @cache
 def whole(name: str = "lab-roce") -> RenderedTree:
     plan = plan_of(name)
-    own, images = layered_kinds(plan, SLURM_NODES.kinds)
+    own, images = Rendering(plan).of_kinds_by_image(SLURM_NODES.kinds)
     return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
 
 
@@ -72,7 +72,7 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
         "  - {name: slurm-database, source: environment, key: DATABASE}\n"
     )
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    own, images = layered_kinds(plan, SLURM_NODES.kinds)
+    own, images = Rendering(plan).of_kinds_by_image(SLURM_NODES.kinds)
     groups = ((image.members, image.files) for image in images)
     found = SLURM_NODES.run(tree_of(plan.name, own, declaration_of(plan), groups))
     assert found.is_proven, found.unjudged

@@ -16,7 +16,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.data_files import folder
 from clusterwright.intent.edge import host_lists, tenant_label
 from clusterwright.intent.switch import view_switch
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -59,7 +59,7 @@ def judged(plan: Plan, *, is_swapped: bool = False) -> Verdict:
     """The verdict on the leaf; ``is_swapped``: each tenant has the list of the other."""
     bound = re.compile(MODELS[plan.by_name[LEAF].model])
     files = []
-    for file in render_device(plan, LEAF):
+    for file in Rendering(plan).of_device(LEAF):
         text = file.content.decode()
         if is_swapped:
             text = bound.sub(lambda match: match[0][:6] + OTHER[match[1]], text)
@@ -85,7 +85,7 @@ def test_the_list_of_another_tenant_at_a_port_is_refuted(plan: Plan) -> None:
 
 
 def test_the_schemas_of_systems_take_the_lists(plan: Plan) -> None:
-    for file in render_device(plan, LEAF):
+    for file in Rendering(plan).of_device(LEAF):
         if file.path in SCHEMAS:
             schema = json.loads((folder("inventory") / "schema" / SCHEMAS[file.path]).read_text())
             document = yaml.safe_load(file.content)

@@ -14,7 +14,7 @@ from tests.plans import plan_of
 from tests.proofs.trees import FABRIC, artifacts_of, managers_of, text_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.output.tree import write_tree
 from clusterwright.output.workers import render_tree
 from clusterwright.proofs.declaration import declaration_of
@@ -45,8 +45,8 @@ def test_a_tree_in_parts_has_every_file_once() -> None:
 
 def test_a_text_in_memory_is_that_of_the_bytes_which_are_written() -> None:
     plan = plan_of("lab-roce")
-    tree = tree_of(plan.name, render_devices(plan))
-    written = {(artifact.device, artifact.path): artifact for artifact in render_devices(plan)}
+    tree = tree_of(plan.name, Rendering(plan).of_devices())
+    written = {(artifact.device, artifact.path): artifact for artifact in Rendering(plan).of_devices()}
     assert any(not isinstance(artifact.source, bytes) for artifact in written.values())
     for _ in range(2):  # a long text is made anew for each who asks
         assert all(
@@ -143,7 +143,7 @@ def change(folder: Path, edit: Callable[[Any], object]) -> None:
 
 def test_what_is_shared_is_read_as_every_device_s_that_takes_it(layered: Path) -> None:
     found = read_folder(layered)
-    rendered = tree_of("lab-roce", render_devices(plan_of("lab-roce")))
+    rendered = tree_of("lab-roce", Rendering(plan_of("lab-roce")).of_devices())
     assert set(found.files) == set(rendered.files)
     assert len(found.files) == len(rendered.files)
     texts = [place for place in rendered.files if place[1].startswith("etc/")]
@@ -184,7 +184,7 @@ def test_an_own_file_lies_over_the_shared_one(layered: Path) -> None:
 def test_a_device_that_is_left_out_of_its_group_lacks_the_files(layered: Path) -> None:
     change(layered, lambda document: document["groups"]["image/compute"].remove("gpu-p01r01n1"))
     plan = plan_of("lab-roce")
-    rendering = rendering_of(plan.name, render_devices(plan), plan.by_name, kinds={"nftables"})
+    rendering = rendering_of(plan.name, Rendering(plan).of_devices(), plan.by_name, kinds={"nftables"})
     found = read_folder(layered, None, declaration_of(plan), rendering)
     assert {device for device, _ in found.lacking} == {"gpu-p01r01n1"}
     assert {each.device for each in FILES.run(found).counterexamples} == {"gpu-p01r01n1"}

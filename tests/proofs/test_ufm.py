@@ -10,7 +10,7 @@ from tests.plans import plan_with
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_devices, render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration, declaration_of
@@ -32,7 +32,7 @@ def test_ufm_is_proven_and_counts_aggregation_nodes(tmp_path: Path) -> None:
     path = tmp_path / "lab-ufm.yaml"
     path.write_text(yaml.safe_dump(overlay))
     plan = build_plan(load_spec(path))
-    tree = tree_of(plan.name, render_devices(plan), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_devices(), declaration_of(plan))
     (subnet,) = subnets(tree)
     assert subnet.folder == UFM_FOLDER
     for check in CHECKS:
@@ -52,7 +52,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Artifact, 
     manager = "kind: ufm, routing_engine: ar_updn, adaptive_routing: true, sharp: true"
     overlay = f"fabrics:\n  - name: backend\n    subnet_manager: {{{manager}}}\n"
     plan = plan_with(tmp_path_factory.mktemp("ufm"), "lab-ib", overlay)
-    return tuple(render_kinds(plan, KINDS)), declaration_of(plan)
+    return tuple(Rendering(plan).of_kinds(KINDS)), declaration_of(plan)
 
 
 @pytest.mark.parametrize(

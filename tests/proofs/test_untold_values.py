@@ -9,7 +9,7 @@ import pytest
 from tests.plans import plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -30,7 +30,7 @@ SONIC_FILE, EOS_FILE = "etc/sonic/config_db.json", "mnt/flash/startup-config"
 def judged(plan: Plan, device: str, path: str = "", old: str = "") -> Verdict:
     """The verdict of `management` on a switch without what ``old`` matches in one of its files."""
     files = []
-    for file in render_device(plan, device):
+    for file in Rendering(plan).of_device(device):
         content = re.sub(old, "", file.content.decode(), count=1, flags=re.M) if file.path == path else None
         assert content is None or content.encode() != file.content
         files.append(file if content is None else Artifact(device, path, content.encode(), file.kind))
@@ -40,7 +40,7 @@ def judged(plan: Plan, device: str, path: str = "", old: str = "") -> Verdict:
 
 
 def texts(plan: Plan, device: str) -> str:
-    return "\n".join(file.content.decode() for file in render_device(plan, device))
+    return "\n".join(file.content.decode() for file in Rendering(plan).of_device(device))
 
 
 def test_a_third_key_is_told_to_the_systems_that_keep_it(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from tests.switches.test_managed_switch import managed_plan
 
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError
-from clusterwright.output.layers import layered_kinds
 from clusterwright.output.plain import PlainFiles
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.registry import CHECKS
@@ -118,7 +118,7 @@ def plan_with(path: str, folder: Path) -> Plan:
 def texts_of(plan: Plan, path: str) -> tuple[Artifact, ...]:
     """The files at a path, of one switch of each role."""
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    own, _ = layered_kinds(plan, kinds)
+    own, _ = Rendering(plan).of_kinds_by_image(kinds)
     by_role = {plan.by_name[made.device].role: made for made in own if made.path == path}
     return tuple(by_role.values())
 
@@ -192,7 +192,7 @@ class JudgedTree:
 
     def __init__(self, plan: Plan) -> None:
         kinds = {kind for check in CHECKS for kind in check.kinds}
-        own, images = layered_kinds(plan, kinds)
+        own, images = Rendering(plan).of_kinds_by_image(kinds)
         shared = [(image.members, image.files) for image in images]
         self.whole = tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
 

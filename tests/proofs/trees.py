@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.infiniband.subnet import KINDS
@@ -30,7 +30,7 @@ Edit = Callable[[str], str]
 @cache
 def artifacts_of(name: str) -> tuple[Artifact, ...]:
     """What the InfiniBand checks read of a reference spec."""
-    return tuple(render_kinds(plan_of(name), KINDS))
+    return tuple(Rendering(plan_of(name)).of_kinds(KINDS))
 
 
 def managers_of(name: str) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from clusterwright.lab.isolation import switch_filters
 from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Cable, Plan
 from clusterwright.switches.fboss.reader.system import READER
 
@@ -29,7 +29,7 @@ Texts = Mapping[str, str]
 
 def texts_of(plan: Plan, device: str) -> Texts:
     """What is rendered for a device, as text."""
-    return {each.path: each.content.decode(errors="replace") for each in render_device(plan, device)}
+    return {each.path: each.content.decode(errors="replace") for each in Rendering(plan).of_device(device)}
 
 
 def uplinks(plan: Plan, node: str, fabric: str) -> tuple[Cable, ...]:

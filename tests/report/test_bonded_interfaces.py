@@ -8,7 +8,7 @@ import pytest
 from tests.plans import plan_of
 from tests.switches.bonded import RACK, RACK_SWITCHES, bonded
 
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.own_addresses import own_addresses
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.report.lists.interfaces import interfaces
@@ -37,6 +37,6 @@ def test_both_ends_know_the_link_by_the_name_that_is_rendered(system: str) -> No
             link = listed[end.device, listed[end.device, end.port].lag or ""]
             assert (link.kind, link.fabric, link.role) == ("lag", end.fabric, end.side)
     own = {each.name for each in listed.values() if each.device == RACK and each.kind == "lag"}
-    texts = [each.content.decode() for each in render_kinds(plan, KINDS) if each.device == RACK]
+    texts = [each.content.decode() for each in Rendering(plan).of_kinds(KINDS) if each.device == RACK]
     assert own
     assert all(any(re.search(rf"\b{name}\b", text) for text in texts) for name in own), own

@@ -15,7 +15,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.compare.plans import address_changes
 from clusterwright.facts.router import Router, shown
 from clusterwright.hosts.linux.reader.network import read_nic
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.report.inventory_ansible import ansible_lines
 from clusterwright.report.records import Inventory
@@ -98,7 +98,7 @@ def is_written(plan: Plan, own: Own) -> bool:
 
 
 def artifacts(plan: Plan) -> Iterator[Artifact]:
-    yield from render_kinds(plan, KINDS)
+    yield from Rendering(plan).of_kinds(KINDS)
 
 
 def routers(plan: Plan) -> Iterator[Router]:

@@ -12,7 +12,7 @@ from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.device_files.effect import Effect
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.consequences import effect_of
@@ -84,7 +84,9 @@ class Site:
         plan, store = self.plan(), Store(self.root / "objects")
         stacks = cut(plan)
         chosen = [stack for stack in stacks if not layers or stack.layer in layers]
-        trees = {name: render_device(plan, name) for stack in chosen for unit in stack.units for name in unit.devices}
+        trees = {
+            name: Rendering(plan).of_device(name) for stack in chosen for unit in stack.units for name in unit.devices
+        }
         if tampered is not None:
             trees[tampered.device] = tampered.applied(trees[tampered.device])
         wanted = {name: store.put_tree(tree) for name, tree in trees.items() if tree}
@@ -108,7 +110,7 @@ def deploy(root: Path, name: str = "lab-roce", *replaced: Edit) -> Site:
     site.text = site.spec.read_text()
     plan = site.plan()
     store = Store(root / "objects")
-    trees = {device.name: render_device(plan, device.name) for device in plan.devices}
+    trees = {device.name: Rendering(plan).of_device(device.name) for device in plan.devices}
     site.held = {device: store.put_tree(tree) for device, tree in trees.items() if tree}
     kept = keep_spec(store, plan.spec)
     for stack in cut(plan):

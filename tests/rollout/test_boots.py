@@ -18,7 +18,7 @@ from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.rollout.gates import boots
 from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
 from clusterwright.rollout.gates.selection import device_gates
@@ -153,11 +153,11 @@ def test_boots_are_asked_of_slurm_only_where_the_spec_says_so(cluster: Cluster, 
 def test_scontrol_itself_takes_the_order_by_the_rendered_configuration(tmp_path: Path) -> None:
     """Without a controller to carry it out: it finds a program for boots, and no fault in the words of the order."""
     plan = plan_with(tmp_path, "lab-roce", "rollout: {boots: {deadline_s: 7200, boot_s: 900}}\n")
-    tree = render_device(plan, CONTROLLER)
+    tree = Rendering(plan).of_device(CONTROLLER)
     files = {each.path: each.content.decode() for each in tree if each.kind == "slurm"}
     text = files["etc/slurm/slurm.conf"]
     assert "ResumeTimeout=900\n" in text
-    assert "RebootProgram" not in str(render_device(plan_of("lab-roce"), CONTROLLER))
+    assert "RebootProgram" not in str(Rendering(plan_of("lab-roce")).of_device(CONTROLLER))
     for name in ("slurm.conf", "topology.conf", "cgroup.conf", "gres.conf"):
         (tmp_path / name).write_text(files[f"etc/slurm/{name}"])
     (tmp_path / "slurm.conf").write_text(text.replace("AuthType=auth/munge", "AuthType=auth/none\nMessageTimeout=2"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.data_files import folder
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.plan.service import DRAINED, OUT_OF_SERVICE
@@ -33,7 +33,7 @@ def with_exceptions(spec: ClusterSpec, *items: tuple[str, str | None, str]) -> P
 
 def files(plan: Plan) -> dict[str, set[tuple[str, int, str]]]:
     return {
-        device.name: {(file.path, file.mode, file.sha256) for file in render_device(plan, device.name)}
+        device.name: {(file.path, file.mode, file.sha256) for file in Rendering(plan).of_device(device.name)}
         for device in plan.devices
     }
 

@@ -13,7 +13,7 @@ from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.changes import changed_lines
 from clusterwright.deploy.target import DeviceTree, Outcome, Status
 from clusterwright.device_files.effect import Effect
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.consequences import consequences_of, effect_of
@@ -27,7 +27,7 @@ def lab(name: str) -> Plan:
 
 
 def tree(name: str, device: str) -> DeviceTree:
-    return tuple(render_devices(lab(name), [device]))
+    return tuple(Rendering(lab(name)).of_devices([device]))
 
 
 def edited(trees: DeviceTree, path: str, old: str, new: str) -> DeviceTree:

@@ -16,7 +16,7 @@ from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Unreachable
 from clusterwright.device_files.effect import Effect
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
@@ -52,7 +52,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     with SshFleet(addresses, controller, "fe0") as fleet, fleet.as_controller():
         access = Access(addresses, fleet.private_key, fleet.known_hosts, exempt=EXEMPT)
         target = AnsibleTarget(tmp_path_factory.mktemp("runs"), access)
-        outcomes = target.apply({name: render_device(plan, name) for name in addresses})
+        outcomes = target.apply({name: Rendering(plan).of_device(name) for name in addresses})
         assert all(outcome.ok for outcome in outcomes.values()), outcomes
         yield Nodes(plan, fleet, Devices(access))
 

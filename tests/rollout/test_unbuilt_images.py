@@ -16,7 +16,7 @@ from clusterwright.deploy.pulumi.units import Stack, choose, cut
 from clusterwright.deploy.store import Store
 from clusterwright.deploy.targets import TARGETS, Chosen
 from clusterwright.hosts.boot.served import built_files, is_for_boots
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.prepare import Prepared, prepare_update
 from clusterwright.rollout.unbuilt_images import unbuilt_lines
@@ -60,14 +60,14 @@ def deployed(tmp_path: Path) -> Deployment:
     target = Chosen(TARGETS[0], tmp_path / "up", None, None)
     store = Store(target.root / "objects")
     (stack,) = choose(cut(before), (LAYER,))
-    trees = {name: store.put_tree(render_device(before, name)) for unit in stack.units for name in unit.devices}
+    trees = {name: store.put_tree(Rendering(before).of_device(name)) for unit in stack.units for name in unit.devices}
     return Deployment(target, {STACK: Given({name: digest for name, digest in trees.items() if digest}, {})})
 
 
 def test_a_server_keeps_what_nodes_boot_until_the_image_is_there(deployed: Deployment, tmp_path: Path) -> None:
-    before = {artifact.path: artifact.sha256 for artifact in render_device(plan_of("lab-roce"), SERVER)}
+    before = {artifact.path: artifact.sha256 for artifact in Rendering(plan_of("lab-roce")).of_device(SERVER)}
     plan = plan_with(tmp_path, "lab-roce", PACKAGE)
-    wanted = {artifact.path: artifact.sha256 for artifact in render_device(plan, SERVER)}
+    wanted = {artifact.path: artifact.sha256 for artifact in Rendering(plan).of_device(SERVER)}
     definition = "srv/images/training/mkosi.conf"
     assert before[definition] != wanted[definition]
 

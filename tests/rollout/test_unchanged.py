@@ -33,7 +33,7 @@ main()
 """
 READS_SPECS = (
     "clusterwright.spec.load clusterwright.rules.engine clusterwright.plan.model clusterwright.plan.build "
-    "clusterwright.output.engine"
+    "clusterwright.output.rendering"
 )
 COUNTED = """#!/bin/sh
 echo "$*" >> {log}

@@ -11,7 +11,7 @@ from tests.rules.overlays import INVENTORY, codes, findings_of
 
 from clusterwright.intent.edge_filters import edge_permits, entries_of, too_full
 from clusterwright.intent.filter_bound import FilterBound, surely_fit
-from clusterwright.output.engine import render_device, render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import fabric_of
 from clusterwright.plan.skeleton import build_skeleton
@@ -43,7 +43,7 @@ def test_lint_counts_what_is_written_and_refuses_what_the_proof_does(
     found = findings_of(tmp_path, _flows(flows, ports) if flows else "title: the lab\n", base)
     assert codes(found) in ([], ["CW693"])
     plan = build_plan(load_spec(tmp_path / "spec.yaml"))
-    conf = next(each for each in render_device(plan, SWITCH) if each.path.endswith("agent.conf"))
+    conf = next(each for each in Rendering(plan).of_device(SWITCH) if each.path.endswith("agent.conf"))
     tables = json.loads(conf.content)["sw"]["aclTableGroup"]["aclTables"]
     written = sum(len(table["aclEntries"]) for table in tables if table["name"] != "closed")
     fabric = fabric_of(plan, "frontend")
@@ -53,7 +53,9 @@ def test_lint_counts_what_is_written_and_refuses_what_the_proof_does(
     assert room.tables_for(written) == len(tables)
     refuted = [
         str(each)
-        for each in ISOLATION.run(tree_of(plan.name, render_kinds(plan, KINDS), declaration_of(plan))).counterexamples
+        for each in ISOLATION.run(
+            tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration_of(plan))
+        ).counterexamples
         if "the chip takes" in str(each)
     ]
     full = {each.switch for each in too_full(plan)}

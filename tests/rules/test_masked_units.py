@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_of, plan_with
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.rules.nodes.units import needed_for
 
@@ -52,7 +52,7 @@ def relied_on(plan: Plan) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     nodes = {(device.node_group, device.image): device for device in plan.devices if device.image is not None}
     for (_, image), device in nodes.items():
-        for artifact in render_device(plan, device.name):
+        for artifact in Rendering(plan).of_device(device.name):
             units = {
                 unit for folder, readers in READERS.items() if artifact.path.startswith(folder) for unit in readers
             }

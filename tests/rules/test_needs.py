@@ -12,7 +12,7 @@ from tests.rules.overlays import findings_of
 
 from clusterwright.intent.needs.need import Need, meets
 from clusterwright.intent.needs.table import needs_of
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 PAGE = Path(__file__).parents[2] / "docs" / "needs.md"
@@ -20,7 +20,7 @@ TABLE = {"CW505", "CW609", "CW614", "CW621", "CW622", "CW623", "CW624", "CW625",
 
 
 def files_of(plan: Plan, device: str) -> dict[str, bytes]:
-    return {each.path: each.content for each in render_device(plan, device)}
+    return {each.path: each.content for each in Rendering(plan).of_device(device)}
 
 
 def table(plan: Plan) -> tuple[Need, ...]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_kinds
-from clusterwright.output.layers import layered_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path
 from clusterwright.rules.nodes.placed_paths import FILE, FOLDER, MOUNTPOINT
@@ -122,6 +120,7 @@ def test_nothing_is_proven_of_a_device_with_files_in_each_others_way(tmp_path: P
         "secrets: [{name: authorities, source: environment}]\n"
     )
     plan = build_plan(load_spec(tmp_path / "spec.yaml"))  # what rules refuse already is tried as well
-    for prove in (partial(layered_kinds, plan, {"nftables"}), partial(render_kinds, plan, {"nftables"})):
+    rendering = Rendering(plan)
+    for prove in (rendering.of_kinds_by_image, rendering.of_kinds):
         with pytest.raises(ClusterwrightError, match=said):
-            prove()
+            prove({"nftables"})

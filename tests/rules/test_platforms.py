@@ -9,7 +9,7 @@ import pytest
 from tests.rules.overlays import INVENTORY, codes, findings_of
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -82,7 +82,7 @@ def test_lint_says_what_rendering_would_stop_at(
     assert sentence in objection.message
     plan = build_plan(load_spec(tmp_path / "spec.yaml"))
     with pytest.raises(ClusterwrightError) as refused:
-        render_device(plan, TIERS[model][3])
+        Rendering(plan).of_device(TIERS[model][3])
     assert str(refused.value).split(";")[0] in objection.message or "no port" in str(refused.value)
 
 
@@ -90,4 +90,4 @@ def test_lint_says_what_rendering_would_stop_at(
 def test_a_model_of_ones_own_with_the_platforms_ports_is_written(model: str, tmp_path: Path) -> None:
     found = findings_of(tmp_path, "extends: lab-sonic.yaml\n" + _own_model(tmp_path, model, {}))
     assert not found
-    assert render_device(build_plan(load_spec(tmp_path / "spec.yaml")), TIERS[model][3])
+    assert Rendering(build_plan(load_spec(tmp_path / "spec.yaml"))).of_device(TIERS[model][3])

@@ -22,8 +22,8 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.keys.certificates import certificate_dues
 from clusterwright.keys.ledger import Ledger, Version
 from clusterwright.keys.schedule import overdue, steps
-from clusterwright.output.engine import render_devices
 from clusterwright.output.fleet import fetched, node_images
+from clusterwright.output.rendering import Rendering
 from clusterwright.place.placement import linear, place, shuffled
 from clusterwright.place.room import room_for
 from clusterwright.plan.build import build_plan
@@ -60,7 +60,7 @@ class Files:
     """What each device holds, in the order of the plan: rendered as far as somebody looks, and equal to the same."""
 
     def __init__(self, plan: Plan) -> None:
-        self._rendering = groupby(render_devices(plan), key=lambda each: each.device)
+        self._rendering = groupby(Rendering(plan).of_devices(), key=lambda each: each.device)
         self._rendered: list[Any] = []
 
     def __iter__(self) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from tests.simulate.networks import network
 from tests.simulate.published import spread_over_uplinks
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.simulate.flows import FlowMaker, FlowTransport, occurrence, queue_pair_numbers, source_ports
 from clusterwright.simulate.hashing import crc, field_hashes, layers_of, switch_chooser
 from clusterwright.simulate.loads import Flows, flows_on_links
@@ -59,11 +59,13 @@ def test_a_rack_switch_hashes_the_fields_of_the_packet(with_queue_pair: bool) ->
 def test_switches_hash_with_what_they_are_told() -> None:
     """The seeds of the simulated switches are those in the text of the rendered ones."""
     net, plan = network(), plan_of("lab-roce")
-    agent = json.loads(next(a.content for a in render_device(plan, "rtsw-p00r00") if a.path == "etc/coop/agent.conf"))
+    agent = json.loads(
+        next(a.content for a in Rendering(plan).of_device("rtsw-p00r00") if a.path == "etc/coop/agent.conf")
+    )
     ecmp = agent["sw"]["loadBalancers"][0]
     seeds = [ecmp["seed"]]
     for name in ("ctsw-p00-00", "atsw-00"):
-        (file,) = render_device(plan, name)
+        (file,) = Rendering(plan).of_device(name)
         seeds += [int(seed) for seed in re.findall(r"^ip load-sharing arad (\d)$", file.content.decode(), re.M)]
     layers = layers_of(net, "rendered")
     assert [layer.seed for layer in layers] == seeds

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import data_files
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
@@ -26,7 +26,7 @@ def spec(folder: Path, entry: str) -> Path:
 
 
 def platform_of(file: Path, device: str) -> object:
-    files = render_device(build_plan(load_spec(file)), device)
+    files = Rendering(build_plan(load_spec(file))).of_device(device)
     return json.loads(next(each.content for each in files if each.path == AGENT))["platform"]
 
 

@@ -26,7 +26,7 @@ from tests.spec.planted import CONTROL, Leaf, holds, leaves, places, with_texts,
 
 from clusterwright import data_files
 from clusterwright.finding import Severity
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.report.html import report_files
@@ -134,7 +134,7 @@ def at(data: Any, path: Place) -> Any:
 def readings(spec: Path, words: Mapping[str, str]) -> dict[str, Any]:
     """What readers make of every file of the spec, the planted ``words`` back in their places."""
     plan: Plan = build_plan(load_spec(spec))
-    texts = {f"{each.device}/{each.path}": each.content for each in render_devices(plan)}
+    texts = {f"{each.device}/{each.path}": each.content for each in Rendering(plan).of_devices()}
     texts |= {f"report/{name}": text.encode() for name, text in report_files(plan, ()).items()}
     found: dict[bytes, Any] = {}
     read: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from tests.switches.eos_filter_intent import entries
 from clusterwright.artifact import Artifact
 from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.borders import border_filter
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.border_routes import border_route_faults
@@ -135,7 +135,7 @@ def test_pyavd_writes_the_same_border(tmp_path: Path) -> None:
     verdict = pyavd.validate_structured_config(wanted).validation_result
     assert not verdict.violations, [f"{v.path}: {v.message}" for v in verdict.violations]
     theirs = {line for line in lines(pyavd.get_device_config(wanted)) if any("order" in part.lower() for part in line)}
-    with_border = lines(render_device(plan, "ssw-00")[0].content.decode())
+    with_border = lines(Rendering(plan).of_device("ssw-00")[0].content.decode())
     mine = {line for line in with_border if any("order" in part.lower() for part in line)}
     assert theirs
     assert mine == theirs
@@ -143,17 +143,17 @@ def test_pyavd_writes_the_same_border(tmp_path: Path) -> None:
 
 def test_every_switch_of_the_fabric_takes_the_outside_prefix_and_no_other_does(tmp_path: Path) -> None:
     plan = bordered(tmp_path)
-    rack = {artifact.path: artifact.content.decode() for artifact in render_device(plan, "rsw-p00r00")}
+    rack = {artifact.path: artifact.content.decode() for artifact in Rendering(plan).of_device("rsw-p00r00")}
     lists = json.loads(rack["etc/coop/bgpcpp.conf"])["policies"]["prefix_lists"]
     assert SITE in json.dumps(next(item for item in lists if item["name"] == "FABRIC"))
-    backend = render_device(plan, "rtsw-p00r00")
+    backend = Rendering(plan).of_device("rtsw-p00r00")
     assert not any(SITE in artifact.content.decode() for artifact in backend if artifact.path.endswith("bgpcpp.conf"))
 
 
 def test_a_port_with_a_cable_is_an_error_for_people(tmp_path: Path) -> None:
     plan = bordered(tmp_path, port="Ethernet3/1/1")
     with pytest.raises(ClusterwrightError, match="border site: ssw-00 Ethernet3/1/1 is cabled to rsw-"):
-        list(render_device(plan, "ssw-00"))
+        list(Rendering(plan).of_device("ssw-00"))
 
 
 def test_pyavd_writes_the_same_tcp_ao(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_pyavd_writes_the_same_tcp_ao(tmp_path: Path) -> None:
     assert not verdict.violations, [f"{v.path}: {v.message}" for v in verdict.violations]
     theirs = lines(pyavd.get_device_config(wanted))
     assert theirs
-    assert theirs <= lines(render_device(plan, "ssw-00")[0].content.decode())
+    assert theirs <= lines(Rendering(plan).of_device("ssw-00")[0].content.decode())
 
 
 def test_prefixes_side_by_side_are_learnt_one_by_one(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_prefixes_side_by_side_are_learnt_one_by_one(tmp_path: Path) -> None:
     networks = '["fd00:1ab:f:fff0::/64", "fd00:1ab:f:fff1::/64"]'
     beside = f"zones:\n  - {{name: site-services, kind: services, prefixes: {networks}}}\n"
     plan = plan_with(tmp_path, "lab-roce", OVERLAY.format(device="ssw-00", port="Ethernet6/36/1") + beside)
-    text = next(each.content.decode() for each in render_device(plan, "ssw-00") if each.path == EOS)
+    text = next(each.content.decode() for each in Rendering(plan).of_device("ssw-00") if each.path == EOS)
     assert "permit fd00:1ab:f:fff0::/64 eq 64\n" in text
     assert "permit fd00:1ab:f:fff1::/64 eq 64\n" in text
 

@@ -14,8 +14,8 @@ from tests.switches.test_managed_switch import managed_plan
 
 from clusterwright import data_files
 from clusterwright.facts.reader import Unsupported
-from clusterwright.output.engine import render_device
 from clusterwright.output.renderers import DEVICE_RENDERERS
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Device, Plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.spec.hardware.systems import systems
@@ -45,7 +45,7 @@ def switches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Switch]
         for device in plan.devices:
             system = plan.spec.catalogue[device.model].network_os or ""
             if device.kind == "switch" and system in found and (plan.name, device.role) not in found[system]:
-                files = {each.path: each.content.decode() for each in render_device(plan, device.name)}
+                files = {each.path: each.content.decode() for each in Rendering(plan).of_device(device.name)}
                 found[system][plan.name, device.role] = plan, device, files
     return {system: list(own.values()) for system, own in found.items()}
 

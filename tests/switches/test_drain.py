@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.plans import plan_of, plan_with
 
-from clusterwright.output.engine import render_device, render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 DRAIN = """exceptions:
@@ -20,7 +20,7 @@ BGP = "etc/coop/bgpcpp.conf"
 
 
 def files(plan: Plan, name: str) -> dict[str, str]:
-    return {artifact.path: artifact.content.decode() for artifact in render_device(plan, name)}
+    return {artifact.path: artifact.content.decode() for artifact in Rendering(plan).of_device(name)}
 
 
 def changes(before: str, after: str) -> tuple[list[str], list[str]]:
@@ -80,7 +80,7 @@ def test_a_drained_node_keeps_its_links_and_the_scheduler_alone_is_told(tmp_path
     """Its jobs end over these ports before Slurm lets go of it."""
     normal, drained = plan_of("lab-roce"), plan_with(tmp_path, "lab-roce", DRAIN % "gpu-p00r00n0")
     before, after = (
-        {(item.device, item.path): item.content for item in render_devices(plan)} for plan in (normal, drained)
+        {(item.device, item.path): item.content for item in Rendering(plan).of_devices()} for plan in (normal, drained)
     )
     changed = {place for place, content in before.items() if after[place] != content}
     assert changed == {("svc-v00n0", "etc/slurm/slurm.conf")}

@@ -9,7 +9,7 @@ from tests.plans import plan_of
 
 from clusterwright.intent.switch import in_port_order
 from clusterwright.intent.traffic_classes import traffic_classes
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import fabric_of
 from clusterwright.plan.ports import spare_ports
 
@@ -60,7 +60,7 @@ def test_a_lossless_class_keeps_its_priority_and_the_other_one_moves() -> None:
 def test_no_configuration_holds_a_secret_or_opens_a_clear_text_service(role: str) -> None:
     plan = plan_of("lab-roce")
     for device in plan.devices_of(role):
-        (artifact,) = render_device(plan, device.name)
+        (artifact,) = Rendering(plan).of_device(device.name)
         lines = {line.strip() for line in artifact.content.decode().splitlines()}
         assert not [line for line in lines if line.startswith(("enable", "telnet", "snmp-server community"))]
         openings = ("secret sha512 <secret netops-hash as sha512-crypt>", "ssh-key")
@@ -71,6 +71,6 @@ def test_no_configuration_holds_a_secret_or_opens_a_clear_text_service(role: str
 
 
 def test_unused_ports_are_shut() -> None:
-    (artifact,) = render_device(plan_of("lab-roce"), "ctsw-p00-00")
+    (artifact,) = Rendering(plan_of("lab-roce")).of_device("ctsw-p00-00")
     text = artifact.content.decode()
     assert text.count("   description unused\n   shutdown\n") == text.count("   description unused\n") == 126

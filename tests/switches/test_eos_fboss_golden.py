@@ -9,7 +9,7 @@ from tests.golden_files import GOLDEN, assert_golden
 from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 SWITCHES = tuple(device.name for device in plan_of("lab-roce").devices if device.kind == "switch")
 
@@ -22,7 +22,7 @@ OF_ALL = ("mnt/", "etc/coop/", "etc/hostname", "etc/NetworkManager/")
 def reviewed(name: str) -> list[Artifact]:
     return [
         artifact
-        for artifact in render_device(plan_of("lab-roce"), name)
+        for artifact in Rendering(plan_of("lab-roce")).of_device(name)
         if name == LINUX_OF or artifact.path.startswith(OF_ALL)
     ]
 

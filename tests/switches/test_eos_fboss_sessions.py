@@ -11,7 +11,7 @@ from ipaddress import ip_interface, ip_network
 import pytest
 from tests.plans import plan_of
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 EOS_NEIGHBOUR = re.compile(r"^   neighbor ([0-9a-f:.]+) remote-as (\d+)$", re.MULTILINE)
@@ -66,7 +66,7 @@ def speakers_of(plan: Plan) -> dict[str, Speaker]:
     for device in plan.devices:
         if device.asn is None:
             continue
-        files = {artifact.path: artifact.content for artifact in render_device(plan, device.name)}
+        files = {artifact.path: artifact.content for artifact in Rendering(plan).of_device(device.name)}
         if "mnt/flash/startup-config" in files:
             speaker = eos_speaker(files["mnt/flash/startup-config"].decode())
         elif "etc/coop/bgpcpp.conf" in files:
@@ -120,7 +120,7 @@ def test_router_ids_and_announced_prefixes_are_unique_within_a_fabric() -> None:
 def test_equal_cost_paths_cover_all_uplinks() -> None:
     plan = plan_of("lab-roce")
     for device in plan.devices_of("ctsw", "atsw"):
-        (artifact,) = render_device(plan, device.name)
+        (artifact,) = Rendering(plan).of_device(device.name)
         found = EOS_PATHS.search(artifact.content.decode())
         assert found is not None
         up = [cable for cable in plan.cables_of[device.name] if cable.a.device == device.name and cable.a.side == "up"]

@@ -12,7 +12,7 @@ from tests.plans import plan_of, plan_with
 from tests.switches.bonded import bonded
 from tests.switches.eos_intent import structured_config
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 # Lines that pyavd never writes: LLDP's default, on which the cabling check rests; the API kept off the data network;
@@ -79,14 +79,14 @@ def test_pyavd_writes_the_same_bonds(name: str) -> None:
 def test_pyavd_writes_the_same_for_other_choices(overlay: str, tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", overlay)
     judge(plan, "ctsw-p00-00")
-    assert render_device(plan, "ctsw-p00-00") != render_device(plan_of("lab-roce"), "ctsw-p00-00")
+    assert Rendering(plan).of_device("ctsw-p00-00") != Rendering(plan_of("lab-roce")).of_device("ctsw-p00-00")
 
 
 def judge(plan: Plan, name: str) -> None:
     intent = structured_config(plan, plan.by_name[name])
     verdict = pyavd.validate_structured_config(intent).validation_result
     assert not verdict.violations, [f"{v.path}: {v.message}" for v in verdict.violations]
-    (ours,) = render_device(plan, name)
+    (ours,) = Rendering(plan).of_device(name)
     mine = tree(ours.content.decode())
     theirs = tree(pyavd.get_device_config(intent))
     assert mine.pop(LLDP) == {}

@@ -11,7 +11,7 @@ from hier_config import Platform, get_hconfig
 from tests.plans import plan_with
 from tests.switches.eos_intent import structured_config
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 OVERLAY = """
@@ -38,7 +38,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def text_of(plan: Plan, name: str) -> str:
-    (found,) = render_device(plan, name)
+    (found,) = Rendering(plan).of_device(name)
     return found.content.decode()
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.plans import plan_of
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.output.engine import render_device, render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.ethernet.network import KINDS
@@ -35,7 +35,7 @@ def plan_with_chip(asic: str | None) -> Plan:
 
 def text_with(asic: str | None) -> str:
     """The configuration of a switch of that plan."""
-    files = render_device(plan_with_chip(asic), SWITCH)
+    files = Rendering(plan_with_chip(asic)).of_device(SWITCH)
     return next(made.content.decode() for made in files if made.path.endswith("startup-config"))
 
 
@@ -55,7 +55,7 @@ def test_queues_have_the_words_of_the_chip(words: object) -> None:
 @pytest.mark.parametrize(("asic", "count"), [("tomahawk5", 1), ("jericho2c-plus", 0)])
 def test_verify_says_which_words_are_assumed(asic: str, count: int) -> None:
     plan = plan_with_chip(asic)
-    verdict = QOS.run(tree_of("lab", render_kinds(plan, KINDS), declaration_of(plan)))
+    verdict = QOS.run(tree_of("lab", Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
     assert len([note for note in verdict.notes if "No device ran EOS's words" in note]) == count
 
 

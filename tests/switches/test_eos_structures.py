@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.plans import plan_of
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 PATH = "mnt/flash/startup-config"
 # What is named, the line that defines it, and the lines that refer to it.
@@ -60,7 +60,7 @@ def test_every_name_leads_somewhere_and_none_is_idle(spec: str) -> None:
     texts = {
         name: artifact.content.decode()
         for name in first.values()
-        for artifact in render_device(plan, name)
+        for artifact in Rendering(plan).of_device(name)
         if artifact.path == PATH
     }
     assert texts

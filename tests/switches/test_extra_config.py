@@ -8,7 +8,7 @@ from pathlib import Path
 from hier_config import Platform, get_hconfig
 from tests.plans import plan_of, plan_with
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.switches.extra_config import merge_patch
 
@@ -32,7 +32,7 @@ PATCH = """extra_config:
 
 
 def text(plan: Plan, name: str, path: str) -> str:
-    return {artifact.path: artifact.content.decode() for artifact in render_device(plan, name)}[path]
+    return {artifact.path: artifact.content.decode() for artifact in Rendering(plan).of_device(name)}[path]
 
 
 def test_lines_join_their_sections(tmp_path: Path) -> None:

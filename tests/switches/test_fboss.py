@@ -14,7 +14,7 @@ from tests.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.intent.headroom import headroom_cells
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Device, Plan, format_address
 from clusterwright.spec.hardware.platform_ports import PlatformPortError
 from clusterwright.spec.hardware.platforms import platforms
@@ -32,7 +32,7 @@ def fboss_switches(plan: Plan) -> list[Device]:
 
 
 def configs(plan: Plan, name: str) -> dict[str, Any]:
-    files = {artifact.path: artifact.content for artifact in render_device(plan, name)}
+    files = {artifact.path: artifact.content for artifact in Rendering(plan).of_device(name)}
     return {path: json.loads(files[path]) for path in (AGENT, BGP)}
 
 
@@ -190,7 +190,7 @@ def test_ports_of_a_split_cage_have_profiles_of_the_lanes_that_their_mode_gives_
 
 def test_the_switch_is_reachable_out_of_band() -> None:
     plan = plan_of("lab-roce")
-    files = {artifact.path: artifact for artifact in render_device(plan, "rtsw-p00r00")}
+    files = {artifact.path: artifact for artifact in Rendering(plan).of_device("rtsw-p00r00")}
     assert files["etc/hostname"].content == b"rtsw-p00r00\n"
     profile = files["etc/NetworkManager/system-connections/eth0.nmconnection"]
     assert profile.mode == 0o600

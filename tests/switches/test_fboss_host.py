@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device, render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.host_firewall import firewall_faults
@@ -21,7 +21,7 @@ NAME = "rtsw-p00r00"
 
 
 def files(plan: Plan) -> dict[str, Artifact]:
-    return {artifact.path: artifact for artifact in render_device(plan, NAME)}
+    return {artifact.path: artifact for artifact in Rendering(plan).of_device(NAME)}
 
 
 def text(plan: Plan, path: str) -> str:
@@ -110,11 +110,11 @@ def test_the_firewall_lets_in_flows_without_ports(tmp_path: Path) -> None:
     open_to = zone_rules(plan_with(tmp_path, "lab-roce", EVERYTHING))
     assert [("source", "10.99.240.0/24"), ("accept",)] in open_to
 
-    tree = tree_of(plan.name, render_kinds(plan, ISOLATION.kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(ISOLATION.kinds), declaration_of(plan))
     assert tree.declaration is not None
     assert tree.declaration.isolation is not None
     assert not list(firewall_faults(tree, tree.declaration.isolation))
     lacking = PORTLESS.splitlines()[:1] + PORTLESS.splitlines()[2:]
     fewer = plan_with(tmp_path, "lab-roce", "\n".join(lacking) + "\n")
-    mixed = tree_of(plan.name, render_kinds(fewer, ISOLATION.kinds), declaration_of(plan))
+    mixed = tree_of(plan.name, Rendering(fewer).of_kinds(ISOLATION.kinds), declaration_of(plan))
     assert any("is stopped" in str(each) for each in firewall_faults(mixed, tree.declaration.isolation))

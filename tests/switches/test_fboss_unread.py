@@ -10,7 +10,7 @@ import pytest
 from tests.plans import plan_of
 from tests.proofs.ethernet_trees import text_of, tree
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.switches.fboss.reader.configuration import AGENT, BGP
 from clusterwright.switches.fboss.reader.unread import agent_unread, bgp_unread
@@ -132,6 +132,6 @@ def test_nothing_that_is_rendered_is_unread(spec: str) -> None:
     plan = plan_of(spec)
     first = {(device.fabric, device.role): device.name for device in plan.devices if device.kind == "switch"}
     for name in first.values():
-        for artifact in render_device(plan, name):
+        for artifact in Rendering(plan).of_device(name):
             if artifact.path in READ:
                 assert READ[artifact.path](artifact.content.decode()) == (), (name, artifact.path)

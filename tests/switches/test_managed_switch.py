@@ -9,7 +9,7 @@ import yaml
 from tests.golden_files import assert_golden
 from tests.plans import plan_of
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.load import load_spec
@@ -57,7 +57,7 @@ def managed_plan(folder: Path, model: str, node: str = "dgx-h100") -> Plan:
 
 
 def _text(plan: Plan, name: str) -> str:
-    (artifact,) = render_device(plan, name)
+    (artifact,) = Rendering(plan).of_device(name)
     return artifact.content.decode()
 
 
@@ -106,4 +106,4 @@ def test_nvos_configuration_is_yaml_that_says_the_same(tmp_path: Path) -> None:
 def test_unmanaged_switches_get_no_file(tmp_path: Path) -> None:
     plan = managed_plan(tmp_path, "qm9790")
     assert not managed_switch.applies(plan, plan.by_name["leaf-00"])
-    assert render_device(plan, "leaf-00") == ()
+    assert Rendering(plan).of_device("leaf-00") == ()

@@ -20,7 +20,7 @@ from tests.switches.bonded import bonded
 
 from clusterwright import data_files
 from clusterwright.device_files.effect import Effect
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.switches.nvue.drift import compare_nvue
@@ -46,7 +46,7 @@ Objects = dict[str, Any]
 
 
 def text_of(plan: Plan, name: str = NAME) -> str:
-    (content,) = (artifact.content for artifact in render_device(plan, name) if artifact.path == PATH)
+    (content,) = (artifact.content for artifact in Rendering(plan).of_device(name) if artifact.path == PATH)
     return content.decode()
 
 
@@ -120,7 +120,7 @@ def objections(document: list[Objects]) -> list[str]:
 
 
 def test_a_switch_is_rendered_as_reviewed() -> None:
-    for artifact in render_device(plan_of("lab-nvue"), NAME):
+    for artifact in Rendering(plan_of("lab-nvue")).of_device(NAME):
         assert_golden(f"lab-nvue/{NAME}/{artifact.path}", artifact.content)
 
 

@@ -12,7 +12,7 @@ from tests.proofs.ethernet_trees import tree, verdict
 from tests.switches.test_nvue import NAME, PATH, text_of
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.management import MANAGEMENT
@@ -47,7 +47,7 @@ def managed(words: Objects) -> Verdict:
     """What `management` says of the switch with these words."""
     plan = plan_of("lab-nvue")
     files = []
-    for file in render_device(plan, NAME):
+    for file in Rendering(plan).of_device(NAME):
         text = with_objects(words)(file.content.decode()) if file.path == PATH else ""
         files.append(Artifact(NAME, PATH, text.encode(), file.kind) if text else file)
     return MANAGEMENT.run(tree_of(plan.spec.name, files, declaration_of(plan)))

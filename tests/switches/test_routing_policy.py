@@ -20,7 +20,7 @@ from clusterwright.intent.routing_policy import (
     side_policies,
 )
 from clusterwright.intent.switch import view_switch
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Device, Plan
 from clusterwright.switches.registry import SYSTEMS
 
@@ -38,7 +38,7 @@ def switches_of(plan: Plan, system: str) -> dict[str, Device]:
 
 
 def router_of(plan: Plan, device: Device, system: str) -> Router:
-    texts = {artifact.path: artifact.content.decode() for artifact in render_device(plan, device.name)}
+    texts = {artifact.path: artifact.content.decode() for artifact in Rendering(plan).of_device(device.name)}
     read = SYSTEMS[system].reader.router
     assert not isinstance(read, Unsupported)
     router = read(device.name, lambda path: texts.get(path, ""))

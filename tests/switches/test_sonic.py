@@ -18,7 +18,7 @@ from tests.switches.bonded import bonded
 
 from clusterwright import data_files
 from clusterwright.intent.headroom import headroom_cells
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan, format_address
 
 NAME = "rtsw-p00r00"
@@ -80,7 +80,7 @@ Tables = Mapping[str, Any]
 
 
 def config(plan: Plan, name: str = NAME) -> dict[str, Any]:
-    (content,) = (artifact.content for artifact in render_device(plan, name) if artifact.path == PATH)
+    (content,) = (artifact.content for artifact in Rendering(plan).of_device(name) if artifact.path == PATH)
     document: dict[str, Any] = json.loads(content)
     return document
 
@@ -138,7 +138,7 @@ def objections(tables: Tables) -> list[str]:
 
 
 def test_a_switch_is_rendered_as_reviewed() -> None:
-    for artifact in render_device(plan_of("lab-sonic"), NAME):
+    for artifact in Rendering(plan_of("lab-sonic")).of_device(NAME):
         assert_golden(f"lab-sonic/{NAME}/{artifact.path}", artifact.content)
 
 
@@ -222,7 +222,7 @@ def test_neighbours_are_those_of_the_plan() -> None:
 
 def test_the_classes_are_those_of_fboss() -> None:
     tables = config(plan_of("lab-sonic"))
-    artifacts = {artifact.path: artifact.content for artifact in render_device(plan_of("lab-roce"), NAME)}
+    artifacts = {artifact.path: artifact.content for artifact in Rendering(plan_of("lab-roce")).of_device(NAME)}
     (policy,) = json.loads(artifacts["etc/coop/agent.conf"])["sw"]["qosPolicies"]
     fboss = {
         str(dscp): str(entry["internalTrafficClass"])

@@ -15,7 +15,7 @@ from tests.switches.test_sonic import PATH, config
 
 from clusterwright import data_files
 from clusterwright.device_files.effect import Effect, effect_table
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.rollout.consequences import effect_of
 from clusterwright.switches.sonic.effects import KNOWN_SKUS, RELOAD, changes
 
@@ -116,7 +116,9 @@ def test_a_drain_and_a_dead_switch_restart_nobody_else(spec: str, tmp_path: Path
         exception = f"exceptions: [{{device: {device}, state: {state}, reason: a test of what a change does}}]\n"
         changed = plan_with(tmp_path, spec, exception)
         effects = {
-            each.name: effect_of(each, tuple(render_device(plan, each.name)), tuple(render_device(changed, each.name)))
+            each.name: effect_of(
+                each, tuple(Rendering(plan).of_device(each.name)), tuple(Rendering(changed).of_device(each.name))
+            )
             for each in plan.devices
             if each.kind == "switch"
         }
@@ -135,9 +137,9 @@ def test_one_more_log_server_restarts_no_switch(tmp_path: Path) -> None:
     switches = [each for each in plan.devices if each.kind == "switch"]
 
     effects = {
-        effect_of(each, tuple(render_device(plan, each.name)), tuple(render_device(changed, each.name)))
+        effect_of(each, tuple(Rendering(plan).of_device(each.name)), tuple(Rendering(changed).of_device(each.name)))
         for each in switches
-        if any(file.path == PATH for file in render_device(plan, each.name))
+        if any(file.path == PATH for file in Rendering(plan).of_device(each.name))
     }
 
     assert effects == {Effect.LIVE}

@@ -9,7 +9,7 @@ import pytest
 from tests.plans import plan_of, plan_with
 
 from clusterwright.hosts.linux.writer.switch_accounts import KEYS
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 NAME = "rtsw-p00r00"
@@ -23,7 +23,7 @@ site:
 
 
 def lay_out(plan: Plan, root: Path) -> Path:
-    for artifact in render_device(plan, NAME):
+    for artifact in Rendering(plan).of_device(NAME):
         file = root / artifact.path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(artifact.content)

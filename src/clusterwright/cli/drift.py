@@ -18,7 +18,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.given_file import read_given_text
 from clusterwright.hosts.linux.drift import compare_nft
 from clusterwright.observe.adoption import adoption
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.switches.eos.drift import compare_options, compare_sysctl, compare_variables
 from clusterwright.switches.registry import SYSTEMS
@@ -69,7 +69,7 @@ def compare_running(plan: Plan, running: dict[str, dict[str, str]]) -> tuple[Dri
         for device, said in running.items()
         for drift in drifts(
             device,
-            {item.path: item.content.decode(errors="replace") for item in render_device(plan, device)},
+            {item.path: item.content.decode(errors="replace") for item in Rendering(plan).of_device(device)},
             said,
             JUDGES,
         )

@@ -114,8 +114,8 @@ def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
 def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
     from clusterwright.cli.planning import sound_plan
-    from clusterwright.output.layers import layered_kinds
     from clusterwright.output.plain import PlainFiles
+    from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.tree import tree_of
 
@@ -123,7 +123,7 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     if plan is None:
         return None
     kinds = {kind for check in checks for kind in check.kinds}
-    own, images = layered_kinds(plan, kinds)
+    own, images = Rendering(plan).of_kinds_by_image(kinds)
     shared = ((image.members, image.files) for image in images)
     tree = tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
     return replace(tree, read_by_none=_read_by_none(plan), untried=_untried(plan))
@@ -131,10 +131,10 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
 
 def _read_by_none(plan: Plan) -> tuple[str, ...]:
     """The kinds of a plan's files that no claim reads."""
-    from clusterwright.output.engine import kinds_beside
+    from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.registry import CHECKS
 
-    return kinds_beside(plan, {kind for check in CHECKS for kind in check.kinds})
+    return Rendering(plan).other_kinds({kind for check in CHECKS for kind in check.kinds})
 
 
 def _untried(plan: Plan) -> tuple[str, ...]:
@@ -147,9 +147,8 @@ def _untried(plan: Plan) -> tuple[str, ...]:
 def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
     from clusterwright.cli.planning import sound_plan
-    from clusterwright.output.engine import render_own
-    from clusterwright.output.layers import group_images
     from clusterwright.output.plain import PlainFiles
+    from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.declaration import declaration_of
     from clusterwright.proofs.folder import read_folder
     from clusterwright.proofs.registry import CHECKS
@@ -163,8 +162,10 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
         return None
     everything = {kind for check in CHECKS for kind in check.kinds}
     needed = kinds if len(checks) < len(CHECKS) else None
-    images = ((image.members, image.files) for image in group_images(plan))
-    rendering = rendering_of(plan.name, render_own(plan), plan.by_name, kinds=everything, needed=needed, images=images)
+    images = ((image.members, image.files) for image in Rendering(plan).images())
+    rendering = rendering_of(
+        plan.name, Rendering(plan).of_devices_alone(), plan.by_name, kinds=everything, needed=needed, images=images
+    )
     tree = read_folder(folder, kinds, declaration_of(plan), rendering)
     if tree.cluster != plan.name:
         raise ClusterwrightError(

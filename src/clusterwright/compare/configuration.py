@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clusterwright.compare.changes import ConfigGroup, FileDiff
-from clusterwright.output.engine import render_device
 from clusterwright.output.forked import fan_out, prepare
+from clusterwright.output.rendering import Rendering
 
 if TYPE_CHECKING:
     from clusterwright.artifact import Artifact
@@ -61,7 +61,7 @@ def config_changes(
 def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> list[Found]:
     found: list[Found] = []
     for index, old_name, new_name in pairs:
-        diffs = file_diffs(render_device(before, old_name), render_device(after, new_name))
+        diffs = file_diffs(Rendering(before).of_device(old_name), Rendering(after).of_device(new_name))
         if diffs:
             found.append((index, key_of(diffs), diffs))
     return found

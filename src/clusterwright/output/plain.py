@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.switches.registry import SYSTEMS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class PlainFiles:
         return SYSTEMS[system].differing[path](texts[path], text)
 
     def _texts(self, device: str) -> dict[str, str]:
-        made = render_device(self._plain, device)
+        made = Rendering(self._plain).of_device(device)
         return {file.path: file.content.decode() for file in made}
 
     @cached_property

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.switches.eos.reader.sections import PATH as EOS
 from clusterwright.switches.eos.writer import configuration as eos
 from clusterwright.switches.sonic.writer import configuration as sonic
@@ -56,7 +56,7 @@ def snapshot(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
 
 
 def _content(plan: Plan, name: str, path: str) -> bytes:
-    return next(artifact.content for artifact in render_device(plan, name) if artifact.path == path)
+    return next(artifact.content for artifact in Rendering(plan).of_device(name) if artifact.path == path)
 
 
 def _end(interface: Interface) -> dict[str, str]:

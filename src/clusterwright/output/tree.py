@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.forked import fan_out
-from clusterwright.output.layers import FOLDERS
+from clusterwright.output.rendering import FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

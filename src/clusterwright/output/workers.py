@@ -10,9 +10,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clusterwright.output.engine import in_plan_order, render_devices, render_own
 from clusterwright.output.forked import fan_out, prepare
-from clusterwright.output.layers import group_images
+from clusterwright.output.rendering import Rendering, in_plan_order
 from clusterwright.output.tree import Written, replacing, write_artifacts, write_manifest
 
 if TYPE_CHECKING:
@@ -41,9 +40,9 @@ def render_tree(
     count = min(workers or len(os.sched_getaffinity(0)), 1 + len(order) // FEW)
     with replacing(out, plan.name) as aside:
         prepare(plan)
-        images = () if is_merged else group_images(plan, order)
+        images = () if is_merged else Rendering(plan).images(order)
         written = write_artifacts((artifact for image in images for artifact in image.files), aside, out)
-        work = partial(_write_devices, plan, aside, out, render_devices if is_merged else render_own)
+        work = partial(_write_devices, plan, aside, out, is_merged=is_merged)
         # What devices of a kind have in common is remembered with the first of them: once, and not in every worker.
         firsts = [own[0] for own in _by_kind(plan, order) if len(own) > FEW]
         written += work(firsts)
@@ -78,5 +77,7 @@ def _by_kind(plan: Plan, names: Sequence[str]) -> list[list[str]]:
     return list(kinds.values())
 
 
-def _write_devices(plan: Plan, folder: Path, earlier: Path, render: _Render, names: Sequence[str]) -> list[Written]:
-    return write_artifacts(render(plan, names), folder, earlier)
+def _write_devices(plan: Plan, folder: Path, earlier: Path, names: Sequence[str], *, is_merged: bool) -> list[Written]:
+    rendering = Rendering(plan)
+    artifacts = rendering.of_devices(names) if is_merged else rendering.of_devices_alone(names)
+    return write_artifacts(artifacts, folder, earlier)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.and_more import and_more
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.tree import RenderedTree, Rendering
+from clusterwright.proofs.tree import ExpectedTree, RenderedTree
 from clusterwright.proofs.unread import UNREAD
 
 _SHOWN = 3
@@ -67,7 +67,7 @@ def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
             yield Counterexample(device=device, file=path, line=0, message=message)
 
 
-def _strangers(others: list[tuple[str, str]], rendering: Rendering) -> Iterator[Counterexample]:
+def _strangers(others: list[tuple[str, str]], rendering: ExpectedTree) -> Iterator[Counterexample]:
     told: set[str] = set()
     for device, path in others:
         if device not in rendering.devices and device not in told:

@@ -18,7 +18,7 @@ from pathlib import Path
 from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.given_file import read_given
 from clusterwright.proofs.declaration import Declaration
-from clusterwright.proofs.tree import RenderedFile, RenderedTree, Rendering, layered
+from clusterwright.proofs.tree import ExpectedTree, RenderedFile, RenderedTree, layered
 from clusterwright.switches.readers import READERS
 
 MANIFEST = "manifest.json"
@@ -42,7 +42,7 @@ def read_folder(
     folder: Path,
     kinds: Collection[str] | None = None,
     declaration: Declaration | None = None,
-    rendering: Rendering | None = None,
+    rendering: ExpectedTree | None = None,
 ) -> RenderedTree:
     """The tree under ``folder``, to be judged against a spec's ``declaration`` and ``rendering`` where those are given.
 
@@ -103,7 +103,7 @@ def _read_back(
     folder: Path,
     there: Mapping[tuple[str, str], tuple[Path, bool]],
     declaration: Declaration | None,
-    rendering: Rendering | None,
+    rendering: ExpectedTree | None,
 ) -> RenderedTree:
     found: dict[tuple[str, str], RenderedFile] = {}
     others: list[tuple[str, str]] = []

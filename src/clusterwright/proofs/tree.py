@@ -59,7 +59,7 @@ class PlannedFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rendering:
+class ExpectedTree:
     """What a spec renders: every file by device and path, and all ``devices`` there are.
 
     Checks read files of ``kinds``. The folder need have those of ``needed`` kinds alone, all where that is None.
@@ -105,15 +105,15 @@ def rendering_of(
     kinds: Iterable[str],
     needed: Iterable[str] | None = None,
     images: Images = (),
-) -> Rendering:
+) -> ExpectedTree:
     """What to judge a folder by: digests of all ``artifacts`` of a spec, and of the files of ``images``.
 
-    For the sets of kinds see Rendering.
+    For the sets of kinds see ExpectedTree.
     """
     own = {(made.device, made.path): _planned(made) for made in artifacts}
     shared = [(members, {made.path: _planned(made) for made in files}) for members, files in images]
     wanted = frozenset(needed) if needed is not None else None
-    return Rendering(
+    return ExpectedTree(
         cluster=cluster, files=layered(own, shared), devices=frozenset(devices), kinds=frozenset(kinds), needed=wanted
     )
 
@@ -173,7 +173,7 @@ class RenderedTree:
     cluster: str
     files: Mapping[tuple[str, str], RenderedFile]
     declaration: Declaration | None = None
-    rendering: Rendering | None = None
+    rendering: ExpectedTree | None = None
     is_read_back: bool = False
     others: tuple[tuple[str, str], ...] = ()
     plain: PlainText | None = None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from clusterwright.deploy.pulumi.units import SERVICE
 from clusterwright.hosts.opensm.writer.configuration import manager_hosts
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 
@@ -37,4 +37,4 @@ def _concerned(plan: Plan, device: str) -> Iterator[str]:
 
 
 def _files(plan: Plan, device: str) -> frozenset[tuple[str, int, str]]:
-    return frozenset((file.path, file.mode, file.sha256) for file in render_device(plan, device))
+    return frozenset((file.path, file.mode, file.sha256) for file in Rendering(plan).of_device(device))

@@ -15,7 +15,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.deploy.secrets.versions import Versions, labelled
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
@@ -134,7 +134,7 @@ def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[Fil
     found = _listing(contents.store, digest)
     if found is not None:
         return found
-    tree = tuple(labelled(own, contents.versions) for own in render_device(plan, name))
+    tree = tuple(labelled(own, contents.versions) for own in Rendering(plan).of_device(name))
     contents.known |= {own.sha256: own.content for own in tree}
     return tuple((own.path, own.kind, own.mode, own.sha256) for own in tree)
 

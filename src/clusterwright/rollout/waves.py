@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.device_files.effect import Effect
-from clusterwright.plan.service import OUT_OF_SERVICE
 
 if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
     from clusterwright.plan.model import Device, Plan
@@ -85,6 +84,8 @@ def plan_waves(
 
 def leaving_nodes(plan: Plan, changes: Collection[str]) -> dict[str, frozenset[str]]:
     """Nodes out of service by each switch of ``changes`` that has a port of theirs, which its change may shut."""
+    from clusterwright.plan.service import OUT_OF_SERVICE  # an update that changes nothing loads no plan
+
     found: dict[str, frozenset[str]] = {}
     for device in plan.devices:
         if device.kind != "node" or device.state != OUT_OF_SERVICE:

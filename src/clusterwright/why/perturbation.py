@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from clusterwright.finding import SpecError
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import judge_document
 from clusterwright.rules.policy import Policy
@@ -100,7 +100,7 @@ class Selection:
         selected: list[RenderedLine] = []
         if self.device not in plan.by_name:
             return ()
-        for artifact in render_device(plan, self.device):
+        for artifact in Rendering(plan).of_device(self.device):
             if not artifact.path.endswith(self.file):
                 continue
             try:

@@ -24,7 +24,7 @@ from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.secrets.secrets import ResolvingTarget, names_in, resolve
 from clusterwright.deploy.target import DeviceTree, Holding, Status, Unreachable, tree_digest
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 from clusterwright.switches.eos.reader.sections import PATH
@@ -226,7 +226,7 @@ def test_a_client_certificate_takes_the_place_of_a_password_and_a_password_other
 def test_a_rendered_configuration_is_taken_whole_with_its_secrets_put_in_on_the_way(tmp_path: Path) -> None:
     plan = build_plan(load_spec(data_files.folder("inventory") / "lab-roce.yaml"))
     name = next(device.name for device in plan.devices_of("ctsw"))
-    (artifact,) = [item for item in render_devices(plan, [name]) if item.path == PATH]
+    (artifact,) = [item for item in Rendering(plan).of_devices([name]) if item.path == PATH]
     names = names_in(artifact.content)
     with fleet(tmp_path, **{name: {}}) as (switches, access):
         target = target_for(tmp_path, access)

@@ -13,7 +13,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Status, tree_digest
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -24,7 +24,7 @@ def test_every_node_gets_its_tree_and_still_lets_the_service_node_in(tmp_path: P
     addresses = {name: frontend_address(plan, name) for name in nodes}
     controller = frontend_address(plan, plan.devices_of("service")[0].name)
     found: dict[str, list[Artifact]] = defaultdict(list)
-    for artifact in render_devices(plan, nodes):
+    for artifact in Rendering(plan).of_devices(nodes):
         found[artifact.device].append(artifact)
     batch = {device: tuple(artifacts) for device, artifacts in found.items()}
     assert len(batch) == 8

@@ -13,7 +13,7 @@ from tests.lab.sshfleet import SshFleet
 from tests.plans import plan_with
 
 from clusterwright.hosts.receptor.writer import UNIT
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 
 NODE, ADDRESS = "svc-v01n0", "10.213.1.1"
 
@@ -23,7 +23,7 @@ def machine_files(folder: Path) -> bytes:
     ReceptorMesh.make_keys(folder, (NODE,))
     files = {
         artifact.path: (artifact.content, artifact.mode)
-        for artifact in render_devices(plan_with(folder, "lab-roce", OVERLAY), [NODE])
+        for artifact in Rendering(plan_with(folder, "lab-roce", OVERLAY)).of_devices([NODE])
         if artifact.kind == "receptor"
     }
     (planned,) = [line for line in files["etc/clusterwright/receptor.conf"][0].splitlines() if b"bindaddr" in line]

@@ -25,7 +25,7 @@ from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.target import Outcome, Status
 from clusterwright.hosts.opensm.writer.configuration import manager_guids, manager_hosts
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.load import load_spec
@@ -252,8 +252,10 @@ class SimulatedManager:
 
 def test_opensm_sweeps_with_its_new_files_and_with_the_previous_ones_when_it_cannot_parse_them(tmp_path: Path) -> None:
     plan = build_plan(load_spec(data_files.folder("inventory") / "lab-ib.yaml"))
-    name = next(artifact.device for artifact in render_devices(plan) if artifact.path == "etc/opensm/opensm.conf")
-    files = {item.path: item for item in render_devices(plan, [name]) if item.path.startswith("etc/opensm/")}
+    name = next(
+        artifact.device for artifact in Rendering(plan).of_devices() if artifact.path == "etc/opensm/opensm.conf"
+    )
+    files = {item.path: item for item in Rendering(plan).of_devices([name]) if item.path.startswith("etc/opensm/")}
 
     def with_text(path: str, old: str, new: str) -> tuple[Artifact, ...]:
         text = files[path].content.decode()
@@ -299,7 +301,7 @@ def test_a_drained_spine_carries_nothing_once_opensm_has_its_new_roots(tmp_path:
         access = Access(addresses, fleet.private_key, fleet.known_hosts)
         target = AnsibleTarget(tmp_path / "runs", access, run_timeout_s=150)
         before, after = (
-            tuple(item for item in render_devices(each, [name]) if item.path.startswith("etc/opensm/"))
+            tuple(item for item in Rendering(each).of_devices([name]) if item.path.startswith("etc/opensm/"))
             for each in (plan, drained)
         )
         assert target.apply({name: before})[name].ok
@@ -327,7 +329,7 @@ def test_a_standby_reads_its_files_again_and_is_not_waited_for(tmp_path: Path) -
     with SshFleet(addresses, "10.218.0.1") as fleet, fleet.as_controller():
         access = Access(addresses, fleet.private_key, fleet.known_hosts)
         target = AnsibleTarget(tmp_path / "runs", access, run_timeout_s=150)
-        before = tuple(item for item in render_devices(plan, [name]) if item.path.startswith("etc/opensm/"))
+        before = tuple(item for item in Rendering(plan).of_devices([name]) if item.path.startswith("etc/opensm/"))
         partitions = next(item for item in before if item.path == "etc/opensm/partitions.conf")
         text = partitions.content.replace(b"training", b"training_b")
         renamed = Artifact(name, partitions.path, text, partitions.kind)

@@ -23,7 +23,7 @@ from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import choose, cut
 from clusterwright.deploy.targets import ANSIBLE, DIRECTORY, Chosen
 from clusterwright.keys.ledger import Ledger, Version, write_ledger
-from clusterwright.output import engine
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.text.source import noting_reads
@@ -58,7 +58,7 @@ def test_renders_once(rendered: Rendered, monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: object) -> None:
         raise AssertionError("rendered again")
 
-    monkeypatch.setattr(engine, "render_devices", refuse)
+    monkeypatch.setattr(Rendering, "of_devices", refuse)
     assert recall(rendered.question) == rendered.manifest
     assert rendered.make() == rendered.manifest
 

@@ -20,7 +20,7 @@ from tests.hosts.slurm.controller import acting
 from tests.plans import plan_with
 
 from clusterwright import data_files
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 GPUS = 8
@@ -102,7 +102,7 @@ def plan_on(folder: Path, lab: str, host: Mapping[str, int] = MappingProxyType({
 
 
 def _write(plan: Plan, device: str, folder: Path) -> None:
-    for artifact in render_device(plan, device):
+    for artifact in Rendering(plan).of_device(device):
         place = folder / artifact.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(artifact.content)

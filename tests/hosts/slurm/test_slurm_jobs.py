@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.hosts.slurm.node import plan_on, run_jobs
 
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 
 NODE = "gpu-s00r00n0"
 LOOK = """sh -c 'echo gpus $CUDA_VISIBLE_DEVICES; echo hca $NCCL_IB_HCA
@@ -70,7 +70,7 @@ def test_jobs_of_a_shared_partition_get_a_gpu_s_share_of_their_node(tmp_path: Pa
 def test_the_epilog_of_a_shared_node_spares_other_jobs(tmp_path: Path) -> None:
     """Processes of the user outside of jobs and of the job itself end, those of another job's cgroup stay."""
     plan = plan_on(tmp_path, "lab-ib", overlay=SHARED)
-    epilog = next(each for each in render_device(plan, NODE) if each.path == "usr/local/sbin/node-epilog")
+    epilog = next(each for each in Rendering(plan).of_device(NODE) if each.path == "usr/local/sbin/node-epilog")
     calls = tmp_path / "calls"
     cgroups = {"11": "0::/system.slice/slurmstepd.scope/job_8/step_0", "12": "0::/user.slice", "13": "0::/slurm/job_7"}
     for process, cgroup in cgroups.items():

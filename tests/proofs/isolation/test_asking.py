@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 from tests.plans import plan_of
 
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.packets.boxes import ICMP6, UDP, V4, V6, PacketSet, box
 from clusterwright.packets.passage import passing
 from clusterwright.packets.ranges import values
@@ -57,7 +57,7 @@ FIRST = {
 def let_in(plan: Plan) -> dict[str, set[str]]:
     """By what is asked with, the switches whose host ports let it in."""
     kinds = frozenset().union(*(reader.kinds for reader in READERS))
-    tree = tree_of(plan.name, render_kinds(plan, kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), declaration_of(plan))
     found: dict[str, set[str]] = {name: set() for name in FIRST}
     for group in port_groups(tree, declared_of(plan)):
         for each in group.filters() if group.what == HOSTS else ():

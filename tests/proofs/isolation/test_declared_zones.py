@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_of, plan_with
 
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
@@ -21,7 +21,7 @@ BY_GROUP = "zones:\n  - {name: compute, nodes: []}\n  - {name: storage, nodes: [
 
 def proof(plan: Plan) -> Verdict:
     """The isolation proof of everything that a plan renders for it."""
-    return ISOLATION.run(tree_of(plan.name, render_kinds(plan, KINDS), declaration_of(plan)))
+    return ISOLATION.run(tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
 
 
 @pytest.mark.parametrize(("protocol", "passes"), [("any", "TCP"), ("icmp", "ICMP")])
@@ -38,8 +38,8 @@ def test_ports_of_a_protocol_without_ports_open_nothing_that_is_proven(
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib"])
 def test_a_zone_that_groups_name_is_the_zone_that_lists_them(name: str, tmp_path: Path) -> None:
     plan = plan_with(tmp_path, name, BY_GROUP)
-    listed = {(a.device, a.path): a.content for a in render_kinds(plan_of(name), KINDS)}
-    named = {(a.device, a.path): a.content for a in render_kinds(plan, KINDS)}
+    listed = {(a.device, a.path): a.content for a in Rendering(plan_of(name)).of_kinds(KINDS)}
+    named = {(a.device, a.path): a.content for a in Rendering(plan).of_kinds(KINDS)}
     assert named == listed
     assert lint_path(tmp_path / "overlay.yaml").findings == ()
     assert not proof(plan).counterexamples

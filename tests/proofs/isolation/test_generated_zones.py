@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from tests.proofs.isolation.generated_zones import PREFIXES, Data, without, written, zoned_specs
 from tests.strategies import EXAMPLES
 
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.packets.boxes import FIELDS, ICMP4, ICMP6, TCP, UDP, WHOLE, Packet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -48,7 +48,7 @@ def prove_what_is_accepted(counts: Counter[str], data: Data) -> None:
         return
     counts["accepted"] += 1
     declaration = declaration_of(plan)
-    found = ISOLATION.run(tree_of(plan.name, render_kinds(plan, KINDS), declaration))
+    found = ISOLATION.run(tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration))
     assert not [text for each in found.counterexamples if not any(word in (text := str(each)) for word in NOT_ASKED)]
     assert declaration.isolation is not None
     counts["packets"] += judged_by_hand(plan, declaration.isolation)

@@ -11,7 +11,7 @@ from tests.plans import plan_with
 from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, declaration, text_of, tree
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_device
+from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import declaration_of
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
@@ -118,7 +118,7 @@ def test_an_account_that_the_spec_adds_by_hand_is_planned(tmp_path: Path) -> Non
     reason: "a test"
 """
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    own = [each for each in render_device(plan, "ctsw-p00-00") if each.kind in KINDS]
+    own = [each for each in Rendering(plan).of_device("ctsw-p00-00") if each.kind in KINDS]
     assert "username script" in next(each.content.decode() for each in own if each.path == EOS)
     assert not ISOLATION.run(tree_of("lab-roce", own, declaration_of(plan))).counterexamples
     assert ISOLATION.run(tree_of("lab-roce", own, declaration("lab-roce"))).counterexamples
@@ -152,7 +152,7 @@ def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_f
         "PROTOCOL", "radius" if methods == "local" else "tacacs"
     )
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    own = {each.path: each for each in render_device(plan, "ctsw-p00-00") if each.kind in KINDS}
+    own = {each.path: each for each in Rendering(plan).of_device("ctsw-p00-00") if each.kind in KINDS}
     text = own[EOS].content.decode()
     line = f"aaa authorization commands all default {methods}\n"
     assert line in text
@@ -168,7 +168,7 @@ def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_f
 
 def test_logins_by_radius_are_read_to_the_end(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", "site:\n  aaa: {protocol: radius, secret: radius-key}\n")
-    files = [item for item in render_device(plan, SWITCH[PAM][1]) if item.kind in KINDS]
+    files = [item for item in Rendering(plan).of_device(SWITCH[PAM][1]) if item.kind in KINDS]
     found = ISOLATION.run(tree_of(plan.name, files, declaration_of(plan)))
     assert not [place for place in found.unread if place.what.file == PAM]
     (pam,) = (item for item in files if item.path == PAM)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.output.engine import render_kinds
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import relay_sources, relay_targets
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.proofs.check import Verdict
@@ -29,7 +29,7 @@ flows:
 def judged(plan: Plan, place: tuple[str, str] = ("", ""), old: str = "", new: str = "") -> Verdict:
     check = next(check for check in CHECKS if check.name == "isolation")
     made = []
-    for each in render_kinds(plan, check.kinds | frozenset().union(*(reader.kinds for reader in READERS))):
+    for each in Rendering(plan).of_kinds(check.kinds | frozenset().union(*(reader.kinds for reader in READERS))):
         text = each.content
         if (each.device, each.path) == place:
             assert old.encode() in text, "the edit changes nothing"
@@ -48,7 +48,7 @@ def test_a_boot_server_answers_relays_through_its_rack_switch() -> None:
     plan = plan_of("lab-ib")
     text = next(
         each.content.decode()
-        for each in render_kinds(plan, frozenset().union(*(reader.kinds for reader in READERS)))
+        for each in Rendering(plan).of_kinds(frozenset().union(*(reader.kinds for reader in READERS)))
         if (each.device, each.path) == ("rsw-00", "etc/coop/agent.conf")
     )
     assert len(gateways(plan)) == 2
@@ -71,7 +71,7 @@ def test_a_boot_server_with_an_image_takes_requests_of_relays(tmp_path: Path) ->
     server = next(device.name for device in plan.devices if device.node_group == "services")
     rules = next(
         each.content.decode()
-        for each in render_kinds(plan, frozenset({"nftables"}))
+        for each in Rendering(plan).of_kinds(frozenset({"nftables"}))
         if (each.device, each.path) == (server, "etc/nftables.conf")
     )
     assert "ip saddr @relays_v4 udp dport { 67 } counter accept" in rules
@@ -91,7 +91,7 @@ def test_relays_that_ask_from_their_loopback_are_let_in_and_answered(tmp_path: P
     assert all(relay.startswith("fd00:2ab:f:ffff::") for relay in relays)
     rules = next(
         each.content.decode()
-        for each in render_kinds(plan, frozenset({"nftables"}))
+        for each in Rendering(plan).of_kinds(frozenset({"nftables"}))
         if (each.device, each.path) == (server, "etc/nftables.conf")
     )
     assert all(f"{relay}/128," in rules for relay in relays)

@@ -84,8 +84,8 @@ def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Colle
 
 
 def _render(plan: Plan, store: Store, versions: Versions, names: Sequence[str]) -> list[tuple[str, str]]:
-    from clusterwright.output.engine import render_devices
+    from clusterwright.output.rendering import Rendering
 
-    rendered = (labelled(artifact, versions) for artifact in render_devices(plan, names))
+    rendered = (labelled(artifact, versions) for artifact in Rendering(plan).of_devices(names))
     artifacts = groupby(rendered, key=lambda artifact: artifact.device)
     return [(device, store.put_tree(tuple(files))) for device, files in artifacts]

@@ -9,7 +9,7 @@ from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.secrets import SecretError, checked, filled, names_in
 from clusterwright.deploy.targets import Chosen
 from clusterwright.hosts.linux.writer import secrets as node_secrets
-from clusterwright.output.engine import render_devices
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 
@@ -42,7 +42,7 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
 def _with_secrets(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
     """The files of devices in which secrets can stand: all of a switch, and those of a node that are made for them."""
     devices = [plan.by_name[name] for name in names]
-    yield from render_devices(plan, [device.name for device in devices if device.kind == "switch"])
+    yield from Rendering(plan).of_devices([device.name for device in devices if device.kind == "switch"])
     for device in devices:
         if device.kind == "node":
             yield from node_secrets.WRITER.render(plan, device)

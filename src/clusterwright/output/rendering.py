@@ -1,0 +1,195 @@
+"""Which files a device has: of its group's image, alone, whole, or of some kinds.
+
+Nobody compares files to find what devices have in common: a writer says what all devices of a kind have
+(``intent.device_kind``). A group is the nodes of a node group, or the switches of a system. Its kinds of two and more
+devices have an image each. A device that is alone of its kind, an exception, takes the image of most of its group,
+with own files in the place of those that it has otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from clusterwright.intent.device_kind import Kind, NodeKind, device_kind
+from clusterwright.intent.per_plan import per_plan
+from clusterwright.output import renderers
+from clusterwright.output.distinct_paths import require_distinct_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from clusterwright.artifact import Artifact
+    from clusterwright.plan.model import Device, Plan
+
+FOLDERS = NODES, SWITCHES = "image", "switch"
+"""The folders of all images in a tree: those of nodes and those of switches."""
+_path = attrgetter("path")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupImage:
+    """What the devices ``members`` have in common, in the plan's order: ``files`` by path, whose device is ``owner``.
+    ``kind`` is that of most members.
+
+    ``owner`` is ``image/<node group>`` or ``switch/<system>``; where a group has devices of several kinds, the smaller
+    ones are called after their first device: ``image/<node group>.<node>``.
+    """
+
+    owner: str
+    kind: Kind
+    members: tuple[str, ...]
+    files: tuple[Artifact, ...]
+
+
+class Rendering:
+    """The files of a plan's devices.
+
+    Methods raise KeyError for a name of no device, ClusterwrightError where files of a device are in each other's way.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def images(self, names: Iterable[str] | None = None) -> tuple[GroupImage, ...]:
+        """The images of the devices ``names`` (None: of all), with those of their members that are among them."""
+        require_distinct_paths(self._plan)
+        images = _all_images(self._plan)
+        if names is None:
+            return images
+        chosen = frozenset(names)
+        chosen_images = []
+        for image in images:
+            members = tuple(name for name in image.members if name in chosen)
+            if members:
+                chosen_images.append(replace(image, members=members))
+        return tuple(chosen_images)
+
+    def of_device_alone(self, name: str) -> tuple[Artifact, ...]:
+        """The files of a device by path that it does not have from its group's image: all, where it has none."""
+        device = self._plan.by_name[name]
+        files = (*renderers.own_files(self._plan, device), *_beside(self._plan, device))
+        return tuple(sorted(files, key=_path))
+
+    def of_devices_alone(self, names: Iterable[str] | None = None) -> Iterator[Artifact]:
+        """The same of the devices ``names`` (None: all), in the plan's order."""
+        for name in in_plan_order(self._plan, names):
+            yield from self.of_device_alone(name)
+
+    def of_device(self, name: str) -> tuple[Artifact, ...]:
+        """Every file of a device, by path."""
+        return renderers.all_files(self._plan, self._plan.by_name[name])
+
+    def of_devices(self, names: Iterable[str] | None = None) -> Iterator[Artifact]:
+        """The files of the devices ``names`` (None: all), in the plan's order."""
+        require_distinct_paths(self._plan)
+        for name in in_plan_order(self._plan, names):
+            yield from self.of_device(name)
+
+    def of_kinds(self, kinds: Collection[str]) -> Iterator[Artifact]:
+        """The artifacts of ``kinds`` alone, of every device: what a proof reads. Writer by writer, in plan order."""
+        require_distinct_paths(self._plan)
+        return _whole_of_kinds(self._plan, kinds)
+
+    def of_kinds_by_image(self, kinds: Collection[str]) -> tuple[Iterator[Artifact], tuple[GroupImage, ...]]:
+        """The same, told once: what devices have alone, and the images of what they have in common."""
+        require_distinct_paths(self._plan)
+        images = tuple(_only_kinds(image, kinds) for image in _all_images(self._plan))
+        return _own_of_kinds(self._plan, kinds), images
+
+    def other_kinds(self, kinds: Collection[str]) -> tuple[str, ...]:
+        """The kinds of files that the plan's devices get beside ``kinds``, in order of the alphabet."""
+        others = set()
+        for writer in renderers.RENDERERS:
+            if writer.kind not in kinds and any(writer.applies(self._plan, device) for device in self._plan.devices):
+                others.add(writer.kind)
+        return tuple(sorted(others))
+
+
+def in_plan_order(plan: Plan, names: Iterable[str] | None = None) -> list[str]:
+    """The names (None: of all devices), each once, as the plan orders them. Raises KeyError for an unknown name."""
+    if names is None:
+        return [device.name for device in plan.devices]
+    places = _places(plan)
+    return sorted(set(names), key=places.__getitem__)
+
+
+def _only_kinds(image: GroupImage, kinds: Collection[str]) -> GroupImage:
+    return replace(image, files=tuple(file for file in image.files if file.kind in kinds))
+
+
+def _whole_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
+    for writer in renderers.RENDERERS:
+        if writer.kind not in kinds:
+            continue
+        for device in plan.devices:
+            if writer.applies(plan, device):
+                yield from writer.render(plan, device)
+
+
+def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
+    for entry in renderers.RENDERERS:
+        if entry.kind in kinds:
+            for device in plan.devices:
+                if entry.applies(plan, device):
+                    yield from entry.own(plan, device)
+    for device in plan.devices:
+        yield from (each for each in _beside(plan, device) if each.kind in kinds)
+
+
+def _beside(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """What of the files that a device shares with its kind is not in its group's image."""
+    image = _image_of(plan).get(device.name)
+    if image is not None and device_kind(plan, device) == image.kind:
+        return ()
+    taken = frozenset(map(_content, image.files)) if image is not None else frozenset()
+    return tuple(each for each in renderers.NODE_FILES.shared_with(plan, device) if _content(each) not in taken)
+
+
+@per_plan
+def _all_images(plan: Plan) -> tuple[GroupImage, ...]:
+    groups: dict[str, dict[Kind, list[Device]]] = {}
+    for device in plan.devices:
+        kind = device_kind(plan, device)
+        if kind is not None:
+            group = f"{NODES}/{kind.node_group}" if isinstance(kind, NodeKind) else f"{SWITCHES}/{kind.system}"
+            groups.setdefault(group, {}).setdefault(kind, []).append(device)
+    return tuple(image for group, kinds in groups.items() for image in _of_group(plan, group, kinds))
+
+
+def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Iterable[GroupImage]:
+    largest = max(kinds, key=lambda kind: len(kinds[kind]))
+    for kind, devices in kinds.items():
+        if len(devices) < 2:
+            continue
+        owner = group if kind is largest else f"{group}.{devices[0].name}"
+        files = renderers.shared_files(plan, kind, owner)
+        if not files:
+            continue
+        members = [device.name for device in devices]
+        if kind is largest:
+            paths = {artifact.path for artifact in files}
+            alone = [device for other in kinds.values() if len(other) == 1 for device in other]
+            members += [device.name for device in alone if paths <= _paths(plan, device)]
+        yield GroupImage(
+            owner=owner, kind=kind, members=tuple(sorted(members, key=_places(plan).__getitem__)), files=files
+        )
+
+
+def _paths(plan: Plan, device: Device) -> set[str]:
+    return {artifact.path for artifact in renderers.device_files(plan, device)}
+
+
+@per_plan
+def _places(plan: Plan) -> Mapping[str, int]:
+    return {device.name: at for at, device in enumerate(plan.devices)}
+
+
+@per_plan
+def _image_of(plan: Plan) -> Mapping[str, GroupImage]:
+    return {name: image for image in _all_images(plan) for name in image.members}
+
+
+def _content(artifact: Artifact) -> tuple[str, int, str, str]:
+    return artifact.path, artifact.mode, artifact.kind, artifact.sha256
