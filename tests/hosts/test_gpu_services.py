@@ -89,6 +89,21 @@ def test_enroot_has_its_folders_and_slurm_its_plugin(tmp_path: Path) -> None:
     assert controller["etc/slurm/plugstack.conf"].splitlines()[1].startswith("optional spank_pyxis.so ")
 
 
+@pytest.mark.parametrize(
+    ("distribution", "runtime", "is_opened"),
+    [("Ubuntu 24.04", "enroot", True), ("Ubuntu 24.04", "podman", False), ("Ubuntu 22.04", "enroot", False)],
+)
+def test_enroot_may_make_user_namespaces_where_apparmor_refuses_them(
+    tmp_path: Path, distribution: str, runtime: str, is_opened: bool
+) -> None:
+    """Ubuntu 24.04 refuses them to programs without a profile, and no container of enroot would start."""
+    containers = CONTAINERS.format(f"runtime: {runtime}")
+    files, _ = rendered(tmp_path, NODE, f"    distribution: {distribution}\n", DRIVER, containers)
+    settings = [text for path, text in files.items() if path.startswith("etc/sysctl.d/")]
+    line = "kernel.apparmor_restrict_unprivileged_userns = 0"
+    assert any(line in text.splitlines() for text in settings) is is_opened
+
+
 @pytest.mark.parametrize(("how", "status"), [("optional", 0), ("required", 1)])
 def test_srun_looks_for_the_plugin_among_its_own(tmp_path: Path, how: str, status: int) -> None:
     controller, _ = rendered(tmp_path, CONTROLLER, DRIVER, CONTAINERS.format("runtime: enroot"))
