@@ -164,8 +164,7 @@ def test_every_mix_of_systems_has_functions_for_three_tiers() -> None:
         for each in found:
             assert each.function is not None or each.reason
             own = systems()[each.tier.model.network_os or ""].hashing_on(each.tier.model.asic)
-            assert own is not None
-            if len(own.functions) >= 3:
+            if own is not None and len(own.functions) >= 3:
                 assert each.function is not None
 
 

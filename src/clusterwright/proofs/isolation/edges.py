@@ -118,7 +118,7 @@ class PortGroup:
             try:
                 ruleset = self.lists.at(port, OUT if self.what in OUTWARDS else IN)
             except Unreadable as error:
-                _note(self.tree, self.device, self.file, unreadable(self.device, self.file, error))
+                leave_open(self.tree, self.device, self.file, unreadable(self.device, self.file, error))
                 continue
             own = behaviour(ruleset)
             ports = next((ports for other, ports, _ in alike if other == own), None)
@@ -158,7 +158,7 @@ def _lists(tree: RenderedTree, device: str, file: str) -> Lists:
         raise unreadable(device, file, error) from None
 
 
-def _note(tree: RenderedTree, device: str, file: str, error: VerifyError) -> None:
+def leave_open(tree: RenderedTree, device: str, file: str, error: VerifyError) -> None:
     """Leaves what passes a switch's ports open: those of others are judged all the same."""
     tree.unreadable_lists.setdefault(tree.files[device, file], []).append(str(error))
 
@@ -177,7 +177,7 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
             try:
                 lists = _lists(tree, device, reader.file)
             except VerifyError as error:
-                _note(tree, device, reader.file, error)
+                leave_open(tree, device, reader.file, error)
                 continue
             judged = {(port, IN) for edge in edges.get(device, ()) for port in edge.ports}
             judged |= {(border.port, direction) for border in borders.get(device, ()) for direction in (IN, OUT)}
@@ -296,7 +296,7 @@ def judging(tree: RenderedTree, device: str, file: str) -> Iterator[None]:
         with reading(device, file):
             yield
     except VerifyError as error:
-        _note(tree, device, file, error)
+        leave_open(tree, device, file, error)
 
 
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:

@@ -9,8 +9,10 @@ from ipaddress import ip_network
 from clusterwright.finding import VerifyError
 from clusterwright.hosts.linux.reader.routes import ROUTES
 from clusterwright.packets.ranges import Ranges
+from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.isolation.edges import leave_open, unreadable
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
@@ -48,6 +50,8 @@ def route_faults(
         try:
             for at, what in reader(text, partial(judge, device)):
                 yield Counterexample(device=device, file=path, line=text.count("\n", 0, at) + 1, message=what)
+        except Unreadable as error:
+            leave_open(tree, device, path, unreadable(device, path, error))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise VerifyError(f"{device}:/{path}: the routes do not read ({error!r}). Render the spec again.") from None
 
