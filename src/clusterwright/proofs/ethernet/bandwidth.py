@@ -64,7 +64,7 @@ def _run(tree: RenderedTree) -> Verdict:
 def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
     """For each switch, Gb/s of its ports towards hosts and lower tiers, and towards higher ones.
 
-    Cables of a switch that announces nothing, as one that is drained, carry nothing.
+    Cables of a switch that announces nothing, as one that is drained, carry nothing, nor do those of drained nodes.
     """
     silent, rank = fabric.silent.tolist(), fabric.rank.tolist()
     dead: list[set[str]] = [set() for _ in fabric.routers]
@@ -79,7 +79,11 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
             dead[b].add(b_port.name)
     down, up = np.zeros(len(fabric.routers)), np.zeros(len(fabric.routers))
     for at, router in enumerate(fabric.routers):
-        carrying = [port for port in router.ports if port.peer and port.name not in dead[at]] if not silent[at] else ()
+        carrying = []
+        for port in router.ports:
+            is_idle = silent[at] or port.name in dead[at] or port.peer.partition(" ")[0] in fabric.idle
+            if port.peer and not is_idle:
+                carrying.append(port)
         up[at] = sum(port.speed_gbps for port in carrying if port.name in above[at])
         down[at] = sum(port.speed_gbps for port in carrying if port.name not in above[at])
     unknown = np.array([any(p.peer and not p.speed_gbps for p in router.ports) for router in fabric.routers], bool)

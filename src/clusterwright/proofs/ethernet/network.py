@@ -57,6 +57,8 @@ class RoutedFabric:
     links: tuple[RoutedLink, ...]
     nics: tuple[tuple[ConfiguredNic, int], ...]
     rank: Integers
+    idle: frozenset[str] = frozenset()
+    """Devices that the spec drains: their ports are up, and carry nothing."""
 
     @cached_property
     def name(self) -> str:
@@ -114,7 +116,8 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
         left_out = tree.declaration.unjudged_switches if tree.declaration is not None else frozenset()
         read = (router for own in systems for router in chain(*own))
         routers = [replace(each, role=roles.get(each.device, "")) for each in read if each.device not in left_out]
-        network = _assemble(routers, list(_nics(tree)), _declared_tiers(tree))
+        idle = tree.declaration.drained if tree.declaration is not None else frozenset()
+        network = _assemble(routers, list(_nics(tree)), _declared_tiers(tree), idle)
         gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
         return network
     finally:
@@ -187,7 +190,9 @@ def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
     return {tier.role: at for fabric in fabrics for at, tier in enumerate(fabric.tiers)}
 
 
-def _assemble(routers: list[Router], nics: list[ConfiguredNic], declared: Mapping[str, int]) -> RoutedNetwork:
+def _assemble(
+    routers: list[Router], nics: list[ConfiguredNic], declared: Mapping[str, int], idle: frozenset[str]
+) -> RoutedNetwork:
     index = {router.device: at for at, router in enumerate(routers)}
     ports = {(router.device, port.name): port for router in routers for port in router.ports}
     links, mismatches = [], []
@@ -224,7 +229,7 @@ def _assemble(routers: list[Router], nics: list[ConfiguredNic], declared: Mappin
         if at_router is not None:
             fabrics[member[at_router]].nics.append((nic, int(place[at_router])))
     return RoutedNetwork(
-        {r.device: r for r in routers}, tuple(part.fabric(declared) for part in fabrics), tuple(mismatches)
+        {r.device: r for r in routers}, tuple(part.fabric(declared, idle) for part in fabrics), tuple(mismatches)
     )
 
 
@@ -234,13 +239,14 @@ class _Part:
     links: list[RoutedLink]
     nics: list[tuple[ConfiguredNic, int]]
 
-    def fabric(self, declared: Mapping[str, int]) -> RoutedFabric:
+    def fabric(self, declared: Mapping[str, int], idle: frozenset[str]) -> RoutedFabric:
         ranks = _declared_ranks(self.routers, declared)
         return RoutedFabric(
             routers=tuple(self.routers),
             links=tuple(self.links),
             nics=tuple(self.nics),
             rank=_ranks(self.routers, self.links) if ranks is None else ranks,
+            idle=idle,
         )
 
 

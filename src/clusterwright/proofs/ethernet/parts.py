@@ -59,4 +59,6 @@ def cut(fabric: RoutedFabric, rows: list[int]) -> RoutedFabric:
         RoutedLink(a=a, a_port=fabric.links[at].a_port, b=b, b_port=fabric.links[at].b_port)
         for at, (a, b) in zip(inside.tolist(), ends[inside].tolist(), strict=True)
     )
-    return RoutedFabric(routers=tuple(fabric.routers[at] for at in rows), links=links, nics=(), rank=fabric.rank[rows])
+    return RoutedFabric(
+        routers=tuple(fabric.routers[at] for at in rows), links=links, nics=(), rank=fabric.rank[rows], idle=fabric.idle
+    )

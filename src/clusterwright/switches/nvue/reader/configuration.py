@@ -31,7 +31,6 @@ PATH = "etc/clusterwright/nvue.yaml"
 VRF = "default"
 _WAYS = (("in", "inbound"), ("out", "outbound"))
 _V4_BYTES = 4
-_CAGE_LANES = 8  # of OSFP and QSFP-DD, which the switches of this system have here
 # What NVUE gives where a file says nothing (Cumulus Linux 5.10): MTU in bytes, BGP's times in seconds, equal paths.
 _BFD_MULTIPLIER, _BFD_INTERVAL_MS = 3, 300
 _MTU, _HOLD_S, _RESTART_S, _PATHS = 9216, 9, 120, 64
@@ -222,11 +221,11 @@ def _aggregate(name: str, port: str, own: Object) -> Aggregate:
 
 
 def _lanes(root: Object, name: str, link: Object) -> int:
-    """The lanes of a port: its own, or its part of those of the cage that is split into it; 0 where nothing is said."""
+    """The lanes of a port where the text states them; else 0: how many a cage has to split is not in the text."""
     cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
     for mode, own in cage.items():
         if mode.removesuffix("x").isdecimal():
-            return own.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
+            return own.number("lanes-per-port")
     return link.number("lanes")
 
 
