@@ -22,7 +22,8 @@ def test_a_scaled_spec_lints_clean(pods: int, tmp_path: Path, monkeypatch: pytes
 
     findings = lint_path(write_scaled_spec(pods, tmp_path)).findings
 
-    assert [f"{finding.code} {finding.message}" for finding in findings] == []
+    # Parts of the references that no test walked are noted (CW176), whatever the size.
+    assert [f"{finding.code} {finding.message}" for finding in findings if finding.code != "CW176"] == []
 
 
 @pytest.mark.parametrize("units", [32, 128, 512])
@@ -36,4 +37,5 @@ def test_a_spec_of_several_subnets_lints_clean(units: int, tmp_path: Path, monke
 
     findings = lint_path(write_scaled_subnets(units, tmp_path)).findings
 
-    assert [f"{finding.code} {finding.message}" for finding in findings] == []
+    # Parts of the references that no test walked are noted (CW176), whatever the size.
+    assert [f"{finding.code} {finding.message}" for finding in findings if finding.code != "CW176"] == []

@@ -43,7 +43,6 @@ vrf default router bgp peer-group * timers hold
 _NUMBER = re.compile(r"[0-9]{1,10}")
 # Values that are addresses, and names of objects that are prefixes or numbers.
 _ADDRESSES = """
-service dhcp-relay default source-ip
 vrf default router bgp neighbor * update-source
 """
 _PREFIX_NAMES = """
