@@ -55,7 +55,8 @@ def test_every_key_that_a_node_reads_is_brought_by_somebody(spec: str) -> None:
         read = {
             found[0]
             for each in files
-            if each.kind not in ("boot", receptor.KIND)  # what others read, and the mesh that deployments travel by
+            if each.kind
+            not in ("boot", "boot-archives", receptor.KIND)  # what others read, and the mesh that deployments travel by
             for found in READ.finditer(each.content.decode(errors="replace"))
         }
         assert read - own - known.keys() - MADE.keys() == set(), group

@@ -20,6 +20,7 @@ images:
     users:
       - {name: ops, password: ops-hash}
 """
+BOOT_KINDS = ("boot", "boot-archives")
 NODE, SERVER = "gpu-p00r00n0", "svc-v00n0"
 
 
@@ -35,7 +36,7 @@ def test_a_node_gets_the_hash_in_a_file_of_its_own(plan: Plan) -> None:
 
 
 def test_no_image_and_no_overlay_holds_it(plan: Plan) -> None:
-    served = [each for each in Rendering(plan).of_device(SERVER) if each.kind == "boot"]
+    served = [each for each in Rendering(plan).of_device(SERVER) if each.kind in BOOT_KINDS]
     assert any(each.path == f"srv/http/nodes/{NODE}.cpio" for each in served)
     assert any(each.path.endswith("tree.cpio") for each in served)
     assert not [each.path for each in served if b"<secret" in each.content or PASSWORDS.encode() in each.content]

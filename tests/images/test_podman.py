@@ -15,6 +15,10 @@ FOLDER = "etc/containers/"
 CREATE = """
 set -eu
 mount -t tmpfs none /run
+mkdir /run/etc /run/work
+mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work /etc
+touch /etc/nccl.conf
+mkdir -p /etc/containers
 mount --bind {settings} /etc/containers
 mkdir -p /var/log
 mount -t tmpfs none /var/log

@@ -28,7 +28,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 def test_the_spec_is_clean() -> None:
-    assert lint_path(HERE / SPEC).findings == ()
+    # No Ubuntu was installed from what is rendered, which lint notes (CW176).
+    assert [finding.code for finding in lint_path(HERE / SPEC).findings] == ["CW176"]
 
 
 def _digest(disk: Path) -> str:

@@ -33,8 +33,8 @@ BREAKERS = ("CW111", "CW114", "CW140", "CW150", "CW155", "CW158", "CW200", "CW20
 # A second mistake that mends the first: fewer uplinks leave ports for the managers, krb5p needs no TLS, no switch
 # has the name of the one that is drained, hosts at a drained switch need no way to others, one switch
 # above all of them is way enough, a fabric that accepts single failures accepts that one's too, what crosses a
-# mount in clear may go to GPUs directly, a filter too large for any chip needs no doubt about one, and packages of
-# another maker are of a release of their own.
+# mount in clear may go to GPUs directly, a filter too large for any chip needs no doubt about one, packages of another
+# maker are of a release of their own, and other nodes of the same image need its fabric manager.
 MENDED = frozenset(
     {
         ("CW218", "CW224"),
@@ -44,6 +44,7 @@ MENDED = frozenset(
         ("CW247", "CW251"),
         ("CW250", "CW251"),
         ("CW250", "CW252"),
+        ("CW428", "CW438"),
         ("CW543", "CW544"),
         ("CW545", "CW541"),
         ("CW637", "CW638"),

@@ -63,7 +63,7 @@ def _zone(draw: st.DrawFn, name: str, groups: list[str], fabrics: list[str]) -> 
     if shape == "fabric" or (shape == "nodes" and draw(st.booleans())):
         zone["fabrics"] = draw(st.lists(st.sampled_from(fabrics), min_size=1, max_size=2, unique=True))
     if shape in ("prefixes", "mixed"):
-        zone["prefixes"] = draw(st.lists(st.sampled_from(PREFIXES), min_size=1, max_size=3))
+        zone["prefixes"] = draw(st.lists(st.sampled_from(PREFIXES), min_size=1, max_size=3, unique=True))
     return zone
 
 

@@ -30,7 +30,7 @@ from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
 SHARE = 5  # tenths of the examples that other generated clusters have
-LEAST_ACCEPTED = 0.5
+LEAST_ACCEPTED = 0.35  # a drawn zone of management ports asks for flows (CW625) that are drawn rarely
 # What lint does not know yet: which permitted flow has no path through the fabrics.
 NOT_ASKED = ("cannot be carried",)
 MOST_TRIES = 4
