@@ -220,12 +220,15 @@ def _aggregate(name: str, port: str, own: Object) -> Aggregate:
     )
 
 
+_CAGE_LANES = 8  # of OSFP and QSFP-DD; the writer states the lanes of ports in cages with others
+
+
 def _lanes(root: Object, name: str, link: Object) -> int:
-    """The lanes of a port where the text states them; else 0: how many a cage has to split is not in the text."""
+    """The lanes of a port: its own, or its part of those of the cage that is split into it; 0 where nothing is said."""
     cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
     for mode, own in cage.items():
         if mode.removesuffix("x").isdecimal():
-            return own.number("lanes-per-port")
+            return own.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
     return link.number("lanes")
 
 

@@ -96,6 +96,9 @@ def _bond(view: SwitchView, bond: SwitchBond) -> Objects:
     }
 
 
+_CAGE_LANES = 8  # of OSFP and QSFP-DD
+
+
 def _cage(view: SwitchView, link: Link) -> Objects:
     """The cage that a port is a part of, with its breakout, and the one beside that this takes the lanes of.
 
@@ -105,7 +108,10 @@ def _cage(view: SwitchView, link: Link) -> Objects:
     mode = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
     if part is None or mode is None:
         return {}
-    found: Objects = {part["cage"]: {"link": {"breakout": {f"{len(mode[1].subports)}x": {}}}, "type": "swp"}}
+    parts, lanes = len(mode[1].subports), mode[0].lanes(mode[1])
+    # Of a cage with eight lanes each port takes its part, unless the text says otherwise.
+    stated = {} if lanes == _CAGE_LANES // parts else {"lanes-per-port": lanes}
+    found: Objects = {part["cage"]: {"link": {"breakout": {f"{parts}x": stated}}, "type": "swp"}}
     beside = _lost_cage(view, part["cage"], *mode)
     if beside is not None:
         found[beside] = {"link": {"breakout": {"disabled": {}}}, "type": "swp"}
