@@ -28,10 +28,13 @@ EQUAL_LENGTH = 1
 IP_VERSION = {4: 1, 6: 2}
 
 
-def bgp_config(view: SwitchView) -> dict[str, Any] | None:
-    """The BgpConfig of one switch; None where no neighbour speaks BGP."""
-    if view.device.asn is None or view.router_id is None or not view.bgp_sides:
-        return None
+def speaks_bgp(view: SwitchView) -> bool:
+    """True for a switch with an AS number, a router's ID and a switch beside it."""
+    return view.device.asn is not None and view.router_id is not None and bool(view.bgp_sides)
+
+
+def bgp_config(view: SwitchView) -> dict[str, Any]:
+    """The BgpConfig of one switch that speaks BGP."""
     version = view.version
     networks = [{"prefix": origin.text, "install_to_fib": False, "communities": []} for origin in view.origins]
     return {

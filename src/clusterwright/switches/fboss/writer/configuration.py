@@ -16,7 +16,7 @@ from clusterwright.intent.switch_links import management_port
 from clusterwright.switches.extra_config import with_patches
 from clusterwright.switches.fboss.writer import host as fboss_host
 from clusterwright.switches.fboss.writer.agent import agent_config
-from clusterwright.switches.fboss.writer.bgp import bgp_config
+from clusterwright.switches.fboss.writer.bgp import bgp_config, speaks_bgp
 from clusterwright.switches.fboss.writer.filters import fboss_filters
 from clusterwright.switches.fboss.writer.services import PUBLISHING, SECRET_MODE, SNMPD, firewall_zone, snmpd_conf
 from clusterwright.text.json_lines import lines_text
@@ -57,11 +57,19 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
         yield Artifact(
             device=device.name, path=SNMPD, source=snmpd_conf(site.snmp, device.name, port), kind=KIND, mode=SECRET_MODE
         )
-    flags = {} if site.telemetry is None else PUBLISHING
+    # Texts are made when they are asked for: the documents of all switches at once are a gigabyte.
+    yield Artifact(device.name, AGENT_PATH, partial(_agent_text, plan, device), KIND)
+    if speaks_bgp(view):
+        yield Artifact(device.name, BGP_PATH, partial(_bgp_text, plan, device), KIND)
+
+
+def _agent_text(plan: Plan, device: Device) -> str:
+    view = view_switch(plan, device)
+    flags = {} if view.site.telemetry is None else PUBLISHING
     document = agent_config(view, fboss_filters(plan, view, HOST_VLAN), flags)
-    agent = with_patches(plan, device, AGENT_PATH, document)
-    yield Artifact(device=device.name, path=AGENT_PATH, source=partial(lines_text, agent, depth=3), kind=KIND)
-    bgp = bgp_config(view)
-    if bgp is not None:
-        patched = with_patches(plan, device, BGP_PATH, bgp)
-        yield Artifact(device=device.name, path=BGP_PATH, source=partial(lines_text, patched, depth=4), kind=KIND)
+    return lines_text(with_patches(plan, device, AGENT_PATH, document), depth=3)
+
+
+def _bgp_text(plan: Plan, device: Device) -> str:
+    document = bgp_config(view_switch(plan, device))
+    return lines_text(with_patches(plan, device, BGP_PATH, document), depth=4)
