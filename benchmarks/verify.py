@@ -19,7 +19,7 @@ from clusterwright.cli.proofs import prove
 from clusterwright.data_files import folder
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -85,7 +85,7 @@ def _checks(name: str) -> list[tuple[str, Seconds]]:
     own = list(rendered)
 
     def tree() -> RenderedTree:
-        return tree_of(name, own, declaration_of(plan), ((image.members, image.files) for image in images))
+        return tree_of(name, own, Declaration(plan), ((image.members, image.files) for image in images))
 
     def seconds(run: Callable[[], object]) -> Seconds:
         start, used = time.perf_counter(), _processors()

@@ -101,14 +101,14 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering
     from clusterwright.plan.model import Plan
-    from clusterwright.proofs.declaration import declaration_of
+    from clusterwright.proofs.declaration import Declaration
     from clusterwright.proofs.registry import CHECKS
     from clusterwright.proofs.tree import tree_of
 
     if isinstance(subject, Plan):
         kinds = {kind for check in CHECKS for kind in check.kinds}
         artifacts = Rendering(subject).of_kinds(kinds)
-        tree = tree_of(subject.name, artifacts, declaration_of(subject), plain=PlainFiles(subject))
+        tree = tree_of(subject.name, artifacts, Declaration(subject), plain=PlainFiles(subject))
     else:
         tree = tree_of("", subject)
     return {check.name: verdict for check, verdict in prove(tree, CHECKS)}

@@ -18,7 +18,7 @@ from clusterwright.data_files import folder
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.rules.engine import lint_path
@@ -76,7 +76,7 @@ def stages(spec: Path) -> Mapping[str, Work]:
 
 def _rendered(plan: Plan) -> RenderedTree:
     rendered, images = Rendering(plan).of_kinds_by_image({kind for check in CHECKS for kind in check.kinds})
-    return tree_of(plan.name, rendered, declaration_of(plan), ((image.members, image.files) for image in images))
+    return tree_of(plan.name, rendered, Declaration(plan), ((image.members, image.files) for image in images))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.output.renderers import all_files
 from clusterwright.output.rendering import Rendering
 from clusterwright.placeholder import PLACEHOLDER_IN_BYTES
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import read_folder
 from clusterwright.proofs.registry import CHECKS
@@ -385,7 +385,7 @@ def test_no_edit_of_a_host_is_passed_over(spec: str, tmp_path: Path) -> None:
             file = folder / each.device / each.path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(each.content + b"\nzzz 1\n")
-    tree = read_folder(folder, declaration=declaration_of(plan), rendering=rendering)
+    tree = read_folder(folder, declaration=Declaration(plan), rendering=rendering)
     edited = {(each.device, each.path) for each in made if each.device in hosts}
     assert set(tree.others) == edited
     ends = {

@@ -34,7 +34,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
 from clusterwright.proofs.check import ProofCheck
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.report.figures import figures
@@ -93,7 +93,7 @@ class Rendered:
     def tree(self) -> RenderedTree:
         """What proofs read of it."""
         kinds = {kind for check in CHECKS for kind in check.kinds}
-        return tree_of(self.plan.name, (file for file in self.files if file.kind in kinds), declaration_of(self.plan))
+        return tree_of(self.plan.name, (file for file in self.files if file.kind in kinds), Declaration(self.plan))
 
 
 def judge(path: Path, findings: Sequence[Finding], *, thorough: bool) -> list[Failed]:

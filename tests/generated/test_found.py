@@ -15,7 +15,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.meeting import AttachedEnd, wiring_of_ends
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -219,7 +219,7 @@ def planned(tmp_path: Path, base: str, text: str) -> Plan:
 
 def verdict(plan: Plan, name: str) -> Verdict | None:
     check = next(each for each in CHECKS if each.name == name)
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan))
     return check.run(tree) if check.applies(tree) else None
 
 
@@ -259,7 +259,7 @@ def test_a_fabric_that_is_not_joined_by_rail_has_no_rails_to_keep_pure(
 ) -> None:
     plan = planned(tmp_path, "lab-ib", overlay)
     check = next(each for each in CHECKS if each.name == "ib-rail-purity")
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan) if has_spec else None)
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan) if has_spec else None)
     found = check.run(tree)
     assert check.applies(tree)
     assert found.word == "nothing to prove: no adapters of several rails on leaves for one each"
@@ -337,7 +337,7 @@ def test_roles_with_a_dash_are_tiers_of_their_own(tmp_path: Path, *, has_spec: b
     (tmp_path / "dash.yaml").write_text(text.replace("rtsw", "gpu-rtsw").replace("ctsw", "gpu-ctsw"))
     plan = build_plan(load_spec(tmp_path / "dash.yaml"))
     check = next(each for each in CHECKS if each.name == "ethernet-bisection")
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan) if has_spec else None)
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan) if has_spec else None)
     found = check.run(tree)
     assert not found.is_refuted, found.counterexamples[:1]
     assert "gpu-rtsw-gpu-ctsw-atsw: gpu-rtsw oversubscription" in {fact.name for fact in found.facts}
@@ -414,7 +414,7 @@ def test_an_operator_without_a_password_beside_one_with_a_password_opens_nothing
     files = list(Rendering(plan).of_device("rsw-p00r00"))
     assert any(b"\nwatch:*\n" in file.content for file in files)
     check = next(check for check in CHECKS if check.name == "isolation")
-    assert not check.run(tree_of(plan.name, files, declaration_of(plan))).counterexamples
+    assert not check.run(tree_of(plan.name, files, Declaration(plan))).counterexamples
 
 
 def test_a_management_port_has_no_session_even_where_its_cable_has_addresses_at_both_ends(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from clusterwright.intent.hashing import hashing_of
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -56,7 +56,7 @@ def judged(plan: Plan, edit: Callable[[str, str], str] = lambda device, text: te
         Artifact(a.device, a.path, edit(a.device, a.content.decode()).encode(), a.kind)
         for a in Rendering(plan).of_kinds(KINDS)
     ]
-    return verdict("ecmp-hash", tree_of("lab", files, declaration_of(plan)))
+    return verdict("ecmp-hash", tree_of("lab", files, Declaration(plan)))
 
 
 def test_sonic_switches_take_another_seed_on_every_tier() -> None:

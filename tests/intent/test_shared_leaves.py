@@ -11,7 +11,7 @@ from clusterwright.intent.filter_bound import FilterBound
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.plan.skeleton import build_skeleton
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.hardware.systems import ONE_ENTRY_EACH, systems
@@ -44,7 +44,7 @@ def test_entries_grow_with_the_digits_of_the_nodes_and_not_with_their_pairs(tmp_
 def test_what_passes_is_still_what_the_matrix_declares(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 3)
     check = next(each for each in CHECKS if each.name == "isolation")
-    verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan)))
+    verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan)))
     assert verdict.is_proven, (verdict.word, verdict.counterexamples[:2])
 
 

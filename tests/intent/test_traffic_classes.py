@@ -17,7 +17,7 @@ from clusterwright.hosts.linux.reader.network import SCRIPT, read_qos_script
 from clusterwright.hosts.linux.writer import qos as node_qos
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.ethernet.qos.proof import QOS
 from clusterwright.proofs.tree import tree_of
@@ -141,7 +141,7 @@ def test_what_can_be_said_is_proven_from_the_text(classes: Classes) -> None:
             continue
         if plan.spec.nccl_profiles and not next(each for each in classes if each.priority is not None).dscp:
             continue  # CW403: NCCL's data has no DSCP
-        verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
+        verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
         assert verdict.is_proven, [str(each) for each in verdict.counterexamples[:3]]
 
 
@@ -181,7 +181,7 @@ def test_a_writer_that_numbers_by_itself_is_refuted(name: str, monkeypatch: pyte
     classes = with_queue_of_the_pause()
     plan = with_classes(name, classes)
     monkeypatch.setattr(node_qos, "dscp_moves", lambda _: {2: tuple(d for d in range(DSCPS) if d not in range(16, 24))})
-    verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
+    verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
     assert verdict.is_refuted
     assert {each.file for each in verdict.counterexamples} == {SCRIPT}
 

@@ -25,7 +25,7 @@ from clusterwright.lab.twin import Twin, namespace_prefix
 from clusterwright.packets.boxes import V6, box
 from clusterwright.packets.filters import ACCEPT, Rule, one_chain
 from clusterwright.packets.ranges import ranges, values
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.tree import RenderedTree
@@ -51,7 +51,7 @@ def twin(spec: Path) -> Twin:
 
 @pytest.fixture(scope="module")
 def tree(twin: Twin) -> RenderedTree:
-    return replace(rendered_filters(twin), declaration=declaration_of(twin.plan))
+    return replace(rendered_filters(twin), declaration=Declaration(twin.plan))
 
 
 def test_every_packet_fares_as_declared(spec: Path) -> None:

@@ -17,7 +17,7 @@ from clusterwright.facts.router import Router
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs import unread
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet import network
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
@@ -63,7 +63,7 @@ def tree(name: str, edits: Mapping[Place, Edit] | None = None, *, declaration: b
 @lru_cache(maxsize=1)
 def whole(name: str) -> RenderedTree:
     """The tree of a spec as it is rendered; who judges it by many checks reads it once."""
-    return tree_of(name, artifacts_of(name), declaration_of(plan_of(name)))
+    return tree_of(name, artifacts_of(name), Declaration(plan_of(name)))
 
 
 def verdict(check: str, subject: RenderedTree) -> Verdict:

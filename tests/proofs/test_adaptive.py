@@ -17,7 +17,7 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.hashing import HASHING
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -59,7 +59,7 @@ def rendered() -> tuple[Artifact, ...]:
 
 @cache
 def whole() -> RenderedTree:
-    return tree_of("adaptive", rendered(), declaration_of(plan()))
+    return tree_of("adaptive", rendered(), Declaration(plan()))
 
 
 def text_of(device: str, path: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from tests.plans import plan_with
 
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.failures import least_share
 from clusterwright.proofs.ethernet.jobs import job_sizes, worst_job
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, RoutedLink, network_of_tree
@@ -29,7 +29,7 @@ nodes:
 def fabrics(tmp_path_factory: pytest.TempPathFactory) -> tuple[RoutedFabric, ...]:
     """The fabrics of four pods."""
     plan = plan_with(tmp_path_factory.mktemp("pods"), "lab-roce", PODS)
-    network = network_of_tree(tree_of(plan.name, list(Rendering(plan).of_kinds(KINDS)), declaration_of(plan)))
+    network = network_of_tree(tree_of(plan.name, list(Rendering(plan).of_kinds(KINDS)), Declaration(plan)))
     return tuple(each for each in network.fabrics if each.links)
 
 

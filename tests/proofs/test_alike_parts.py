@@ -12,7 +12,7 @@ from tests.plans import plan_with
 
 from clusterwright.facts.router import Policy, PrefixRule, Router, Term
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.alike import sections
 from clusterwright.proofs.ethernet.edges import EdgeTable, EdgeWay, edge_table
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, network_of_tree
@@ -32,7 +32,7 @@ nodes:
 def backend(tmp_path_factory: pytest.TempPathFactory) -> RoutedFabric:
     """The backend of four pods."""
     plan = plan_with(tmp_path_factory.mktemp("pods"), "lab-roce", PODS)
-    network = network_of_tree(tree_of(plan.name, list(Rendering(plan).of_kinds(KINDS)), declaration_of(plan)))
+    network = network_of_tree(tree_of(plan.name, list(Rendering(plan).of_kinds(KINDS)), Declaration(plan)))
     return next(each for each in network.fabrics if each.name == "rtsw-ctsw-atsw")
 
 

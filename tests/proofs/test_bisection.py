@@ -13,7 +13,7 @@ from tests.proofs.trees import CONFIG, FABRIC, Cables, text_of, tree, verdict
 
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import ProofCheck
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.bisection import BISECTION
 from clusterwright.proofs.infiniband.paths import PATH_BALANCE
 from clusterwright.proofs.tree import tree_of
@@ -132,7 +132,7 @@ def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: 
     plan = plan_with(tmp_path, "lab-ib", overlay)
     assert [each.code for each in lint_path(tmp_path / "overlay.yaml").errors] == [refused] * bool(refused)
     files = tuple(Rendering(plan).of_kinds(BISECTION.kinds))
-    found = BISECTION.run(tree_of(plan.name, files, declaration_of(plan)))
+    found = BISECTION.run(tree_of(plan.name, files, Declaration(plan)))
     assert found.is_proven or refused, found.counterexamples
 
 
@@ -157,5 +157,5 @@ def test_an_engine_is_known_by_the_text_and_not_by_the_spec(tmp_path: Path) -> N
     plan = plan_with(tmp_path, "lab-ib", overlay)
     assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
     artifacts = tuple(Rendering(plan).of_kinds(BISECTION.kinds))
-    for declaration in (declaration_of(plan), None):
+    for declaration in (Declaration(plan), None):
         assert "updn loads links otherwise" in BISECTION.run(tree_of(plan.name, artifacts, declaration)).word

@@ -11,7 +11,7 @@ from tests.switches.bonded import RACK, RACK_SWITCHES, bonded
 from clusterwright.artifact import Artifact
 from clusterwright.finding import VerifyError
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -73,7 +73,7 @@ def tree(system: str, device: str = "", path: str = "", text: str | None = None)
         for a in artifacts(system)
         if text != "" or (a.device, a.path) != (device, path)
     ]
-    return tree_of("bonded", made, declaration_of(bonded(system)))
+    return tree_of("bonded", made, Declaration(bonded(system)))
 
 
 def text_of(system: str, device: str, path: str) -> str:

@@ -12,7 +12,7 @@ from tests.plans import plan_of
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.operation.boot import NETWORK_BOOT
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -27,7 +27,7 @@ Edit = Callable[[str], str]
 def whole(name: str) -> RenderedTree:
     plan = plan_of(name)
     own, images = Rendering(plan).of_kinds_by_image(NETWORK_BOOT.kinds)
-    return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
+    return tree_of(plan.name, own, Declaration(plan), ((image.members, image.files) for image in images))
 
 
 def verdict(name: str, device: str, path: str, edit: Edit | None, *, declared: bool = True) -> Verdict:

@@ -13,7 +13,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
 from clusterwright.proofs.tree import tree_of
 
@@ -48,7 +48,7 @@ def verdict(system: str, file: str = "", old: str = "", new: str = "", *, every:
             assert old in text
             text = text.replace(old, new, every)
         made.append(Artifact(artifact.device, artifact.path, text.encode(), artifact.kind))
-    return ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(dual_homed(system))))
+    return ETHERNET_FAILURES.run(tree_of("dual", made, Declaration(dual_homed(system))))
 
 
 @pytest.mark.parametrize("system", MODELS)
@@ -68,7 +68,7 @@ def test_a_rack_switch_less_keeps_every_node_of_a_roce_fabric(system: str, tmp_p
     overlay = f"fabrics:\n  - name: backend\n    tiers: [{{role: rtsw, count: 2{model}}}]\n"
     plan = plan_with(tmp_path, LABS[system], overlay)
     made = tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds))
-    found = ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(plan)))
+    found = ETHERNET_FAILURES.run(tree_of("dual", made, Declaration(plan)))
     assert not found.counterexamples
     nodes = {c.a.device for c in plan.cables if c.fabric == "backend" and c.a.side == "host"}
     (fact,) = [fact.value for fact in found.facts if "nodes at several" in fact.name and "rtsw" in fact.name]
@@ -88,7 +88,7 @@ def test_a_node_that_loses_its_second_way_is_refuted() -> None:
         else a
         for a in artifacts("nvue")
     ]
-    found = ETHERNET_FAILURES.run(tree_of("dual", own, declaration_of(dual_homed("nvue"))))
+    found = ETHERNET_FAILURES.run(tree_of("dual", own, Declaration(dual_homed("nvue"))))
     (message,) = [each.message for each in found.counterexamples if each.device == NODE]
     assert message.startswith("when rsw-p00r00-00 fails, no route leads to fd00:")
 

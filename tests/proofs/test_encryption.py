@@ -11,7 +11,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.encryption.proof import ENCRYPTION, TLSHD, TLSHD_UNIT
 from clusterwright.proofs.tree import tree_of
 
@@ -84,7 +84,7 @@ def verdict(plan: Plan, device: str = "", path: str = "", edit: Callable[[str], 
         if after is not None:
             made.append(Artifact(device, path, after.encode(), artifact.kind, artifact.mode))
     assert touched, f"{device} has no {path}"
-    return ENCRYPTION.run(tree_of("lab", made, declaration_of(plan)))
+    return ENCRYPTION.run(tree_of("lab", made, Declaration(plan)))
 
 
 def test_what_is_rendered_is_proven_promise_by_promise(plan: Plan) -> None:
@@ -204,7 +204,7 @@ def test_a_broken_promise_is_named(
 def test_a_drop_in_that_changes_a_mount_is_named(plan: Plan) -> None:
     verdict(plan)
     weaker = Artifact(NODE, f"{HOME}.d/90-site.conf", b"[Mount]\nOptions=vers=4.2\n", "mounts")
-    found = ENCRYPTION.run(tree_of("lab", [*_plans[id(plan)], weaker], declaration_of(plan)))
+    found = ENCRYPTION.run(tree_of("lab", [*_plans[id(plan)], weaker], Declaration(plan)))
     assert [str(each) for each in found.counterexamples] == [
         f"{NODE}:/{HOME}.d/90-site.conf: P3: a drop-in changes a mount unit after it was judged"
     ]

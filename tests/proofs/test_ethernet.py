@@ -10,7 +10,7 @@ from tests.plans import plan_of, plan_with
 from tests.proofs.ethernet_trees import AGENT, BGP, EOS, NCCL, NETWORK_BE0, SCRIPT, Edit, text_of, tree, verdict
 
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 
@@ -74,7 +74,7 @@ def test_frontends_of_infiniband_clusters_are_proven(spec: str) -> None:
 @pytest.mark.parametrize("spec", ["rsc", "ib-24k"])
 def test_switches_of_full_size_infiniband_clusters_are_proven(spec: str) -> None:
     plan = plan_of(spec)
-    subject = tree_of(spec, Rendering(plan).of_kinds({"eos", "fboss", "sonic"}), declaration_of(plan))
+    subject = tree_of(spec, Rendering(plan).of_kinds({"eos", "fboss", "sonic"}), Declaration(plan))
     for check in CHECKS:
         if check.name in NAMES and check.applies(subject):
             assert check.run(subject).counterexamples == (), check.name
@@ -98,7 +98,7 @@ fabrics:
 def test_a_fabric_in_parts_is_refuted(tmp_path: Path) -> None:
     """Without the switches that join its cores, two uplinks to eight of them leave RSC's management in four parts."""
     plan = plan_with(tmp_path, "rsc-phase1", WITHOUT_A_TOP)
-    subject = tree_of("rsc-phase1", list(Rendering(plan).of_devices(None)), declaration_of(plan))
+    subject = tree_of("rsc-phase1", list(Rendering(plan).of_devices(None)), Declaration(plan))
     found = verdict("reachability", subject).counterexamples
     parts = [each for each in found if "no cable joins them" in each.message]
     assert len(parts) == 6  # every two of the four parts

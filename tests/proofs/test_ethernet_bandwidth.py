@@ -10,7 +10,7 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import figures
 from clusterwright.plan.skeleton import build_skeleton
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.bandwidth import ETHERNET_BISECTION
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -68,7 +68,7 @@ def _written(folder: Path, nodes: int, tiers: str, expected: dict[str, float]) -
 
 def _counterexamples(path: Path) -> list[str]:
     plan = build_plan(load_spec(path))
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(ETHERNET_BISECTION.kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(ETHERNET_BISECTION.kinds), Declaration(plan))
     return [f"{found.device} {found.message}" for found in ETHERNET_BISECTION.run(tree).counterexamples]
 
 

@@ -12,7 +12,7 @@ from tests.plans import plan_with
 from tests.proofs.ethernet_trees import EOS, tree, verdict
 
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
 from clusterwright.proofs.ethernet.jobs import RoutedUnit, job_sizes, leaf_cables_after, left_after, upper_cables_after
 from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree
@@ -59,7 +59,7 @@ UNEVEN = """fabrics:
 def uneven(folder: Path) -> tuple[RenderedTree, RoutedFabric]:
     """Every rack leaves out another one of four switches above: none is above all racks when any of them fails."""
     plan = plan_with(folder, "lab-roce", UNEVEN)
-    own = tree_of(plan.name, tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds)), declaration_of(plan))
+    own = tree_of(plan.name, tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds)), Declaration(plan))
     return own, next(fabric for fabric in network_of_tree(own).fabrics if fabric.name == "rsw-ssw")
 
 
@@ -155,7 +155,7 @@ def test_what_the_spec_accepts_is_noted_and_not_refuted(tmp_path: Path) -> None:
     for is_accepted, overlay in accepted.items():
         plan = plan_with(tmp_path, "lab-roce", overlay)
         found = ETHERNET_FAILURES.run(
-            tree_of(plan.name, tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds)), declaration_of(plan))
+            tree_of(plan.name, tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds)), Declaration(plan))
         )
         assert found.is_proven is is_accepted
         assert any("ssw-00" in note and "Training runs on" in note for note in found.notes) is is_accepted
@@ -174,6 +174,6 @@ expect:
 """
     plan = plan_with(tmp_path, "lab-ib", overlay)
     assert {each.code for each in lint_path(tmp_path / "overlay.yaml").findings} == {"CW251"}
-    found = FAILURES.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(FAILURES.kinds)), declaration_of(plan)))
+    found = FAILURES.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(FAILURES.kinds)), Declaration(plan)))
     assert found.is_proven, found.counterexamples
     assert any("A lab with a single spine" in note for note in found.notes)

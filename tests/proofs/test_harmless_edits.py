@@ -11,7 +11,7 @@ from tests.plans import plan_of
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.linux.reader.programs import lines_that_count, runs_programs
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import read_folder
 from clusterwright.proofs.registry import CHECKS
@@ -26,7 +26,7 @@ def _rendered() -> tuple[tuple[Artifact, ...], Declaration, ExpectedTree]:
     plan = plan_of("lab-ib")
     made = tuple(each for device in plan.devices for each in Rendering(plan).of_device(device.name))
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    return made, declaration_of(plan), rendering_of(plan.name, made, plan.by_name, kinds=kinds)
+    return made, Declaration(plan), rendering_of(plan.name, made, plan.by_name, kinds=kinds)
 
 
 @pytest.fixture(scope="module")

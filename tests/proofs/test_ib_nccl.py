@@ -11,7 +11,7 @@ from tests.plans import plan_of
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.nccl import IB_NCCL
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -26,7 +26,7 @@ Edit = Callable[[str], str]
 def whole(name: str) -> RenderedTree:
     own, images = Rendering(plan_of(name)).of_kinds_by_image(IB_NCCL.kinds)
     shared = ((image.members, image.files) for image in images)
-    return tree_of(name, own, declaration_of(plan_of(name)), shared)
+    return tree_of(name, own, Declaration(plan_of(name)), shared)
 
 
 def edited(edits: Mapping[str, Edit | None], name: str = "lab-ib") -> RenderedTree:

@@ -26,7 +26,7 @@ from tests.proofs.trees import (
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.routing import UP_DOWN
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
@@ -233,7 +233,7 @@ DRAINED_UNIT = "exceptions: [{group: s01, state: drained, reason: recabled}]"
 
 def drained_unit(folder: Path) -> tuple[tuple[Artifact, ...], Declaration]:
     plan = plan_with(folder, LAB, DRAINED_UNIT)
-    return tuple(Rendering(plan).of_kinds(KINDS)), declaration_of(plan)
+    return tuple(Rendering(plan).of_kinds(KINDS)), Declaration(plan)
 
 
 def test_a_drained_unit_is_said_to_be_reached_still(tmp_path: Path) -> None:
@@ -346,6 +346,6 @@ def test_an_engine_that_the_spec_asks_for_and_nothing_follows_is_not_proven_and_
     overlay = "fabrics: [{name: backend, subnet_manager: {routing_engine: dfsssp}}]\n"
     plan = plan_with(tmp_path, "lab-ib", overlay)
     assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
-    found = UP_DOWN.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(UP_DOWN.kinds)), declaration_of(plan)))
+    found = UP_DOWN.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(UP_DOWN.kinds)), Declaration(plan)))
     assert not found.is_refuted, found.counterexamples
     assert found.word == "not proven, because what paths dfsssp takes is decided while it runs"

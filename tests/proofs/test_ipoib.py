@@ -13,7 +13,7 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec
@@ -51,7 +51,7 @@ def verdict(
         if text or each.path != path:
             made.append(Artifact(each.device, each.path, text.encode(), each.kind))
     return next(each for each in CHECKS if each is check).run(
-        tree_of("lab-ib", made, declaration_of(plan()) if declared else None)
+        tree_of("lab-ib", made, Declaration(plan()) if declared else None)
     )
 
 

@@ -14,7 +14,7 @@ from tests.proofs.ethernet_edits import NVUE, SONIC
 from tests.proofs.ethernet_trees import AGENT, tree, verdict
 
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.tree import tree_of
 
@@ -128,7 +128,7 @@ def test_congestion_notifications_have_a_class_of_their_own(
 ) -> None:
     classes = f"      - {{name: rdma, dscp: [{data}], {MARKS}}}\n      - {{name: control, dscp: [{control}]}}\n"
     plan = plan_with(tmp_path, "lab-roce", f"fabrics:\n  - name: backend\n    classes:\n{classes}")
-    found = verdict("qos", tree_of("lab", Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
+    found = verdict("qos", tree_of("lab", Rendering(plan).of_kinds(KINDS), Declaration(plan)))
     messages = [each.message for each in found.counterexamples if "notifications" in each.message]
     assert len(messages) == bool(fault)
     assert all(fault in message for message in messages)

@@ -18,7 +18,7 @@ from clusterwright.intent.switch import view_switch
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.tree import tree_of
@@ -54,7 +54,7 @@ def judged(plan: Plan, files: tuple[Artifact, ...], path: str = "", old: str = "
             content = re.sub(old, new, content.decode(), count=1, flags=re.M).encode()
             assert content != each.content, f"{old} changes nothing"
         found.append(Artifact(each.device, each.path, content, each.kind))
-    return MANAGEMENT.run(tree_of(plan.spec.name, found, declaration_of(plan)))
+    return MANAGEMENT.run(tree_of(plan.spec.name, found, Declaration(plan)))
 
 
 LACKS: dict[str, tuple[str, str, str, str]] = {
@@ -222,7 +222,7 @@ def test_ssh_without_a_word_on_it_answers_everywhere() -> None:
         Artifact(e.device, e.path, re.sub(rf"(?m)^management ssh{SECTION}", "", e.content.decode()).encode(), e.kind)
         for e in artifacts(*SWITCH[EOS])
     ]
-    found = ISOLATION.run(tree_of("lab-roce", files, declaration_of(plan_of("lab-roce"))))
+    found = ISOLATION.run(tree_of("lab-roce", files, Declaration(plan_of("lab-roce"))))
     assert any("SSH answers in the default VRF" in each.message for each in found.counterexamples)
 
 
@@ -231,6 +231,6 @@ def test_sonic_without_a_word_on_ssh_takes_passwords() -> None:
     (own,) = (each for each in artifacts(*SWITCH[SONIC]) if each.path == SONIC)
     content = re.sub(r'(?m)^  "SSH_SERVER": \{\n.*\n  \},\n', "", own.content.decode()).encode()
     assert content != own.content
-    tree = tree_of("lab-sonic", [Artifact(device, SONIC, content, own.kind)], declaration_of(plan_of("lab-sonic")))
+    tree = tree_of("lab-sonic", [Artifact(device, SONIC, content, own.kind)], Declaration(plan_of("lab-sonic")))
     said = [each.message for each in ISOLATION.run(tree).counterexamples]
     assert any("password_authentication is not said and ought to be false" in each for each in said), said

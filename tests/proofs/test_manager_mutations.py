@@ -18,7 +18,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import ProofCheck
-from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.option_meaning import OPENSM_FREE, QOS_FREE, UFM_FREE
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
@@ -47,7 +47,7 @@ class Subject(NamedTuple):
 
 
 def subject(plan: Plan) -> Subject:
-    return Subject(tuple(Rendering(plan).of_kinds(KINDS)), declaration_of(plan))
+    return Subject(tuple(Rendering(plan).of_kinds(KINDS)), Declaration(plan))
 
 
 @cache

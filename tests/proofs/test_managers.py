@@ -25,7 +25,7 @@ from tests.proofs.trees import (
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
@@ -106,7 +106,7 @@ def test_files_that_are_named_and_missing_and_files_that_nobody_named() -> None:
     plan, (first, second) = plan_of(LAB), managers_of(LAB)
     made = [a for a in Rendering(plan).of_kinds(KINDS) if (a.device, a.path) != (first, COMPUTE)]
     made.append(Artifact(second, "etc/opensm/qos-policy.conf", b"qos-ulps\nend-qos-ulps\n", "opensm"))
-    found = verdict("ib-managers", tree_of(LAB, made, declaration_of(plan)))
+    found = verdict("ib-managers", tree_of(LAB, made, Declaration(plan)))
     said = {(each.device, each.file): each.message for each in found.counterexamples}
     assert "cn_guid_file names /etc/opensm/cn_guids.conf, which this host is not given" in said[first, CONFIG]
     assert "names no such file" in said[second, "etc/opensm/qos-policy.conf"]
@@ -122,7 +122,7 @@ def test_a_master_that_is_full_member_only_while_it_runs() -> None:
 def test_what_is_rendered_is_proven(overlay: str, tmp_path: Path) -> None:
     text = f"fabrics:\n  - name: backend\n    subnet_manager: {{{overlay}}}\n" if overlay else ""
     plan = plan_with(tmp_path, LAB, text)
-    found = verdict("ib-managers", tree_of(LAB, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
+    found = verdict("ib-managers", tree_of(LAB, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
     assert found.is_proven, [str(each) for each in found.counterexamples]
     assert bool(found.notes) is bool(overlay)
 
@@ -151,7 +151,7 @@ _EVERY = {*_BOTH_LISTS, "ib-lid-space", "ib-partitions"}
 def test_a_file_that_the_host_lacks(path: str, needing: set[str], *, has_spec: bool) -> None:
     """One check refutes it, those that read the file say that they cannot judge, and the others judge."""
     files = [file for file in artifacts_of(LAB) if file.path != path]
-    subject = tree_of(LAB, files, declaration_of(plan_of(LAB)) if has_spec else None)
+    subject = tree_of(LAB, files, Declaration(plan_of(LAB)) if has_spec else None)
     of_managers = (check for check in CHECKS if check.kinds <= KINDS)  # the tree has no file of another kind
     found = {check.name: check.run(subject) for check in of_managers}
     assert {name for name, each in found.items() if each.unjudged} == needing
@@ -165,7 +165,7 @@ def test_a_file_that_the_host_lacks(path: str, needing: set[str], *, has_spec: b
 def test_a_file_that_one_manager_lacks() -> None:
     standby = managers_of(LAB)[1]
     files = [file for file in artifacts_of(LAB) if (file.device, file.path) != (standby, FABRIC)]
-    subject = tree_of(LAB, files, declaration_of(plan_of(LAB)))
+    subject = tree_of(LAB, files, Declaration(plan_of(LAB)))
     assert verdict("ib-up-down", subject).word == f"not proven, because {standby}:/{FABRIC} is missing"
     found = verdict("ib-managers", subject).counterexamples
     assert {(example.device, example.file) for example in found} >= {(standby, FABRIC)}

@@ -9,7 +9,7 @@ from tests.plans import plan_of, plan_with
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.encryption.proof import ENCRYPTION
 from clusterwright.proofs.tree import tree_of
 
@@ -22,7 +22,7 @@ mounts:
 
 
 def verdict(plan: Plan, spec: Plan | None = None) -> Verdict:
-    return ENCRYPTION.run(tree_of("clear", Rendering(plan).of_kinds(ENCRYPTION.kinds), declaration_of(spec or plan)))
+    return ENCRYPTION.run(tree_of("clear", Rendering(plan).of_kinds(ENCRYPTION.kinds), Declaration(spec or plan)))
 
 
 def test_a_decision_is_noted_with_reason_and_owner(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
@@ -80,7 +80,7 @@ def verdict(system: str, pattern: str = "", new: str = "") -> Verdict:
             assert text != each.content, "the edit changes nothing"
         made.append(Artifact(each.device, each.path, text, each.kind))
     check = next(check for check in CHECKS if check.name == "reachability")
-    return check.run(tree_of(plan.name, made, declaration_of(plan)))
+    return check.run(tree_of(plan.name, made, Declaration(plan)))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -125,7 +125,7 @@ def test_over_ipv4_requests_leave_from_the_hosts_gateway(
     plan = plan_with(tmp_path, "lab-ib", overlay)
     artifacts = list(Rendering(plan).of_kinds(KINDS))
     reachability = next(check for check in CHECKS if check.name == "reachability")
-    assert not reachability.run(tree_of(plan.name, artifacts, declaration_of(plan))).counterexamples
+    assert not reachability.run(tree_of(plan.name, artifacts, Declaration(plan))).counterexamples
 
     changed = []
     for artifact in artifacts:
@@ -134,7 +134,7 @@ def test_over_ipv4_requests_leave_from_the_hosts_gateway(
             text = re.sub(pattern, new, text.decode()).encode()
             assert text != artifact.content, "the edit changes nothing"
         changed.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
-    (found,) = reachability.run(tree_of(plan.name, changed, declaration_of(plan))).counterexamples
+    (found,) = reachability.run(tree_of(plan.name, changed, Declaration(plan))).counterexamples
     assert found.device == "rsw-00"
     assert "leave from the address of whichever port" in found.message
 
@@ -151,7 +151,7 @@ def test_a_boot_server_has_a_route_to_relays_that_ask_from_their_loopback(tmp_pa
     ]
     assert networks
     reachability = next(check for check in CHECKS if check.name == "reachability")
-    assert not reachability.run(tree_of(plan.name, artifacts, declaration_of(plan))).counterexamples
+    assert not reachability.run(tree_of(plan.name, artifacts, Declaration(plan))).counterexamples
 
     changed = []
     for artifact in artifacts:
@@ -159,7 +159,7 @@ def test_a_boot_server_has_a_route_to_relays_that_ask_from_their_loopback(tmp_pa
         if artifact in networks:
             text = text.replace(loopbacks.encode(), b"Destination=fd00:2ab:f:fffe::/64")
         changed.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
-    found = reachability.run(tree_of(plan.name, changed, declaration_of(plan))).counterexamples
+    found = reachability.run(tree_of(plan.name, changed, Declaration(plan))).counterexamples
     assert {each.device for each in found if "from which a switch asks" in each.message} == {server}
 
 

@@ -12,7 +12,7 @@ from tests.plans import plan_of
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.node_logins import NODE_LOGINS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -29,7 +29,7 @@ Edit = Callable[[str], str]
 def whole() -> RenderedTree:
     plan = plan_of("lab-ib")
     own, images = Rendering(plan).of_kinds_by_image(NODE_LOGINS.kinds)
-    return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
+    return tree_of(plan.name, own, Declaration(plan), ((image.members, image.files) for image in images))
 
 
 def verdict(path: str, edit: Edit | None, *, declared: bool = True) -> Verdict:

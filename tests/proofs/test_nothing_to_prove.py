@@ -14,7 +14,7 @@ from clusterwright.cli.main import cli
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Cases, Counterexample, Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -52,7 +52,7 @@ def test_the_word_follows_from_the_cases(verdict: Verdict, word: str, is_settled
 
 def answers(plan: Plan) -> dict[str, Verdict]:
     kinds = {kind for check in CHECKS for kind in check.kinds}
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), Declaration(plan))
     return {check.name: check.run(tree) for check in CHECKS if check.applies(tree)}
 
 
@@ -85,7 +85,7 @@ def test_what_is_proven_was_tried(name: str, vacuous: set[str]) -> None:
 def test_an_empty_tree_proves_nothing(check: object) -> None:
     """Whatever a check finds in a tree without files, it is no proof."""
     made = next(each for each in CHECKS if each is check)
-    tree = RenderedTree("nothing", {}, declaration_of(plan_of("lab-ib")))
+    tree = RenderedTree("nothing", {}, Declaration(plan_of("lab-ib")))
     if not made.applies(tree):
         return
     assert not made.run(tree).is_proven

@@ -18,7 +18,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.hosts.opensm.writer import configuration as opensm
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Device, Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.subnet import KINDS, subnets
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -38,7 +38,7 @@ THREE_TIERS = """  - name: backend
 
 
 def tree_of_plan(plan: Plan) -> RenderedTree:
-    return tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration_of(plan))
+    return tree_of(plan.name, Rendering(plan).of_kinds(KINDS), Declaration(plan))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from clusterwright.hosts.opensm.reader.partitions import BadStatement, Partition
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.partitions import PARTITIONS as CHECK
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -220,7 +220,7 @@ def test_each_of_two_subnets_has_managers_of_its_own(tmp_path: Path) -> None:
     assert not [found for found in lint_path(path).findings if found.severity is Severity.ERROR]
     plan = build_plan(load_spec(path))
     files = list(Rendering(plan).of_kinds(CHECK.kinds))
-    found = CHECK.run(tree_of(plan.name, files, declaration_of(plan)))
+    found = CHECK.run(tree_of(plan.name, files, Declaration(plan)))
     assert found.is_proven, found.counterexamples
     own = re.compile(rb", SELF=full|^Default=0x7fff : 0x\w+=full;\n", re.M)
     edited = [
@@ -229,6 +229,6 @@ def test_each_of_two_subnets_has_managers_of_its_own(tmp_path: Path) -> None:
         if file.device.startswith("oth")
     ]
     others = [file for file in files if not file.device.startswith("oth")]
-    found = CHECK.run(tree_of(plan.name, [*others, *edited], declaration_of(plan)))
+    found = CHECK.run(tree_of(plan.name, [*others, *edited], Declaration(plan)))
     assert {each.device[:3] for each in found.counterexamples} == {"oth"}
     assert "is no full member of the default partition" in found.counterexamples[0].message

@@ -11,7 +11,7 @@ from tests.plans import plan_with
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.isolation.proof import KINDS as FILTERS
 from clusterwright.proofs.registry import CHECKS
@@ -69,7 +69,7 @@ LEFT = (
 def tree(overlay: str, folder: Path, *, declaration: bool = True) -> RenderedTree:
     plan: Plan = plan_with(folder, "lab-roce", overlay)
     return tree_of(
-        "lab-roce", tuple(Rendering(plan).of_kinds(KINDS | FILTERS)), declaration_of(plan) if declaration else None
+        "lab-roce", tuple(Rendering(plan).of_kinds(KINDS | FILTERS)), Declaration(plan) if declaration else None
     )
 
 

@@ -17,7 +17,7 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.allocation.record import record
 from clusterwright.plan.allocation.writing import allocation_text
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
 from clusterwright.proofs.ethernet.reachability import REACHABILITY
 from clusterwright.proofs.tree import tree_of
@@ -67,7 +67,7 @@ def test_each_plane_has_one_port_of_every_gpu() -> None:
 
 def test_the_planes_are_proven_one_by_one(tmp_path: Path) -> None:
     plan = dual_plane()
-    verdict = REACHABILITY.run(tree_of("dual", Rendering(plan).of_kinds(REACHABILITY.kinds), declaration_of(plan)))
+    verdict = REACHABILITY.run(tree_of("dual", Rendering(plan).of_kinds(REACHABILITY.kinds), Declaration(plan)))
     assert not verdict.counterexamples
     assert ("backend: planes by port, which meet in the nodes alone; each is proven by itself", 2) in [
         (fact.name, fact.value) for fact in verdict.facts
@@ -78,13 +78,13 @@ def test_every_gpu_keeps_a_port_without_any_one_switch() -> None:
     """Each has two ports at two switches; where the text lacks one of them, it has one."""
     plan = dual_plane()
     made = list(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds))
-    verdict = ETHERNET_FAILURES.run(tree_of("dual", made, declaration_of(plan)))
+    verdict = ETHERNET_FAILURES.run(tree_of("dual", made, Declaration(plan)))
     assert not verdict.counterexamples
     gpus = "backend: GPUs with ports at several switches, which leave one without any of them"
     assert [fact.value for fact in verdict.facts if fact.name == gpus] == [64]
     text = [a for a in made if (a.device, a.path) != (NODE, "etc/systemd/network/20-be1.network")]
     assert len(text) == len(made) - 1
-    verdict = ETHERNET_FAILURES.run(tree_of("dual", text, declaration_of(plan)))
+    verdict = ETHERNET_FAILURES.run(tree_of("dual", text, Declaration(plan)))
     assert "GPU 0 is at rtsw-p00-00 alone, by be0, and the spec has its ports on backend at several switches" in [
         each.message for each in verdict.counterexamples if each.device == NODE
     ]
@@ -94,8 +94,8 @@ def test_gpus_of_nodes_that_bring_their_own_system_are_not_judged() -> None:
     """Nothing is written for such a node, so that nothing here says at which switches its ports are."""
     plan = dual_plane()
     strangers = replace(plan, devices=tuple(replace(each, image=None) for each in plan.devices))
-    assert declaration_of(plan).gpu_ports
-    assert not declaration_of(strangers).gpu_ports
+    assert Declaration(plan).gpu_ports
+    assert not Declaration(strangers).gpu_ports
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from clusterwright.cli.proofs import prove
 from clusterwright.finding import VerifyError
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs import reading
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.reading import SwitchReading, read_together
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -43,7 +43,7 @@ def faulty() -> RenderedTree:
         else file
         for file in files()
     )
-    return tree_of("lab-roce", edited, declaration_of(plan_of("lab-roce")))
+    return tree_of("lab-roce", edited, Declaration(plan_of("lab-roce")))
 
 
 def told(tree: RenderedTree, names: Iterable[str]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from tests.proofs.ethernet_trees import texts_read_once
 from tests.proofs.test_netboot import SWITCH, SYSTEMS, rendered
 
 from clusterwright.artifact import Artifact
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.spec.hardware.systems import ImageProgram, systems
@@ -79,7 +79,7 @@ def edited(system: str, service: ImageProgram | None) -> RenderedTree:
         if service is not None and (each.device, each.path) == (SWITCH, SYSTEMS[system][2]):
             text = OFF[system](text.decode(), service).encode()
         made.append(Artifact(each.device, each.path, text, each.kind))
-    return tree_of(plan.name, made, declaration_of(plan))
+    return tree_of(plan.name, made, Declaration(plan))
 
 
 def outcomes(tree: RenderedTree) -> Iterator[tuple[str, object]]:

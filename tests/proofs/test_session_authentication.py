@@ -11,7 +11,7 @@ from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree, verdic
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.tree import tree_of
 
@@ -60,7 +60,7 @@ fabrics:
 @pytest.fixture(scope="module")
 def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declaration, tuple[Artifact, ...]]:
     plan = plan_with(tmp_path_factory.mktemp("spec"), LAB, OVERLAY)
-    return declaration_of(plan), tuple(Rendering(plan).of_kinds(KINDS))
+    return Declaration(plan), tuple(Rendering(plan).of_kinds(KINDS))
 
 
 @pytest.mark.parametrize(

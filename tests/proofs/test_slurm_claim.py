@@ -22,7 +22,7 @@ from clusterwright.hosts.slurm.reader import (
 )
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.operation.slurm import SLURM_NODES
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -34,7 +34,7 @@ Edit = Callable[[str], str]
 def whole(name: str = "lab-roce") -> RenderedTree:
     plan = plan_of(name)
     own, images = Rendering(plan).of_kinds_by_image(SLURM_NODES.kinds)
-    return tree_of(plan.name, own, declaration_of(plan), ((image.members, image.files) for image in images))
+    return tree_of(plan.name, own, Declaration(plan), ((image.members, image.files) for image in images))
 
 
 def verdict(device: str, path: str, edit: Edit | None, *, declared: bool = True) -> Verdict:
@@ -74,7 +74,7 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
     plan = plan_with(tmp_path, "lab-roce", overlay)
     own, images = Rendering(plan).of_kinds_by_image(SLURM_NODES.kinds)
     groups = ((image.members, image.files) for image in images)
-    found = SLURM_NODES.run(tree_of(plan.name, own, declaration_of(plan), groups))
+    found = SLURM_NODES.run(tree_of(plan.name, own, Declaration(plan), groups))
     assert found.is_proven, found.unjudged
 
 

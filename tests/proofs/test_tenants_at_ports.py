@@ -19,7 +19,7 @@ from clusterwright.intent.switch import view_switch
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.tree import tree_of
 
@@ -64,7 +64,7 @@ def judged(plan: Plan, *, is_swapped: bool = False) -> Verdict:
         if is_swapped:
             text = bound.sub(lambda match: match[0][:6] + OTHER[match[1]], text)
         files.append(Artifact(file.device, file.path, text.encode(), file.kind))
-    return ISOLATION.run(tree_of(plan.spec.name, files, declaration_of(plan)))
+    return ISOLATION.run(tree_of(plan.spec.name, files, Declaration(plan)))
 
 
 def test_each_tenant_has_a_list_at_its_own_ports(plan: Plan) -> None:

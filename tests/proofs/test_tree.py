@@ -17,7 +17,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.output.tree import write_tree
 from clusterwright.output.workers import render_tree
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import TreeMismatch, read_folder
 from clusterwright.proofs.isolation.proof import ISOLATION
@@ -113,7 +113,7 @@ def test_a_manifest_that_leads_out_of_the_folder(folder: Path) -> None:
 
 
 def test_intent_names_the_fabric_of_its_ports() -> None:
-    declaration = declaration_of(plan_of("lab-ib"))
+    declaration = Declaration(plan_of("lab-ib"))
     (partition,) = declaration.partitions
     assert (partition.pkey, len(partition.members), set(partition.members.values())) == (1, 128, {"full"})
     assert declaration.fabric_with(list(partition.members)[:3]) == "backend"
@@ -177,7 +177,7 @@ def test_an_own_file_lies_over_the_shared_one(layered: Path) -> None:
     assert found.text("gpu-p00r00n0", "etc/nftables.conf") == content.decode()
     assert found.text("gpu-p00r00n1", "etc/nftables.conf") != content.decode()
     assert len(set(found.files)) == len(found.files)
-    verdict = ISOLATION.run(RenderedTree(found.cluster, found.files, declaration_of(plan_of("lab-roce"))))
+    verdict = ISOLATION.run(RenderedTree(found.cluster, found.files, Declaration(plan_of("lab-roce"))))
     assert {each.device for each in verdict.counterexamples} == {"gpu-p00r00n0"}
 
 
@@ -185,7 +185,7 @@ def test_a_device_that_is_left_out_of_its_group_lacks_the_files(layered: Path) -
     change(layered, lambda document: document["groups"]["image/compute"].remove("gpu-p01r01n1"))
     plan = plan_of("lab-roce")
     rendering = rendering_of(plan.name, Rendering(plan).of_devices(), plan.by_name, kinds={"nftables"})
-    found = read_folder(layered, None, declaration_of(plan), rendering)
+    found = read_folder(layered, None, Declaration(plan), rendering)
     assert {device for device, _ in found.lacking} == {"gpu-p01r01n1"}
     assert {each.device for each in FILES.run(found).counterexamples} == {"gpu-p01r01n1"}
 

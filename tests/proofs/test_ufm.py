@@ -13,7 +13,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.manager_options import UFM_FOLDER
 from clusterwright.proofs.infiniband.subnet import KINDS, subnets
 from clusterwright.proofs.registry import CHECKS
@@ -32,7 +32,7 @@ def test_ufm_is_proven_and_counts_aggregation_nodes(tmp_path: Path) -> None:
     path = tmp_path / "lab-ufm.yaml"
     path.write_text(yaml.safe_dump(overlay))
     plan = build_plan(load_spec(path))
-    tree = tree_of(plan.name, Rendering(plan).of_devices(), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_devices(), Declaration(plan))
     (subnet,) = subnets(tree)
     assert subnet.folder == UFM_FOLDER
     for check in CHECKS:
@@ -52,7 +52,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Artifact, 
     manager = "kind: ufm, routing_engine: ar_updn, adaptive_routing: true, sharp: true"
     overlay = f"fabrics:\n  - name: backend\n    subnet_manager: {{{manager}}}\n"
     plan = plan_with(tmp_path_factory.mktemp("ufm"), "lab-ib", overlay)
-    return tuple(Rendering(plan).of_kinds(KINDS)), declaration_of(plan)
+    return tuple(Rendering(plan).of_kinds(KINDS)), Declaration(plan)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.proofs.ethernet_trees import EOS, artifacts_of, text_of, tree
 from tests.switches import eos_commands
 
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -69,16 +69,14 @@ def test_the_spec_vouches_for_a_line_and_the_verdict_says_so(tmp_path: Path) -> 
     reason: "a test"
 """
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    subject = tree_of("lab-roce", Rendering(plan).of_kinds(KINDS), declaration_of(plan))
+    subject = tree_of("lab-roce", Rendering(plan).of_kinds(KINDS), Declaration(plan))
     verdict = JUDGES["bgp-sessions"].run(subject)
     assert verdict.is_proven
     (note,) = [note for note in verdict.notes if "on the spec's word" in note]
     assert "because no neighbour of ours sends a metric: ctsw-p00-00:/mnt/flash/startup-config:" in note
     assert '/ bgp always-compare-med"' in note
     without = plan_with(tmp_path, "lab-roce", overlay.replace('{line: "sflow run"', '{line: "sflow enable"'))
-    verdict = JUDGES["bgp-sessions"].run(
-        tree_of("lab-roce", Rendering(without).of_kinds(KINDS), declaration_of(without))
-    )
+    verdict = JUDGES["bgp-sessions"].run(tree_of("lab-roce", Rendering(without).of_kinds(KINDS), Declaration(without)))
     assert "no reader knows ctsw-p00-00:/" in verdict.word
     assert '"sflow run" (as on 3 more)' in verdict.word
 

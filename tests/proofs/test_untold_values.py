@@ -12,7 +12,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.tree import tree_of
@@ -34,7 +34,7 @@ def judged(plan: Plan, device: str, path: str = "", old: str = "") -> Verdict:
         content = re.sub(old, "", file.content.decode(), count=1, flags=re.M) if file.path == path else None
         assert content is None or content.encode() != file.content
         files.append(file if content is None else Artifact(device, path, content.encode(), file.kind))
-    tree = tree_of(plan.spec.name, files, declaration_of(plan))
+    tree = tree_of(plan.spec.name, files, Declaration(plan))
     assert not ISOLATION.run(tree).counterexamples
     return MANAGEMENT.run(tree)
 

@@ -28,7 +28,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.output.plain import PlainFiles
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.proofs.unread import UNREAD, VALUES
@@ -194,7 +194,7 @@ class JudgedTree:
         kinds = {kind for check in CHECKS for kind in check.kinds}
         own, images = Rendering(plan).of_kinds_by_image(kinds)
         shared = [(image.members, image.files) for image in images]
-        self.whole = tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
+        self.whole = tree_of(plan.name, own, Declaration(plan), shared, PlainFiles(plan))
 
     def with_text(self, device: str, path: str, text: str) -> RenderedTree:
         """The tree with another text in the place of a file's."""

@@ -12,7 +12,7 @@ from tests.plans import plan_of
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.subnet import KINDS
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
@@ -63,7 +63,7 @@ def tree(
 @lru_cache(maxsize=1)
 def whole(name: str) -> RenderedTree:
     """The tree of a spec as it is rendered; who judges it by many checks reads it once."""
-    return tree_of(name, artifacts_of(name), declaration_of(plan_of(name)))
+    return tree_of(name, artifacts_of(name), Declaration(plan_of(name)))
 
 
 def edited(as_rendered: RenderedTree, made: Sequence[Artifact], *, declaration: bool) -> RenderedTree:

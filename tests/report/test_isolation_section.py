@@ -8,7 +8,7 @@ from tests.report.handmade import handmade_plan
 from tests.report.specs import plan_of, report_of
 
 from clusterwright.plan.zone_addresses import zone_enforcement
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.report.html import report_files
 from clusterwright.report.sections.network import enforced_by
@@ -17,7 +17,7 @@ from clusterwright.report.sections.network import enforced_by
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib"])
 def test_the_plan_says_who_enforces_a_zone_as_the_proof_reads_it_in_rendered_files(name: str) -> None:
     plan = plan_of(name)
-    declared = declaration_of(plan).isolation
+    declared = Declaration(plan).isolation
     assert declared is not None
     nodes = [device.name for device in plan.devices if device.kind == "node"]
 

@@ -10,7 +10,7 @@ from clusterwright import data_files
 from clusterwright.plan.bandwidth import promised_at_each_switch
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.figures import promised_shares
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
@@ -72,7 +72,7 @@ def test_an_upper_bound_promises_an_oversubscription(tmp_path: Path) -> None:
 
     assert promised_at_each_switch(loaded)["backend", "ctsw"] == 9
     assert promised_shares(loaded)["backend"] == pytest.approx(1 / 9)
-    assert declaration_of(build_plan(loaded)).ratios["backend.ctsw"] == (9, 0)
+    assert Declaration(build_plan(loaded)).ratios["backend.ctsw"] == (9, 0)
 
 
 def test_a_lower_bound_promises_none(tmp_path: Path) -> None:
@@ -80,5 +80,5 @@ def test_a_lower_bound_promises_none(tmp_path: Path) -> None:
     loaded = load_spec(path)
 
     assert ("backend", "ctsw") not in promised_at_each_switch(loaded)
-    assert "backend.ctsw" not in declaration_of(build_plan(loaded)).ratios
+    assert "backend.ctsw" not in Declaration(build_plan(loaded)).ratios
     assert any(line.startswith("CW204 Above ctsw") for line in findings(path))

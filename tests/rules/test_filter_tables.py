@@ -15,7 +15,7 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import fabric_of
 from clusterwright.plan.skeleton import build_skeleton
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.hardware.systems import filter_tables_of, systems
@@ -54,7 +54,7 @@ def test_lint_counts_what_is_written_and_refuses_what_the_proof_does(
     refuted = [
         str(each)
         for each in ISOLATION.run(
-            tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration_of(plan))
+            tree_of(plan.name, Rendering(plan).of_kinds(KINDS), Declaration(plan))
         ).counterexamples
         if "the chip takes" in str(each)
     ]

@@ -8,7 +8,7 @@ import pytest
 from tests.plans import plan_with
 
 from clusterwright.output.rendering import Rendering
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -48,7 +48,7 @@ def test_uplinks_of_four_lanes_reach_two_over_single_mode_fibre_alone(
     told = found(tmp_path)
     assert bool(told) is not has_link, told
     check = next(each for each in CHECKS if each.name == "ethernet-links")
-    verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), declaration_of(plan)))
+    verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan)))
     lanes = [each.message for each in verdict.counterexamples if "lanes" in each.message]
     assert bool(lanes) is not has_link, lanes[:2]
 

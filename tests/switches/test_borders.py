@@ -17,7 +17,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.borders import border_filter
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.tree import tree_of
 from clusterwright.switches.eos.reader.sections import PATH as EOS
@@ -197,7 +197,7 @@ def test_prefixes_side_by_side_are_learnt_one_by_one(tmp_path: Path) -> None:
 
 def _border_faults(plan: Plan, text: str) -> list[str]:
     file = Artifact("ssw-00", EOS, text.encode(), "eos")
-    tree = tree_of(plan.name, [file], declaration_of(plan))
+    tree = tree_of(plan.name, [file], Declaration(plan))
     assert tree.declaration is not None
     assert tree.declaration.isolation is not None
     return [str(each) for each in border_route_faults(tree, tree.declaration.isolation)]

@@ -17,7 +17,7 @@ from clusterwright.facts.reader import Unsupported
 from clusterwright.output.renderers import DEVICE_RENDERERS
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Device, Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS
 from clusterwright.switches.registry import SYSTEMS
@@ -109,7 +109,7 @@ def test_its_reader_knows_all_that_its_writer_writes(system: str, switches: dict
     for plan, device, files in switches[system]:
         for path, unread in platform.reader.unread.items():
             assert path not in files or not unread(files[path])
-        isolation = declaration_of(plan).isolation
+        isolation = Declaration(plan).isolation
         for path, openings in platform.reader.openings.items():
             assert path not in files or not list(openings(files[path], device.name, isolation))
         for path, routes in platform.reader.routes.items() if system in ROUTING else ():

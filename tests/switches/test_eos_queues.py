@@ -11,7 +11,7 @@ from tests.plans import plan_of
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.ethernet.qos.proof import QOS
 from clusterwright.proofs.tree import tree_of
@@ -55,7 +55,7 @@ def test_queues_have_the_words_of_the_chip(words: object) -> None:
 @pytest.mark.parametrize(("asic", "count"), [("tomahawk5", 1), ("jericho2c-plus", 0)])
 def test_verify_says_which_words_are_assumed(asic: str, count: int) -> None:
     plan = plan_with_chip(asic)
-    verdict = QOS.run(tree_of("lab", Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
+    verdict = QOS.run(tree_of("lab", Rendering(plan).of_kinds(KINDS), Declaration(plan)))
     assert len([note for note in verdict.notes if "No device ran EOS's words" in note]) == count
 
 

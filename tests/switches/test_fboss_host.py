@@ -11,7 +11,7 @@ from tests.plans import plan_of, plan_with
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.host_firewall import firewall_faults
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.tree import tree_of
@@ -110,11 +110,11 @@ def test_the_firewall_lets_in_flows_without_ports(tmp_path: Path) -> None:
     open_to = zone_rules(plan_with(tmp_path, "lab-roce", EVERYTHING))
     assert [("source", "10.99.240.0/24"), ("accept",)] in open_to
 
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(ISOLATION.kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(ISOLATION.kinds), Declaration(plan))
     assert tree.declaration is not None
     assert tree.declaration.isolation is not None
     assert not list(firewall_faults(tree, tree.declaration.isolation))
     lacking = PORTLESS.splitlines()[:1] + PORTLESS.splitlines()[2:]
     fewer = plan_with(tmp_path, "lab-roce", "\n".join(lacking) + "\n")
-    mixed = tree_of(plan.name, Rendering(fewer).of_kinds(ISOLATION.kinds), declaration_of(plan))
+    mixed = tree_of(plan.name, Rendering(fewer).of_kinds(ISOLATION.kinds), Declaration(plan))
     assert any("is stopped" in str(each) for each in firewall_faults(mixed, tree.declaration.isolation))

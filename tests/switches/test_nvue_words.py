@@ -14,7 +14,7 @@ from tests.switches.test_nvue import NAME, PATH, text_of
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.tree import tree_of
 from clusterwright.switches.nvue.reader.known import KNOWN
@@ -50,7 +50,7 @@ def managed(words: Objects) -> Verdict:
     for file in Rendering(plan).of_device(NAME):
         text = with_objects(words)(file.content.decode()) if file.path == PATH else ""
         files.append(Artifact(NAME, PATH, text.encode(), file.kind) if text else file)
-    return MANAGEMENT.run(tree_of(plan.spec.name, files, declaration_of(plan)))
+    return MANAGEMENT.run(tree_of(plan.spec.name, files, Declaration(plan)))
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     from clusterwright.cli.planning import sound_plan
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering
-    from clusterwright.proofs.declaration import declaration_of
+    from clusterwright.proofs.declaration import Declaration
     from clusterwright.proofs.tree import tree_of
 
     plan = sound_plan(spec)
@@ -125,7 +125,7 @@ def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
     kinds = {kind for check in checks for kind in check.kinds}
     own, images = Rendering(plan).of_kinds_by_image(kinds)
     shared = ((image.members, image.files) for image in images)
-    tree = tree_of(plan.name, own, declaration_of(plan), shared, PlainFiles(plan))
+    tree = tree_of(plan.name, own, Declaration(plan), shared, PlainFiles(plan))
     return replace(tree, read_by_none=_read_by_none(plan), untried=_untried(plan))
 
 
@@ -149,7 +149,7 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
     from clusterwright.cli.planning import sound_plan
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering
-    from clusterwright.proofs.declaration import declaration_of
+    from clusterwright.proofs.declaration import Declaration
     from clusterwright.proofs.folder import read_folder
     from clusterwright.proofs.registry import CHECKS
     from clusterwright.proofs.tree import rendering_of
@@ -166,7 +166,7 @@ def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> Re
     rendering = rendering_of(
         plan.name, Rendering(plan).of_devices_alone(), plan.by_name, kinds=everything, needed=needed, images=images
     )
-    tree = read_folder(folder, kinds, declaration_of(plan), rendering)
+    tree = read_folder(folder, kinds, Declaration(plan), rendering)
     if tree.cluster != plan.name:
         raise ClusterwrightError(
             f'{folder}: was rendered for the cluster "{tree.cluster}", {spec} describes "{plan.name}". Name its spec.'

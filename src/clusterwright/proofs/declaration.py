@@ -314,11 +314,6 @@ class Declaration:
         return best if best is not None and self.ports[best] & guids else None
 
 
-def declaration_of(plan: Plan) -> Declaration:
-    """The declaration behind a plan."""
-    return Declaration(plan)
-
-
 def _vouched_on(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]:
     """What somebody vouches for on a device; `router bgp` without a number is its own process there."""
     reasons = {}

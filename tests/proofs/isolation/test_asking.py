@@ -13,7 +13,7 @@ from clusterwright.packets.passage import passing
 from clusterwright.packets.ranges import values
 from clusterwright.plan.boot import relay_targets
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.edges import HOSTS, port_groups
 from clusterwright.proofs.tree import tree_of
@@ -57,7 +57,7 @@ FIRST = {
 def let_in(plan: Plan) -> dict[str, set[str]]:
     """By what is asked with, the switches whose host ports let it in."""
     kinds = frozenset().union(*(reader.kinds for reader in READERS))
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), declaration_of(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), Declaration(plan))
     found: dict[str, set[str]] = {name: set() for name in FIRST}
     for group in port_groups(tree, declared_of(plan)):
         for each in group.filters() if group.what == HOSTS else ():

@@ -10,7 +10,7 @@ from tests.plans import plan_of, plan_with
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
@@ -21,7 +21,7 @@ BY_GROUP = "zones:\n  - {name: compute, nodes: []}\n  - {name: storage, nodes: [
 
 def proof(plan: Plan) -> Verdict:
     """The isolation proof of everything that a plan renders for it."""
-    return ISOLATION.run(tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration_of(plan)))
+    return ISOLATION.run(tree_of(plan.name, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
 
 
 @pytest.mark.parametrize(("protocol", "passes"), [("any", "TCP"), ("icmp", "ICMP")])

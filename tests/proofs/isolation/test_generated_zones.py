@@ -21,7 +21,7 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.packets.boxes import FIELDS, ICMP4, ICMP6, TCP, UDP, WHOLE, Packet
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.expected import edge_input
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
@@ -47,7 +47,7 @@ def prove_what_is_accepted(counts: Counter[str], data: Data) -> None:
     if plan is None:
         return
     counts["accepted"] += 1
-    declaration = declaration_of(plan)
+    declaration = Declaration(plan)
     found = ISOLATION.run(tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration))
     assert not [text for each in found.counterexamples if not any(word in (text := str(each)) for word in NOT_ASKED)]
     assert declaration.isolation is not None

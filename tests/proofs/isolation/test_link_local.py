@@ -18,7 +18,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.renderers import RENDERERS
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import tree_of
 
@@ -68,7 +68,7 @@ def verdict_with(plan: Plan, text: str) -> Verdict:
         Artifact(NODE, NFT, text.encode(), artifact.kind) if artifact.path == NFT else artifact
         for artifact in artifacts_of(plan)
     ]
-    return ISOLATION.run(tree_of("lab-roce", changed, declaration_of(plan)))
+    return ISOLATION.run(tree_of("lab-roce", changed, Declaration(plan)))
 
 
 def with_all_link_local_dropped(text: str) -> str:

@@ -13,7 +13,7 @@ from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, declaration, t
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import RenderedFile, RenderedTree, tree_of
 
@@ -120,7 +120,7 @@ def test_an_account_that_the_spec_adds_by_hand_is_planned(tmp_path: Path) -> Non
     plan = plan_with(tmp_path, "lab-roce", overlay)
     own = [each for each in Rendering(plan).of_device("ctsw-p00-00") if each.kind in KINDS]
     assert "username script" in next(each.content.decode() for each in own if each.path == EOS)
-    assert not ISOLATION.run(tree_of("lab-roce", own, declaration_of(plan))).counterexamples
+    assert not ISOLATION.run(tree_of("lab-roce", own, Declaration(plan))).counterexamples
     assert ISOLATION.run(tree_of("lab-roce", own, declaration("lab-roce"))).counterexamples
     assert "username script" not in text_of("lab-roce", "ctsw-p00-00", EOS)
 
@@ -161,7 +161,7 @@ def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_f
             Artifact(each.device, each.path, edited.encode(), each.kind) if each.path == EOS else each
             for each in own.values()
         ]
-        verdict = ISOLATION.run(tree_of(plan.spec.name, files, declaration_of(plan)))
+        verdict = ISOLATION.run(tree_of(plan.spec.name, files, Declaration(plan)))
         found = [each for each in verdict.counterexamples if "watcher" in each.message]
         assert len(found) == faults, found
 
@@ -169,11 +169,11 @@ def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_f
 def test_logins_by_radius_are_read_to_the_end(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", "site:\n  aaa: {protocol: radius, secret: radius-key}\n")
     files = [item for item in Rendering(plan).of_device(SWITCH[PAM][1]) if item.kind in KINDS]
-    found = ISOLATION.run(tree_of(plan.name, files, declaration_of(plan)))
+    found = ISOLATION.run(tree_of(plan.name, files, Declaration(plan)))
     assert not [place for place in found.unread if place.what.file == PAM]
     (pam,) = (item for item in files if item.path == PAM)
     other = replace(pam, source=pam.content.replace(b"pam_radius_auth.so", b"pam_permit.so", 1))
-    found = ISOLATION.run(tree_of(plan.name, [other if item is pam else item for item in files], declaration_of(plan)))
+    found = ISOLATION.run(tree_of(plan.name, [other if item is pam else item for item in files], Declaration(plan)))
     assert [place.what.text for place in found.unread if place.what.file == PAM] == [
         "auth       sufficient   pam_permit.so"
     ]

@@ -24,7 +24,7 @@ from clusterwright.finding import VerifyError
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
@@ -73,7 +73,7 @@ def artifact(system: str, version: int = 4) -> Artifact:
 def verdict(system: str, edit: Edit = lambda text: text, version: int = 4, *, is_folder: bool = False) -> Verdict:
     before = artifact(system, version)
     changed = Artifact(before.device, before.path, edit(before.content.decode()).encode(), before.kind)
-    return ISOLATION.run(tree_of("managed", [changed], None if is_folder else declaration_of(plan(system, version))))
+    return ISOLATION.run(tree_of("managed", [changed], None if is_folder else Declaration(plan(system, version))))
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -235,7 +235,7 @@ def test_a_line_that_nobody_knows_leaves_claims_not_proven(name: str) -> None:
     changed = Artifact(before.device, before.path, edit(before.content.decode()).encode(), before.kind)
     for check in CHECKS:
         if check.name == "isolation" or (check.name == "ib-managers" and ("subnet" in name or "manager" in name)):
-            found = check.run(tree_of("managed", [changed], declaration_of(plan(system))))
+            found = check.run(tree_of("managed", [changed], Declaration(plan(system))))
             assert "no reader knows leaf-00:/" in found.unjudged, check.name
             assert text in found.unjudged
 

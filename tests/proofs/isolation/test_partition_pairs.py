@@ -21,7 +21,7 @@ from clusterwright.hosts.opensm.writer import configuration as opensm
 from clusterwright.hosts.ufm import writer as ufm
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.tree import tree_of
 
@@ -54,14 +54,14 @@ def verdict(path: str = "", edit: Edit = lambda text: text, *, removed: str = ""
         for each in opensm.render(plan, device)
         if (each.device, each.path) != (MANAGER, removed)
     ]
-    return ISOLATION.run(tree_of("shared", made, declaration_of(plan)))
+    return ISOLATION.run(tree_of("shared", made, Declaration(plan)))
 
 
 def members() -> tuple[list[str], list[str], list[str]]:
     """GUIDs of compute, storage and the gate, as the file writes them."""
     plan = shared()
     found: dict[str, list[str]] = {}
-    for guid, (device, _) in sorted(declaration_of(plan).endpoints.items()):
+    for guid, (device, _) in sorted(Declaration(plan).endpoints.items()):
         found.setdefault(plan.by_name[device].node_group, []).append(f"0x{guid:016x}")
     return found["compute"], found["files"], found["gate"]
 
@@ -78,7 +78,7 @@ def test_what_is_rendered_is_proven_for_both_managers() -> None:
     assert facts["pairs of zones over InfiniBand"] == 9  # compute, storage and services, each with each
     plan = shared(WITH_UFM)
     made = [each for host in plan.devices if ufm.applies(plan, host) for each in ufm.render(plan, host)]
-    assert not ISOLATION.run(tree_of("ufm", made, declaration_of(plan))).counterexamples
+    assert not ISOLATION.run(tree_of("ufm", made, Declaration(plan))).counterexamples
 
 
 def test_each_edit_names_two_ports_their_zones_and_the_line() -> None:

@@ -11,7 +11,7 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import relay_sources, relay_targets
 from clusterwright.plan.model import Plan, format_address
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import tree_of
 from clusterwright.switches.readers import READERS
@@ -35,7 +35,7 @@ def judged(plan: Plan, place: tuple[str, str] = ("", ""), old: str = "", new: st
             assert old.encode() in text, "the edit changes nothing"
             text = text.replace(old.encode(), new.encode())
         made.append(Artifact(each.device, each.path, text, each.kind))
-    return check.run(tree_of(plan.name, made, declaration_of(plan)))
+    return check.run(tree_of(plan.name, made, Declaration(plan)))
 
 
 def gateways(plan: Plan) -> list[str]:

@@ -11,7 +11,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.output.renderers import RENDERERS
 from clusterwright.plan.model import Device
 from clusterwright.proofs.check import Verdict
-from clusterwright.proofs.declaration import Declaration, declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION, KINDS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 
@@ -23,7 +23,7 @@ Edit = Callable[[str], str]
 @cache
 def declaration(name: str) -> Declaration:
     """What a reference spec declares."""
-    return declaration_of(plan_of(name))
+    return Declaration(plan_of(name))
 
 
 @cache

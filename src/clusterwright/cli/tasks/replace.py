@@ -78,60 +78,33 @@ def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids
     from clusterwright.spec.labels.macs import mac_of
     from clusterwright.spec.labels.overlay import Noted, refused
 
+    nothing = Noted(
+        device=name,
+        port="",
+        serial=None,
+        asset_tag=None,
+        rack=None,
+        unit=None,
+        mac=None,
+        guid=None,
+        cable=None,
+        line=0,
+    )
     rows: list[Noted] = []
     if serial or asset_tag:
-        rows.append(
-            Noted(
-                device=name,
-                port="",
-                serial=serial or None,
-                asset_tag=asset_tag or None,
-                rack=None,
-                unit=None,
-                mac=None,
-                guid=None,
-                cable=None,
-                line=0,
-            )
-        )
+        rows.append(nothing._replace(serial=serial or None, asset_tag=asset_tag or None))
     for text in macs:
         port, _, label = text.rpartition("=")
         mac = mac_of(label)
         if not port or mac is None:
             raise ClusterwrightError(f"{text!r} is no port with its MAC address: write it as be0=0c:42:a1:5b:00:0c.")
-        rows.append(
-            Noted(
-                device=name,
-                port=port,
-                serial=None,
-                asset_tag=None,
-                rack=None,
-                unit=None,
-                mac=mac,
-                guid=None,
-                cable=None,
-                line=0,
-            )
-        )
+        rows.append(nothing._replace(port=port, mac=mac))
     for text in guids:
         port, _, label = text.rpartition("=")
         guid = guid_of(label)
         if not isinstance(guid, int):
             raise ClusterwrightError(" ".join(guid))
-        rows.append(
-            Noted(
-                device=name,
-                port=port,
-                serial=None,
-                asset_tag=None,
-                rack=None,
-                unit=None,
-                mac=None,
-                guid=guid,
-                cable=None,
-                line=0,
-            )
-        )
+        rows.append(nothing._replace(port=port, guid=guid))
     for row in rows:
         if why := refused(row):
             raise ClusterwrightError(why)

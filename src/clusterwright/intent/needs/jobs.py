@@ -78,21 +78,32 @@ def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
                 yield Need("scheduler", who, whom, "tcp", *ports, why, unit, scheduler.path)
 
 
+def _daemon_need(who: Party, whom: Party, port: int, *, why: str, unit: str, path: Path) -> Need:
+    """A daemon of Slurm's that asks another one at its TCP port."""
+    return Need(
+        topic="scheduler",
+        who=who,
+        whom=whom,
+        protocol="tcp",
+        low=port,
+        high=port,
+        why=why,
+        unit=unit,
+        path=path,
+    )
+
+
 def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[Party, ...]) -> Iterator[Need]:
     """Backups that look after the acting slurmctld; slurmctld and slurmdbd; slurmdbd and a database elsewhere."""
     wanted = scheduler.controllers
     if wanted.count > 1:
         for server in servers:
-            why, unit = "slurmctld answers its backups there", "slurmctld.service"
-            yield Need(
-                topic="scheduler",
-                who=server,
-                whom=server,
-                protocol="tcp",
-                low=SLURMCTLD_PORT,
-                high=SLURMCTLD_PORT,
-                why=why,
-                unit=unit,
+            yield _daemon_need(
+                server,
+                server,
+                SLURMCTLD_PORT,
+                why="slurmctld answers its backups there",
+                unit="slurmctld.service",
                 path=wanted.path,
             )
     accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
@@ -102,43 +113,30 @@ def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[P
         for server in servers:
             if keeper.name == server.name and wanted.count == 1:
                 continue  # both on the first machine of one group
-            why, unit = "slurmdbd takes the records of jobs there", "slurmctld.service"
-            yield Need(
-                topic="scheduler",
-                who=server,
-                whom=keeper,
-                protocol="tcp",
-                low=SLURMDBD_PORT,
-                high=SLURMDBD_PORT,
-                why=why,
-                unit=unit,
+            yield _daemon_need(
+                server,
+                keeper,
+                SLURMDBD_PORT,
+                why="slurmdbd takes the records of jobs there",
+                unit="slurmctld.service",
                 path=accounting.path,
             )
-            why, unit = "slurmctld is told of accounts there", "slurmdbd.service"
-            yield Need(
-                topic="scheduler",
-                who=keeper,
-                whom=server,
-                protocol="tcp",
-                low=SLURMCTLD_PORT,
-                high=SLURMCTLD_PORT,
-                why=why,
-                unit=unit,
+            yield _daemon_need(
+                keeper,
+                server,
+                SLURMCTLD_PORT,
+                why="slurmctld is told of accounts there",
+                unit="slurmdbd.service",
                 path=accounting.path,
             )
         host = accounting.database.host
         if host not in ITSELF:
-            why, unit = "the database answers there", "slurmdbd.service"
-            database = server_at(spec, host)
-            yield Need(
-                topic="scheduler",
-                who=keeper,
-                whom=database,
-                protocol="tcp",
-                low=DATABASE_PORT,
-                high=DATABASE_PORT,
-                why=why,
-                unit=unit,
+            yield _daemon_need(
+                keeper,
+                server_at(spec, host),
+                DATABASE_PORT,
+                why="the database answers there",
+                unit="slurmdbd.service",
                 path=accounting.path,
             )
 

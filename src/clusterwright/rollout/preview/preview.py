@@ -15,7 +15,7 @@ from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.service import ACTIVE, DRAINED
-from clusterwright.proofs.declaration import declaration_of
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.rollout.deployed import Deployed, in_force, kept_plan, recorded
 from clusterwright.rollout.disturbance import Disturbance, disturbance
 from clusterwright.rollout.guard import Guarded, guard
@@ -94,7 +94,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
     trees = trees_of(plan, held, change.wanted, store, change.versions)
     placed, notes = planned_jobs(before if before is not None else plan) if jobs is None else (tuple(jobs), ())
-    was = declaration_of(before) if before is not None else None
+    was = Declaration(before) if before is not None else None
     values = spec_changes(before.spec.document, plan.spec.document) if before is not None else ()
     meaning = (*(sentences(before, plan) if before is not None else ()), *_rotated(trees))
     if before is not None and not values and not meaning:
@@ -112,7 +112,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         disturbance=disturbance(
             (before, plan), change.waves, change.effects, jobs=placed, notes=notes, first=change.next_wave
         ),
-        guarded=guard(plan.name, trees, (was, declaration_of(plan)), change.waves, drained_alone(before, plan, values)),
+        guarded=guard(plan.name, trees, (was, Declaration(plan)), change.waves, drained_alone(before, plan, values)),
         unbuilt=change.unbuilt,
     )
 
