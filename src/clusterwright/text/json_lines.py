@@ -42,26 +42,17 @@ def lines_text(document: Document, depth: int = 2) -> str:
 
 def _lines(value: Any, depth: int, margin: str) -> str:
     """A value's text; ``margin`` is the line break and the indent of the line that it stands on."""
-    pieces: list[str] = []
-    _write(value, depth, margin, pieces.append)
-    return "".join(pieces)
-
-
-def _write(value: Any, depth: int, margin: str, put: Callable[[str], None]) -> None:
-    """Puts a value's text in pieces: joined once, a long one is not copied at every level that it stands in."""
     if depth == 0 or not isinstance(value, (dict, list, tuple)) or not value:
-        put(encode(value))
-        return
+        return encode(value)
     inner = f"{margin}  "
     entries: Iterable[Any] = value.values() if isinstance(value, dict) else value
     if _SCALARS.issuperset(map(type, entries)):
         text = _encoder(f",{inner}")(value)
-        put(f"{text[0]}{inner}{text[1:-1]}{margin}{text[-1]}")
-        return
+        return f"{text[0]}{inner}{text[1:-1]}{margin}{text[-1]}"
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    before = f"{opening}{inner}"
-    for key, entry in zip(value, entries, strict=True):
-        put(f"{before}{_quote(key)}: " if isinstance(value, dict) else before)
-        _write(entry, depth - 1, "" if depth == 1 else inner, put)
-        before = f",{inner}"
-    put(f"{margin}{closing}")
+    # What stands on one line takes no call of this function: it is most of a document.
+    texts = [encode(entry) if depth == 1 else _lines(entry, depth - 1, inner) for entry in entries]
+    if isinstance(value, dict):
+        texts = [f"{_quote(key)}: {text}" for key, text in zip(value, texts, strict=True)]
+    joined = f",{inner}".join(texts)
+    return f"{opening}{inner}{joined}{margin}{closing}"

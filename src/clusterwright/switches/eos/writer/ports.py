@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.switch import in_port_order
@@ -10,7 +10,6 @@ from clusterwright.intent.switch_links import error_correction
 from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.plan.ports import spare_ports
 from clusterwright.switches.eos.writer.macsec import profile_of
-from clusterwright.text.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,16 +50,14 @@ class EosPort:
     """Configuration lines that make it a port channel, or a member of one."""
 
 
-def eos_interfaces(view: SwitchView, profile: str | None, filters: Filters, borders: tuple[EosBorder, ...]) -> str:
-    """The lines of every port, used or not, in port order. ``profile`` is the QoS profile of used ports."""
+def eos_ports(view: SwitchView, profile: str | None, filters: Filters, borders: tuple[EosBorder, ...]) -> list[EosPort]:
+    """Every port, used or not, in port order. ``profile`` is the QoS profile of used ports."""
     ports = [_link_port(view, link, profile, filters) for link in view.links]
     ports += [_channel(bond, profile, filters) for bond in view.bonds]
     ports += [_border_port(view, border) for border in borders]
     ports += [EosPort(name, "unused", shutdown=True) for name in _spare_ports(view, borders)]
     ports.sort(key=lambda port: in_port_order(port.name))
-    ip = "ip" if view.version == 4 else "ipv6"
-    interface = template("eos/interface.j2")
-    return "".join(interface.render(port=port, ip=ip) for port in ports)
+    return ports
 
 
 def _spare_ports(view: SwitchView, borders: tuple[EosBorder, ...]) -> list[str]:
@@ -77,21 +74,38 @@ def _spare_ports(view: SwitchView, borders: tuple[EosBorder, ...]) -> list[str]:
 
 def _link_port(view: SwitchView, link: Link, profile: str | None, filters: Filters) -> EosPort:
     port = link.port
-    common = EosPort(
+    bond = view.bond_at.get(port.port)
+    speed = _speed(view, port.side, port.port, port.speed_gbps)
+    fec = error_correction(port.speed_gbps, link.cable.medium, link.cable.length_m)
+    if bond is not None:
+        return EosPort(
+            name=port.port,
+            description=link.description,
+            shutdown=not link.is_up,
+            speed=speed,
+            fec=fec,
+            lacp=_member_lines(bond),
+        )
+    is_routed = link.is_routed
+    return EosPort(
         name=port.port,
         description=link.description,
         shutdown=not link.is_up,
-        speed=_speed(view, port.side, port.port, port.speed_gbps),
-        fec=error_correction(port.speed_gbps, link.cable.medium, link.cable.length_m),
+        speed=speed,
+        fec=fec,
+        mtu=view.fabric.mtu if is_routed else None,
+        address=f"{link.address}/{port.prefix_length}" if is_routed else None,
+        vlan=None if is_routed else HOST_VLAN,
+        profile=profile,
+        filters=filters.get(port.port, ()),
+        macsec=profile_of(link),
     )
-    bond = view.bond_at.get(port.port)
-    if bond is not None:
-        timer = "fast" if bond.bond.rate == "fast" else "normal"
-        return replace(common, lacp=(f"channel-group {bond.number} mode active", f"lacp timer {timer}"))
-    used = replace(common, profile=profile, filters=filters.get(port.port, ()), macsec=profile_of(link))
-    if link.is_routed:
-        return replace(used, mtu=view.fabric.mtu, address=f"{link.address}/{port.prefix_length}")
-    return replace(used, vlan=HOST_VLAN)
+
+
+def _member_lines(bond: SwitchBond) -> tuple[str, ...]:
+    """The lines that make a port a member of its bond's port channel."""
+    timer = "fast" if bond.bond.rate == "fast" else "normal"
+    return (f"channel-group {bond.number} mode active", f"lacp timer {timer}")
 
 
 def _channel(bond: SwitchBond, profile: str | None, filters: Filters) -> EosPort:

@@ -19,7 +19,7 @@ from clusterwright.switches.eos.writer.bgp import EosBgp, eos_bgp
 from clusterwright.switches.eos.writer.borders import EosBorder, eos_borders
 from clusterwright.switches.eos.writer.filters import AccessList, EosFilters, eos_filters
 from clusterwright.switches.eos.writer.macsec import EosMacsec, eos_macsec
-from clusterwright.switches.eos.writer.ports import eos_interfaces
+from clusterwright.switches.eos.writer.ports import EosPort, eos_ports
 from clusterwright.switches.eos.writer.qos import EosQos, eos_qos
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class EosGateway:
 class EosSwitch:
     """A whole switch. ``ip`` is the command word of the fabric's IP version, ``vrf`` the words before a server.
 
-    ``interfaces`` are the lines of its ports, ``source_port`` is the one that requests to servers leave from where no
+    ``ports`` are all it has, ``source_port`` is the one that requests to servers leave from where no
     management port has a VRF of its own.
 
     ``hash_seed`` are the chip's family and the seed of its hash over equal paths, "" for the default seed.
@@ -87,7 +87,7 @@ class EosSwitch:
     loopback: str | None
     loopback_port: str
     source_port: str
-    interfaces: str
+    ports: list[EosPort]
     discards: tuple[str, ...]
     pools: tuple[str, ...]
     qos: EosQos | None
@@ -124,7 +124,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         loopback=view.origins[0].text if view.loopback is not None else None,
         loopback_port=systems()["eos"].loopback,
         source_port=_source_port(view),
-        interfaces=eos_interfaces(view, qos.profile if qos is not None else None, filters.hosts, borders),
+        ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
         qos=qos,

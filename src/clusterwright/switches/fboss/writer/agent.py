@@ -65,7 +65,14 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
     lossless = sum(item.is_lossless for item in classes)
     is_lossless = buffer is not None and lossless > 0
     vlan_of_port = _vlans_of_ports(view)
-    ports = {link.port.port: _port(view, link, vlan_of_port[link.port.port]) for link in view.links}
+    ports = {}
+    for link in view.links:
+        port = _port(view, link, vlan_of_port[link.port.port])
+        if classes:
+            port["portQueueConfigName"] = view.fabric.name
+        if is_lossless:
+            port["pfc"] = fboss_classes.port_pfc(link.port.side, view.fabric.pfc_watchdog)
+        ports[link.port.port] = port
     config: dict[str, Any] = {
         "version": 0,
         "hostname": view.device.name,
@@ -118,12 +125,12 @@ def _vlans_of_ports(view: SwitchView) -> dict[str, int]:
 
 
 def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
+    """What stands of a port without its queues."""
     port = link.port
     found = view.mode_of(port.side, port.port, port.speed_gbps)
     chip_port = view.model.platform_port(port.port, None if found is None else found[1])
     lanes = LANES if found is None else found[0].lanes(found[1])
-    classes = traffic_classes(view.fabric)
-    entry: dict[str, Any] = {
+    return {
         "logicalID": chip_port.number,
         "name": port.port,
         "description": link.description,
@@ -137,11 +144,6 @@ def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
         # What LLDP should report; the agent looks for these texts within what it hears.
         "expectedLLDPValues": {str(LLDP_PORT): link.peer.port, str(LLDP_SYSTEM_NAME): link.peer.device},
     }
-    if classes:
-        entry["portQueueConfigName"] = view.fabric.name
-    if view.model.buffer is not None and any(item.is_lossless for item in classes):
-        entry["pfc"] = fboss_classes.port_pfc(port.side, view.fabric.pfc_watchdog)
-    return entry
 
 
 def _headroom_cells(view: SwitchView) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from clusterwright.spec.hardware.systems import filter_tables_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.edge_filters import PermitShapes
     from clusterwright.intent.filter_entries import Permit
     from clusterwright.intent.switch import SwitchView
     from clusterwright.plan.model import Plan
@@ -57,25 +59,50 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
     if permits is None:
         return None
     sources = [format_network(source) for source in permits.sources]
-    entries: list[dict[str, Any]] = []
-    actions: list[dict[str, Any]] = []
-    numbers: Counter[str] = Counter()
-    for permit, source_numbers in permits.of_kind.shapes:
-        counter = permit.name.replace(" ", "-")
-        for source, match in product(source_numbers or (None,), list(_matches(permit))):
-            name = f"{counter}-{numbers[permit.name]}"
-            numbers[permit.name] += 1
-            entry: dict[str, Any] = {"name": name, "actionType": PERMIT}
-            if source is not None:
-                entry["srcIp"] = sources[source]
-            entries.append(entry | match)
-            actions.append({"matcher": name, "action": {"counter": counter}})
-    counters = dict.fromkeys(action["action"]["counter"] for action in actions)
+    shaped = _shaped_entries(permits.of_kind)
+    entries = [_entry(shape, sources) for shape in shaped]
+    actions = [{"matcher": shape.name, "action": {"counter": shape.counter}} for shape in shaped]
+    counters = dict.fromkeys(shape.counter for shape in shaped)
     return FbossFilters(
         group={"name": "hosts", "stage": INGRESS, "aclTables": _tables(view, host_vlan, entries)},
         actions=actions,
         counters=[{"name": name, "types": [PACKETS]} for name in counters],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _ShapedEntry:
+    """An entry of a table, for every switch whose zones lie alike."""
+
+    name: str
+    counter: str
+    source: int | None
+    """Which of the switch's sources it matches; None for any address."""
+    match: dict[str, Any]
+    """What it matches beside its source."""
+
+
+@lru_cache(maxsize=256)
+def _shaped_entries(of_kind: PermitShapes) -> tuple[_ShapedEntry, ...]:
+    """The entries of all switches of a kind; thousands of switches are of a few kinds."""
+    numbers: Counter[str] = Counter()
+    entries = []
+    for permit, sources in of_kind.shapes:
+        counter = permit.name.replace(" ", "-")
+        matches = list(_matches(permit))
+        for source in sources or (None,):
+            for match in matches:
+                name = f"{counter}-{numbers[permit.name]}"
+                numbers[permit.name] += 1
+                entries.append(_ShapedEntry(name=name, counter=counter, source=source, match=match))
+    return tuple(entries)
+
+
+def _entry(shape: _ShapedEntry, sources: list[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": shape.name, "actionType": PERMIT}
+    if shape.source is not None:
+        entry["srcIp"] = sources[shape.source]
+    return entry | shape.match
 
 
 def _tables(view: SwitchView, host_vlan: int, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -129,7 +156,7 @@ def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
         permit.types or (None,),
     ):
         wanted = {
-            "dstIp": None if target is None else str(target),
+            "dstIp": None if target is None else format_network(target),
             "l4SrcPort": low,
             "l4DstPort": high,
             "tcpFlagsBitMap": flag,
