@@ -5,6 +5,7 @@ What the schema says of a key is said, or ``Unsaid`` is raised: a reference that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,13 @@ _PASSED_OVER = {
     "pattern",
     "format",
 }
+# How a description says what holds where the key is omitted: "…; the name when left out.", "… Without it nodes …".
+_OMITTED = (
+    re.compile(r"(?:^|[;.] )([^;.]*?),? when left out\b"),
+    re.compile(r"\bWhen left out,? ([^.;]*)"),
+    re.compile(r"(?:^|[;.] )[Ww]ithout (?:it|one|any),? ([^.;(]*[^.;( ])"),
+)
+_STATED = re.compile(r"\b(?:when|if|this is) left out\b|\b[Ww]ithout it\b")
 _KNOWN = _TOLD_BY_KIND | _TOLD_BY_SECTION | _BOUNDS | _PASSED_OVER
 
 
@@ -68,12 +76,14 @@ class _Page:
 
     def section(self, title: str, definition: Schema, name: str) -> str:
         lines = [f"## {title}", "", definition.get("description", ""), ""]
-        lines += ["| key | value | left out | meaning |", "| --- | --- | --- | --- |"]
+        lines += ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
         required = frozenset(definition.get("required", ()))
         for key, value in definition["properties"].items():
             _know(value)
             meaning = value.get("description") or self.target(value).get("description", "")
-            silent = "**must be there**" if key in required else _silence(value, meaning)
+            if "description" not in value and not str(value.get("$ref", "#")).startswith("#"):
+                raise Unsaid(f"what {title}: {key} is for; what texts of its kind may hold is no answer")
+            silent = "**required**" if key in required else _silence(value, meaning)
             kind = self.kind(value, f"{name}: {key}" if name else key)
             lines.append(f"| `{key}` | {_cell(kind)} | {_cell(silent)} | {_cell(meaning)} |")
         together = list(_conditions(definition))
@@ -135,7 +145,13 @@ def _silence(value: Schema, meaning: str) -> str:
     """What holds where the key is not there."""
     if "default" in value:
         return _default(value["default"])
-    return "see the meaning" if "left out" in meaning or "without" in meaning.lower() else "nothing"
+    for clause in _OMITTED:
+        match = clause.search(meaning)
+        if match is not None:
+            return match[1]
+    if _STATED.search(meaning):
+        raise Unsaid(f"what holds when the key is omitted, in words that a table can show: {meaning}")
+    return "nothing"
 
 
 def _conditions(definition: Schema) -> Iterator[str]:

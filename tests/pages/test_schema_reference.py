@@ -88,6 +88,34 @@ def test_what_the_page_has_no_words_for_is_not_passed_over() -> None:
         schema_reference(schema, {"$defs": {}}, "")
 
 
+def test_a_text_needs_a_description_of_its_own() -> None:
+    """Editors show that of its kind else: "A name: lower case letters, digits and dashes" for the source of a flow."""
+    schema = {"title": "x", "properties": {"from": {"$ref": "strings.schema.json#/$defs/name"}}}
+    kinds = {"$defs": {"name": {"type": "string", "description": "A name: lower case letters."}}}
+    with pytest.raises(Unsaid, match="from"):
+        schema_reference(schema, kinds, "")
+
+
+@pytest.mark.parametrize(
+    ("description", "default"),
+    [
+        ("One line for people; the name when left out.", "the name"),
+        ("Where the key is kept. Without it nodes make their own.", "nodes make their own"),
+        ("Congestion notification. When left out, classes say none.", "classes say none"),
+        ("Seconds without progress.", "nothing"),
+    ],
+)
+def test_the_default_column_quotes_the_description(description: str, default: str) -> None:
+    schema = {"title": "x", "properties": {"key": {"type": "string", "description": description}}}
+    assert f"| `key` | string | {default} | {description} |" in schema_reference(schema, {"$defs": {}}, "")
+
+
+def test_a_default_that_is_said_in_other_words_is_refused() -> None:
+    schema = {"title": "x", "properties": {"key": {"type": "string", "description": "A text (none if left out)."}}}
+    with pytest.raises(Unsaid, match="if left out"):
+        schema_reference(schema, {"$defs": {}}, "")
+
+
 def _keys(schema: object) -> Iterator[str]:
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict):
