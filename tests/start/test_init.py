@@ -136,7 +136,7 @@ def test_a_fabric_of_three_tiers_is_found_where_two_are_too_few(tmp_path: Path) 
         ("--nodes 4000 --node-model dgx-h100 --fabric roce --switch-model sn4700", "do not fit on three tiers"),
         ("--nodes 8 --node-model dgx-h100", "Say --fabric, or copy a reference"),
         ("--nodes 8 --node-model dgx-h100 --fabric roce --name -", "is no name"),
-        ("--from nowhere", "There are: ib-24k, lab-border"),
+        ("--from nowhere", "There are: b300-spectrum-x, ib-24k, lab-border"),
         ("--from lab-ib --nodes 8 --switch-model qm9700", "leave out --nodes, --switch-model"),
     ],
 )

@@ -77,7 +77,7 @@ _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric
     "--from",
     "reference",
     metavar="NAME",
-    help="Copy this reference instead: lab-roce, roce-24k, gb200-1su, ...",
+    help="Copy this reference instead: b300-spectrum-x, lab-roce, roce-24k, gb200-1su, ...",
 )
 @click.pass_context
 def init(
@@ -277,7 +277,7 @@ def _refuse_errors(path: Path) -> None:
 
 
 def _copied(reference: str) -> dict[str, bytes]:
-    """The reference called ``reference`` as FILE, and under their own names the files that it extends."""
+    """The reference called ``reference`` as FILE; beside it the files that it extends and the models that it names."""
     from clusterwright.spec.text.extends import read_spec_document
 
     home = data_files.folder("inventory")
@@ -285,8 +285,15 @@ def _copied(reference: str) -> dict[str, bytes]:
     if reference not in known:
         raise click.UsageError(f'--from: there is no reference "{reference}". There are: {", ".join(known)}.')
     first = known[reference]
-    others = [Path(file) for file in read_spec_document(first).files if Path(file) != first]
-    return {FILE: first.read_bytes(), **{file.name: file.read_bytes() for file in others}}
+    document = read_spec_document(first)
+    copied = {FILE: first.read_bytes()}
+    for file in map(Path, document.files):
+        if file != first:
+            copied[file.name] = file.read_bytes()
+    for index in range(len(document.data.get("hardware", ()))):
+        models = Path(document.named_file(("hardware", index)))
+        copied[models.relative_to(first.parent).as_posix()] = models.read_bytes()
+    return copied
 
 
 def _refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
