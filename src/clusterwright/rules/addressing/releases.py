@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.intent.boot_relays import relay_addresses
+from clusterwright.intent.hashing import hashing_of
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.fabric import Tier
-from clusterwright.spec.hardware.systems import release_of, system_of
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.hardware.systems import ReleaseWord, release_of, system_of
 from clusterwright.spec.text.document import Path
 
 _IPV6 = 6
@@ -34,6 +35,36 @@ def unknown_releases(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW352", Severity.ERROR)
 def lacking_releases(subject: Subject) -> Iterator[Problem]:
+    """Releases that lack words of what is written for their tier."""
+    for fabric in subject.spec.fabrics:
+        for tier in fabric.tiers:
+            yield from _lacking_words(subject, fabric, tier)
+    yield from _lacking_relays(subject)
+
+
+def _lacking_words(subject: Subject, fabric: Fabric, tier: Tier) -> Iterator[Problem]:
+    """Words that only newer releases have than the one that a tier states."""
+    system = system_of(tier.model)
+    if system is None or system.releases is None:
+        return
+    release = release_of(tier.model, tier.release)
+    for word in system.releases.lacking(release):
+        if not _is_written(word, subject, fabric, tier):
+            continue
+        message = f"{system.title} {release} does not have `{word.spelling}`: {word.without}."
+        yield Problem(_place(tier), message, f"Take {word.since} or a newer one, or switches of another system.")
+
+
+def _is_written(word: ReleaseWord, subject: Subject, fabric: Fabric, tier: Tier) -> bool:
+    """True where the spec asks for a word."""
+    if word.asked_by == "names":
+        return bool(subject.spec.site.management.dns)
+    if word.asked_by == "queue-pairs":
+        return any(hashing.queue_pairs for hashing in hashing_of(fabric, ()) if hashing.tier is tier)
+    return True
+
+
+def _lacking_relays(subject: Subject) -> Iterator[Problem]:
     """Relays for machines that boot over IPv6, on a release that cannot be told which server to ask."""
     boot = subject.spec.boot
     fabric = next((each for each in subject.spec.fabrics if boot is not None and each.name == boot.fabric), None)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Device, Plan
     from clusterwright.spec.site import Services
 
-# The oldest release that knows every line written here (hashing on UDP payload bytes came with it).
-EOS_VERSION = "EOS-4.33.1F"
 MANAGEMENT_VRF = "MGMT"
 # The destination queue pair lies 5 bytes into the base transport header, which is where UDP's payload starts.
 ROCE_QUEUE_PAIR_BYTES = "5-7"
@@ -110,7 +108,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
     borders = eos_borders(plan, view)
     return EosSwitch(
         name=device.name,
-        title=f"{device.name} ({view.model.part}, {EOS_VERSION})",
+        title=f"{device.name} ({view.model.part}, EOS-{view.release})",
         domain=plan.spec.site.domain,
         services=view.site.management,
         access=eos_access(view.site),

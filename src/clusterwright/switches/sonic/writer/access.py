@@ -49,7 +49,7 @@ def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> 
     if site.snmp is not None:
         tables |= _snmp(site.snmp, port)
     if site.telemetry is not None:
-        tables |= _telemetry(site.telemetry, port)
+        tables |= _telemetry(site.telemetry)
     if view.management is not None:
         tables |= _control_plane(plan, fabric_of(plan, view.management.port.fabric), site)
     return tables
@@ -97,7 +97,10 @@ def _snmp(snmp: SnmpAccess, port: ManagementPort | None) -> dict[str, Any]:
     return tables
 
 
-def _telemetry(telemetry: Telemetry, port: ManagementPort | None) -> dict[str, Any]:
+def _telemetry(telemetry: Telemetry) -> dict[str, Any]:
+    """No ``vrf``: no release has it, and sockets of the default VRF take connections of every other
+    (sonic-buildimage, branches, sonic-gnmi.yang; sysctl-net.conf: tcp_l3mdev_accept).
+    """
     server = {"port": str(telemetry.port), "client_auth": "true", "user_auth": "cert", "log_level": "2"}
     return {
         "GNMI": {
@@ -106,7 +109,7 @@ def _telemetry(telemetry: Telemetry, port: ManagementPort | None) -> dict[str, A
                 "server_crt": f"{CREDENTIALS}/{telemetry.certificate}.cer",
                 "server_key": f"{CREDENTIALS}/{telemetry.certificate}.key",
             },
-            "gnmi": server | ({} if port is None else {"vrf": "mgmt"}),
+            "gnmi": server,
         },
         "GNMI_CLIENT_CERT": {name: {"role": [READ_ONLY]} for name in telemetry.collectors},
     }
