@@ -6,7 +6,9 @@ import gc
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,11 @@ os.environ.setdefault("GOGC", "400")
 # time of all tests, in which nothing else ran.
 if (_folder := in_memory.folder()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _folder)
+
+# Extras are found by their entry points, which installing wrote down.
+for _group, _names in tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["entry-points"].items():
+    if not _names.items() <= {(entry.name, entry.value) for entry in metadata.entry_points(group=_group)}:
+        pytest.exit("pyproject.toml has entry points that are not installed: run `make setup`", returncode=4)
 
 # Files that take about a minute or more by the clock, the longest first: they start first, so that none of them is
 # still running when all others have ended. `make test` keeps a file in one process, where its fixtures are made once.

@@ -52,17 +52,22 @@ READS: dict[str, str] = {
     "node_health": "",  # runs where no other room is
     "node_watch": "node_health",
     "keys": "spec",
-    "simulate": "intent plan spec",
-    "place": "plan simulate spec",
     "observe": "device_files plan spec switches",
-    "bringup": "facts hosts intent plan spec switches",
-    "lab": "hosts intent output packets plan proofs spec switches text",
-    "report": "hosts intent output place plan simulate spec",
-    "source_of_truth": "plan report spec",
-    "compare": "hosts output plan report rules spec",
+    "inventory": "intent plan spec",  # devices, cables and addresses as records and lists
+    "extras.bringup": "facts hosts intent plan spec switches",
+    "extras.crew": "inventory plan",
+    "extras.lab": "hosts intent output packets plan proofs spec switches text",
+    "extras.monitoring": "inventory plan spec",
+    "extras.simulate": "intent plan spec",
+    "extras.place": "extras.simulate hosts plan spec text",
+    "extras.source_of_truth": "inventory plan spec",
+    "report": "extras.crew extras.place extras.simulate hosts intent inventory output plan spec",
+    "compare": "hosts inventory output plan rules spec",
     "deploy": "hosts intent keys output plan rules spec switches",
     "why": "output plan rules spec",
-    "rollout": "compare deploy device_files facts hosts intent observe output place plan proofs rules spec switches",
+    "rollout": (
+        "compare deploy device_files extras.place facts hosts intent observe output plan proofs rules spec switches"
+    ),
 }
 # On the far right, the command line and the component for programs of others may use every room.
 EDGE = frozenset({"cli", "pulumi"})
@@ -125,7 +130,11 @@ def _imports(path: Path) -> list[tuple[int, str]]:
 
 
 def room_of(module: str) -> str:
-    return module.partition(".")[0]
+    """The room of a module; each extra is one. The commands of extras are part of the command line."""
+    if re.match(r"extras\.\w+\.commands?\b", module) or module == "extras.summaries":
+        return "cli"
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "extras" else parts[0]
 
 
 def edges(inside: str = "") -> dict[str, set[str]]:
@@ -148,7 +157,8 @@ def packages() -> frozenset[str]:
 
 def test_every_room_is_known() -> None:
     folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert folders == READS.keys() | EDGE, "a new room needs its place in this file"
+    folders |= {f"extras.{path.name}" for path in (PACKAGE / "extras").iterdir() if any(path.glob("*.py"))}
+    assert folders == READS.keys() | EDGE | {"extras"}, "a new room needs its place in this file"
 
 
 @pytest.mark.parametrize("room", READS)

@@ -122,9 +122,9 @@ def inventory(plan: Plan, group: str | None = None) -> dict[str, Any]:
     """
     import json
 
+    from clusterwright.inventory.as_json import json_lines
+    from clusterwright.inventory.records import Inventory
     from clusterwright.report.figures import figures
-    from clusterwright.report.inventory_json import json_lines
-    from clusterwright.report.records import Inventory
 
     document: dict[str, Any] = json.loads("".join(json_lines(Inventory(plan, group), figures(plan))))
     return document

@@ -1,4 +1,4 @@
-"""Plugins: what other installed packages add, found by their entry points.
+"""Plugins: what other installed packages and the extras of this one add, found by their entry points.
 
 ``clusterwright.commands`` are click commands, ``clusterwright.rules`` modules with lint rules,
 ``clusterwright.systems`` switch systems, ``clusterwright.inventory_formats`` functions that list a cluster. A package
@@ -26,19 +26,33 @@ GROUPS = (COMMANDS, RULES, SYSTEMS, INVENTORY_FORMATS)
 
 @cache
 def plugins(group: str) -> Mapping[str, metadata.EntryPoint]:
-    """The entry points of a group by name, in the order of the names.
+    """The entry points of a group by name, in the order of the names. A name of this package is nobody else's.
 
-    Raises ClusterwrightError where two packages give one name to different things.
+    Raises ClusterwrightError where two other packages give one name to different things.
     """
     by_name: dict[str, metadata.EntryPoint] = {}
-    for entry in sorted(_entry_points().select(group=group), key=lambda entry: (entry.name, entry.value)):
+    for entry in sorted(_entry_points().select(group=group), key=_own_first):
         other = by_name.setdefault(entry.name, entry)
-        if other.value != entry.value:
+        if other.value != entry.value and not is_extra(other):
             raise ClusterwrightError(
                 f'{package_of(other)} and {package_of(entry)} both install "{entry.name}" as one of {group}.'
                 " Remove one of the packages."
             )
     return MappingProxyType(by_name)
+
+
+def is_extra(entry: metadata.EntryPoint) -> bool:
+    """Whether an entry point names something of this package."""
+    return _package_name(entry) == __name__.partition(".")[0]
+
+
+def _own_first(entry: metadata.EntryPoint) -> tuple[str, bool, str]:
+    return entry.name, not is_extra(entry), entry.value
+
+
+def _package_name(entry: metadata.EntryPoint) -> str:
+    """The top package of an entry point's module."""
+    return entry.module.partition(".")[0]
 
 
 def load_plugin(entry: metadata.EntryPoint, kind: type) -> Any:
@@ -65,8 +79,11 @@ def _entry_points() -> metadata.EntryPoints:
 
 @cache
 def plugin_packages() -> tuple[Path, ...]:
-    """The folders of all packages with plugins of any group, in order."""
-    return tuple(sorted({_folder_of(entry) for group in GROUPS for entry in plugins(group).values()}))
+    """The folders of all other packages with plugins of any group, in order."""
+    folders: set[Path] = set()
+    for group in GROUPS:
+        folders.update(_folder_of(entry) for entry in plugins(group).values() if not is_extra(entry))
+    return tuple(sorted(folders))
 
 
 @cache
@@ -77,11 +94,11 @@ def plugin_folders(name: str) -> tuple[Path, ...]:
 
 
 def _folder_of(entry: metadata.EntryPoint) -> Path:
-    package = entry.module.partition(".")[0]
-    found = util.find_spec(package)
-    if found is None or found.origin is None:
+    package = _package_name(entry)
+    module = util.find_spec(package)
+    if module is None or module.origin is None:
         raise unusable_plugin(entry, f"names the package {package}, which is not there")
-    return Path(found.origin).parent
+    return Path(module.origin).parent
 
 
 def unusable_plugin(entry: metadata.EntryPoint, why: str) -> ClusterwrightError:

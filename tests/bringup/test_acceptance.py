@@ -13,12 +13,12 @@ from tests.compare.variants import inventory
 from tests.golden_files import assert_golden
 from tests.plans import plan_of, plan_with
 
-from clusterwright.bringup.acceptance import acceptance_plans
-from clusterwright.bringup.rates import counter_limits, payload_rate
-from clusterwright.bringup.steps import AcceptanceLimits, tournament
-from clusterwright.bringup.text import text_lines
-from clusterwright.bringup.unit import unit_of
-from clusterwright.cli.bringup import bringup
+from clusterwright.extras.bringup.acceptance import acceptance_plans
+from clusterwright.extras.bringup.command import bringup
+from clusterwright.extras.bringup.rates import counter_limits, payload_rate
+from clusterwright.extras.bringup.steps import AcceptanceLimits, tournament
+from clusterwright.extras.bringup.text import text_lines
+from clusterwright.extras.bringup.unit import unit_of
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import fabric_of

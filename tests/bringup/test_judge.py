@@ -10,11 +10,11 @@ from tests.bringup.simulated_counters import Fault, query_errors
 from tests.compare.variants import inventory
 from tests.plans import plan_of
 
-from clusterwright.bringup.judge_bandwidth import judge_bandwidth
-from clusterwright.bringup.judge_counters import judge_counters, read_ibqueryerrors
-from clusterwright.bringup.steps import AcceptanceLimits
-from clusterwright.bringup.verdict import UnreadableReportError
-from clusterwright.cli.bringup import bringup
+from clusterwright.extras.bringup.command import bringup
+from clusterwright.extras.bringup.judge_bandwidth import judge_bandwidth
+from clusterwright.extras.bringup.judge_counters import judge_counters, read_ibqueryerrors
+from clusterwright.extras.bringup.steps import AcceptanceLimits
+from clusterwright.extras.bringup.verdict import UnreadableReportError
 from clusterwright.plan.chips import chip_ports
 
 DATA = Path(__file__).parents[1] / "data" / "bringup"

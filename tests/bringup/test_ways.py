@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_of, plan_with
 
-from clusterwright.bringup.acceptance import acceptance_plans
-from clusterwright.bringup.judge_bandwidth import judge_bandwidth
-from clusterwright.bringup.matrix import across
-from clusterwright.bringup.steps import AcceptanceLimits, Step
-from clusterwright.bringup.traffic_steps import ring_share
-from clusterwright.bringup.unit import BringupUnit, unit_of
-from clusterwright.bringup.ways import CabledPaths, busiest
+from clusterwright.extras.bringup.acceptance import acceptance_plans
+from clusterwright.extras.bringup.judge_bandwidth import judge_bandwidth
+from clusterwright.extras.bringup.matrix import across
+from clusterwright.extras.bringup.steps import AcceptanceLimits, Step
+from clusterwright.extras.bringup.traffic_steps import ring_share
+from clusterwright.extras.bringup.unit import BringupUnit, unit_of
+from clusterwright.extras.bringup.ways import CabledPaths, busiest
 from clusterwright.plan.model import Plan
 
 TWO_TO_ONE = """fabrics:

@@ -29,6 +29,10 @@ from clusterwright.device_files.effect import Effect
 from clusterwright.facts.unread import BETWEEN
 from clusterwright.finding import ClusterwrightError, Finding
 from clusterwright.hosts.linux.writer import nftables
+from clusterwright.inventory.as_ansible import ansible_lines
+from clusterwright.inventory.as_csv import csv_files
+from clusterwright.inventory.as_json import json_lines
+from clusterwright.inventory.records import Inventory
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -39,10 +43,6 @@ from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.report.figures import figures
 from clusterwright.report.html import report_files
-from clusterwright.report.inventory_ansible import ansible_lines
-from clusterwright.report.inventory_csv import csv_files
-from clusterwright.report.inventory_json import json_lines
-from clusterwright.report.records import Inventory
 from clusterwright.rollout.deployed import keep_spec, record
 from clusterwright.rollout.preview.preview import Change, preview
 from clusterwright.rollout.preview.text import text_lines

@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from clusterwright.extras.source_of_truth.client import Client, RefusedError
 from clusterwright.finding import ClusterwrightError
 from clusterwright.json_api import open_server
 from clusterwright.keys.kms import KmsError
 from clusterwright.keys.transit import TransitKms
-from clusterwright.source_of_truth.client import Client, RefusedError
 
 TOKEN = "hvs.T0KEN"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from clusterwright.lab.isolation.compare import IsolationResult
+from clusterwright.extras.lab.isolation.compare import IsolationResult
 from clusterwright.proofs.tree import RenderedTree
 
 KINDS = {

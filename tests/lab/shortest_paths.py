@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import networkx
 
-from clusterwright.lab.twin import Twin
+from clusterwright.extras.lab.twin import Twin
 
 
 def widths(twin: Twin) -> dict[tuple[str, str], int]:

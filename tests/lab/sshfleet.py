@@ -22,8 +22,8 @@ from types import TracebackType
 from typing import IO
 
 from clusterwright.durable import open_lock, own_folder, took_lock
+from clusterwright.extras.lab.namespaces import NETNS, inside, remove_namespaces, run_ip
 from clusterwright.finding import ClusterwrightError
-from clusterwright.lab.namespaces import NETNS, inside, remove_namespaces, run_ip
 
 _FLEETS = Path("/run/clusterwright-fleets")
 _CONTROLLER_MAC = "02:cf:ff:00:00:01"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.lab.twins import lab, small_spec, twin_of
 
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.namespaces import inside, run_ip
-from clusterwright.lab.twin import Twin
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.namespaces import inside, run_ip
+from clusterwright.extras.lab.twin import Twin
 from clusterwright.plan.model import Cable, format_address
 
 SOURCE, TARGET = "gpu-p00r00n0", "gpu-p01r00n0"

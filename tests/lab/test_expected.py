@@ -6,13 +6,13 @@ import pytest
 from tests.lab.shortest_paths import widths
 from tests.lab.twins import twin_of
 
+from clusterwright.extras.lab.bringup import node_commands
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.expected import expected_routes
+from clusterwright.extras.lab.faults import Fault, faulty, parse_link
+from clusterwright.extras.lab.frr import bgpd_config
+from clusterwright.extras.lab.twin import Twin
 from clusterwright.finding import ClusterwrightError
-from clusterwright.lab.bringup import node_commands
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.expected import expected_routes
-from clusterwright.lab.faults import Fault, faulty, parse_link
-from clusterwright.lab.frr import bgpd_config
-from clusterwright.lab.twin import Twin
 
 CUTS = [
     ("lab-roce", "backend", Cut()),

@@ -10,10 +10,10 @@ import pytest
 from tests.lab.shortest_paths import widths
 from tests.lab.twins import lab, twin_of
 
-from clusterwright.lab.check import kernel_routes
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.namespaces import namespaces_named, processes_in
-from clusterwright.lab.twin import Twin, namespace_prefix
+from clusterwright.extras.lab.check import kernel_routes
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.namespaces import namespaces_named, processes_in
+from clusterwright.extras.lab.twin import Twin, namespace_prefix
 
 CUT = Cut(routers=100, nodes=8)
 MOST_BYTES = 6 << 30

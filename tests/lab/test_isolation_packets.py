@@ -15,13 +15,13 @@ import pytest
 from tests.lab.compared import KINDS, edited, words
 from tests.lab.twins import COMMAND, error, lab, small_spec, twin_of
 
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.isolation.compare import compare, rendered_filters
-from clusterwright.lab.isolation.members import set_stage
-from clusterwright.lab.isolation.raw_packets import RawPacket, wire
-from clusterwright.lab.isolation.switch_filters import nft_lines
-from clusterwright.lab.namespaces import namespaces_named
-from clusterwright.lab.twin import Twin, namespace_prefix
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.isolation.compare import compare, rendered_filters
+from clusterwright.extras.lab.isolation.members import set_stage
+from clusterwright.extras.lab.isolation.raw_packets import RawPacket, wire
+from clusterwright.extras.lab.isolation.switch_filters import nft_lines
+from clusterwright.extras.lab.namespaces import namespaces_named
+from clusterwright.extras.lab.twin import Twin, namespace_prefix
 from clusterwright.packets.boxes import V6, box
 from clusterwright.packets.filters import ACCEPT, Rule, one_chain
 from clusterwright.packets.ranges import ranges, values
@@ -73,8 +73,8 @@ def test_every_packet_fares_as_declared(spec: Path) -> None:
 
 def test_what_should_arrive_is_what_the_flows_say(twin: Twin, tree: RenderedTree) -> None:
     """The whole packets to ports that should arrive at a node with rules of its own, by the spec's flows alone."""
-    from clusterwright.lab.isolation.expectation import PacketExpectation
-    from clusterwright.lab.isolation.probes import PORT, matrix
+    from clusterwright.extras.lab.isolation.expectation import PacketExpectation
+    from clusterwright.extras.lab.isolation.probes import PORT, matrix
     from clusterwright.proofs.isolation.nodes import RUNNING
 
     stage = set_stage(twin, tree, declared_of(twin.plan))
@@ -99,8 +99,8 @@ def test_what_should_arrive_is_what_the_flows_say(twin: Twin, tree: RenderedTree
 
 def test_no_packet_is_an_answer_to_another(twin: Twin, tree: RenderedTree) -> None:
     """Connection tracking would take it for one, where no filter should let it pass."""
-    from clusterwright.lab.isolation.expectation import PacketExpectation
-    from clusterwright.lab.isolation.probes import matrix
+    from clusterwright.extras.lab.isolation.expectation import PacketExpectation
+    from clusterwright.extras.lab.isolation.probes import matrix
     from clusterwright.proofs.isolation.nodes import RUNNING
 
     stage = set_stage(twin, tree, declared_of(twin.plan))

@@ -9,8 +9,8 @@ from tests.lab.compared import KINDS, edited, words
 from tests.lab.twins import lab, twin_of
 
 from clusterwright import data_files
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.isolation.compare import compare, rendered_filters
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.isolation.compare import compare, rendered_filters
 
 EOS, SONIC = "mnt/flash/startup-config", "etc/sonic/config_db.json"
 

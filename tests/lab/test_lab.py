@@ -14,13 +14,13 @@ from tests.lab.shortest_paths import widths
 from tests.lab.twins import COMMAND, error, lab, small_spec, twin_of
 
 from clusterwright import data_files
-from clusterwright.lab import frr
-from clusterwright.lab.check import await_routes, kernel_routes
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.namespaces import inside, namespaces_named, processes_in
-from clusterwright.lab.packets import endpoints
-from clusterwright.lab.running import folder_of
-from clusterwright.lab.twin import Twin, namespace_prefix
+from clusterwright.extras.lab import frr
+from clusterwright.extras.lab.check import await_routes, kernel_routes
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.namespaces import inside, namespaces_named, processes_in
+from clusterwright.extras.lab.packets import endpoints
+from clusterwright.extras.lab.running import folder_of
+from clusterwright.extras.lab.twin import Twin, namespace_prefix
 
 
 @pytest.fixture(scope="module")

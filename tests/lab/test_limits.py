@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.lab import running
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.running import LabState, raise_limits, read_state, remove_lab, write_state
+from clusterwright.extras.lab import running
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.running import LabState, raise_limits, read_state, remove_lab, write_state
 
 
 @pytest.fixture

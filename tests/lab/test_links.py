@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from clusterwright.durable import own_folder
+from clusterwright.extras.lab import frr, running
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.running import LabState, exclusively, remove_lab, write_state
 from clusterwright.finding import ClusterwrightError
-from clusterwright.lab import frr, running
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.running import LabState, exclusively, remove_lab, write_state
 
 STATE = LabState("lab.yaml", "backend", Cut((), None, 0, 0))
 

@@ -26,8 +26,8 @@ from tests.plans import plan_with
 from tests.proofs.isolation.test_relays import IMAGED
 from tests.switches.test_nvue import frr_conf
 
+from clusterwright.extras.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.hosts.linux.reader.network import NETWORKS
-from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Cable, Plan

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from clusterwright import data_files
-from clusterwright.lab.cut import Cut
-from clusterwright.lab.twin import Twin, build_twin
+from clusterwright.extras.lab.cut import Cut
+from clusterwright.extras.lab.twin import Twin, build_twin
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.load import load_spec

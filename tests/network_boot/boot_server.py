@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from clusterwright.lab.namespaces import inside
+from clusterwright.extras.lab.namespaces import inside
 
 _PLACES = ("etc/kea", "etc/dnsmasq.d", "etc/nginx/conf.d", "srv/http")
 _START = """\

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.lab.namespaces import inside
+from clusterwright.extras.lab.namespaces import inside
 
 CHECKOUT = Path(__file__).parents[2]
 USER = "ops"

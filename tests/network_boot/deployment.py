@@ -12,8 +12,8 @@ from clusterwright.deploy.ansible.ssh import Access
 from clusterwright.deploy.ansible.target import AnsibleTarget
 from clusterwright.deploy.secrets.secrets import ResolvingTarget
 from clusterwright.deploy.target import Status
+from clusterwright.extras.lab.namespaces import inside
 from clusterwright.hosts.linux.writer.network import node_address
-from clusterwright.lab.namespaces import inside
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from tests.network_boot.rack import MTU, RackSwitch, port_name
 from tests.virtual_processor import processor
 
+from clusterwright.extras.lab.namespaces import inside
 from clusterwright.intent.node_nics import nics_of
-from clusterwright.lab.namespaces import inside
 from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Plan
 

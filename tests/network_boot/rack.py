@@ -18,8 +18,8 @@ from ipaddress import ip_interface
 from pathlib import Path
 from typing import Any
 
-from clusterwright.lab.isolation import switch_filters
-from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
+from clusterwright.extras.lab.isolation import switch_filters
+from clusterwright.extras.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.plan.model import Cable, Plan
 from clusterwright.switches.fboss.reader.system import READER
 

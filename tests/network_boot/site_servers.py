@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from clusterwright.lab.namespaces import inside, run_ip
+from clusterwright.extras.lab.namespaces import inside, run_ip
+from clusterwright.inventory.dns import zone_files
+from clusterwright.inventory.records import Inventory
 from clusterwright.plan.model import Plan
-from clusterwright.report.lists.dns import zone_files
-from clusterwright.report.records import Inventory
 
 _SINCE_1900_S = 2_208_988_800
 _NTP = "!BBbbII4s8s8s8s8s"

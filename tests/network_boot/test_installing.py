@@ -15,7 +15,7 @@ from tests.network_boot.installer import FROM_DISK, INSTALLED, offer
 from tests.network_boot.machine import powered_on
 from tests.network_boot.test_power_on import HERE, NODES, site, until
 
-from clusterwright.lab.namespaces import inside
+from clusterwright.extras.lab.namespaces import inside
 from clusterwright.plan.boot import boot_nics, format_mac
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import lint_path

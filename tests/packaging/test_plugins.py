@@ -13,6 +13,7 @@ import pytest
 from tests.switches.test_managed_switch import KEY, SPEC
 
 CHECKOUT = Path(__file__).parents[2]
+LAB = CHECKOUT / "inventory/lab-roce.yaml"
 CONFIGURATION = Path("leaf-00/etc/acme/startup")
 
 
@@ -86,6 +87,21 @@ def test_its_switches_are_rendered_and_proven_from_their_text(
     assert answers()["management"] == "REFUTED"
     path.write_text(text + "telnet on\n")
     assert answers()["management"].startswith("not proven, because no reader knows leaf-00:/etc/acme/startup:")
+
+
+def test_a_name_of_ours_is_not_taken_by_a_plugin(tmp_path: Path) -> None:
+    taker = tmp_path / "taker/taker-1.0.dist-info"
+    taker.mkdir(parents=True)
+    (taker / "METADATA").write_text("Metadata-Version: 2.1\nName: taker\nVersion: 1.0\n")
+    (taker / "entry_points.txt").write_text(
+        "[clusterwright.commands]\nplace = no_such_module:place\nlint = no_such_module:lint\n"
+        "[clusterwright.inventory_formats]\ncrew = no_such_module:crew\n"
+    )
+    listed = run_command(tmp_path / "taker", "--help").stdout
+    assert "Added by" not in listed
+    assert "Usage: clusterwright place" in run_command(tmp_path / "taker", "place", "--help").stdout
+    done = run_command(tmp_path / "taker", "inventory", LAB, "--format", "crew", "--out", tmp_path / "crew")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_plugin_that_does_not_load_is_one_clear_error(site_packages: Path, spec: Path, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from math import prod
 import numpy as np
 from hypothesis import strategies as st
 
-from clusterwright.place.grid import Ints, edges
-from clusterwright.place.placement import cost, crossing
-from clusterwright.place.room import Room
-from clusterwright.place.volumes import streams
+from clusterwright.extras.place.grid import Ints, edges
+from clusterwright.extras.place.placement import cost, crossing
+from clusterwright.extras.place.room import Room
+from clusterwright.extras.place.volumes import streams
 from clusterwright.spec.workload import AXES, Job
 
 LARGEST = 8  # ranks: 8! placements at most

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.place.small import best_cost, cases, job, room, uneven
 from tests.plans import plan_of, plan_with
 
+from clusterwright.extras.place import placement as placing
+from clusterwright.extras.place.grid import edges
+from clusterwright.extras.place.placement import Placement, cost, crossing, linear, place, shuffled
+from clusterwright.extras.place.room import Room, room_for
+from clusterwright.extras.place.volumes import streams
 from clusterwright.finding import ClusterwrightError
-from clusterwright.place import placement as placing
-from clusterwright.place.grid import edges
-from clusterwright.place.placement import Placement, cost, crossing, linear, place, shuffled
-from clusterwright.place.room import Room, room_for
-from clusterwright.place.volumes import streams
 from clusterwright.plan.model import Plan
 from clusterwright.spec.workload import Job
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clusterwright.place.grid import coordinates, edges, rank_at
-from clusterwright.place.volumes import streams
+from clusterwright.extras.place.grid import coordinates, edges, rank_at
+from clusterwright.extras.place.volumes import streams
 from clusterwright.spec.workload import AXES, Job, ModelFigures
 
 LLAMA = ModelFigures(405e9, 126, 16384, 1024, 8192, 1, 16, 2, 2, 4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.report.specs import plan_of
 
-from clusterwright.bringup.unit import unit_of
 from clusterwright.deploy.pulumi.units import choose, cut
+from clusterwright.extras.bringup.unit import unit_of
 from clusterwright.finding import ClusterwrightError
+from clusterwright.inventory.records import Inventory
 from clusterwright.plan.pod_names import group_named, layers
-from clusterwright.report.records import Inventory
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "rsc-phase1"])

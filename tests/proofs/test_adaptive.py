@@ -12,6 +12,9 @@ from tests.proofs.trees import edited
 
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
+from clusterwright.extras.simulate.choices import RENDERED
+from clusterwright.extras.simulate.flows import FlowTransport, flow_maker
+from clusterwright.extras.simulate.network import build_network
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
@@ -21,9 +24,6 @@ from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.hashing import HASHING
 from clusterwright.proofs.ethernet.network import KINDS
 from clusterwright.proofs.tree import RenderedTree, tree_of
-from clusterwright.simulate.choices import RENDERED
-from clusterwright.simulate.flows import FlowTransport, flow_maker
-from clusterwright.simulate.network import build_network
 from clusterwright.spec.load import load_spec
 
 NVUE, SCRIPT, NCCL = "etc/clusterwright/nvue.yaml", "usr/local/sbin/roce-qos", "etc/nccl.conf"

@@ -23,9 +23,9 @@ from tests.hosts.nccl_reader import Element, read_topology
 from tests.hosts.nccl_start import PARTS, place, start
 from tests.rendezvous.rack import Texts, dropped, rack, switches_of, texts_of, write
 
+from clusterwright.extras.lab.namespaces import inside
 from clusterwright.hosts.linux.reader.nccl import read_partition
 from clusterwright.intent.node_nics import HostNic, nics_of
-from clusterwright.lab.namespaces import inside
 from clusterwright.plan.model import Plan
 
 HERE = Path(__file__).parent

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from clusterwright.lab.isolation import switch_filters
-from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
+from clusterwright.extras.lab.isolation import switch_filters
+from clusterwright.extras.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Cable, Plan
 from clusterwright.switches.fboss.reader.system import READER

@@ -18,7 +18,7 @@ import pytest
 from tests.rendezvous.rack import dropped, rack, switches_of, texts_of, uplinks, write
 
 from clusterwright import data_files
-from clusterwright.lab.namespaces import inside
+from clusterwright.extras.lab.namespaces import inside
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rules.engine import lint_path

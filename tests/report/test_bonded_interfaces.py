@@ -8,11 +8,11 @@ import pytest
 from tests.plans import plan_of
 from tests.switches.bonded import RACK, RACK_SWITCHES, bonded
 
+from clusterwright.extras.source_of_truth.words import interface_type
+from clusterwright.inventory.interfaces import interfaces
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.own_addresses import own_addresses
 from clusterwright.proofs.registry import CHECKS
-from clusterwright.report.lists.interfaces import interfaces
-from clusterwright.source_of_truth.words import interface_type
 
 KINDS = frozenset(kind for check in CHECKS for kind in check.kinds)
 NODE = "vis-p00r00n0"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.report.specs import plan_of, spec_path
 
+from clusterwright.extras.crew.files import crew_files
+from clusterwright.inventory.records import Inventory
+from clusterwright.inventory.writing import replace_files
 from clusterwright.plan.allocation.imported import pin
 from clusterwright.plan.build import build_plan
-from clusterwright.report.crew.files import crew_files
-from clusterwright.report.records import Inventory
-from clusterwright.report.writing import replace_files
 from clusterwright.spec.allocated.point_to_point import read_cables
 from clusterwright.spec.load import load_spec
 

@@ -16,9 +16,9 @@ from tests.report.specs import INVENTORY, SPECS, plan_of, spec_path
 
 from clusterwright.cli.main import cli
 from clusterwright.finding import ClusterwrightError
+from clusterwright.inventory.as_json import json_lines
+from clusterwright.inventory.records import Inventory
 from clusterwright.report.figures import figures
-from clusterwright.report.inventory_json import json_lines
-from clusterwright.report.records import Inventory
 
 if TYPE_CHECKING:
     from pathlib import Path

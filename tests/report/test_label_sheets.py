@@ -9,9 +9,9 @@ import pytest
 import segno
 from tests.report.specs import plan_of
 
-from clusterwright.report.crew.route import laid_routes
-from clusterwright.report.crew.sheets import label_sheets
-from clusterwright.report.records import Inventory
+from clusterwright.extras.crew.route import laid_routes
+from clusterwright.extras.crew.sheets import label_sheets
+from clusterwright.inventory.records import Inventory
 
 SVG = "{http://www.w3.org/2000/svg}"
 

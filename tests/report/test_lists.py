@@ -8,8 +8,8 @@ from ipaddress import ip_address, ip_network
 import pytest
 from tests.report.specs import plan_of
 
+from clusterwright.inventory.records import Inventory
 from clusterwright.report.figures import figures
-from clusterwright.report.records import Inventory
 
 LABS = ("lab-roce", "lab-ib", "lab-sonic", "lab-nvue", "lab-border")
 

@@ -15,9 +15,9 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from tests.cli.in_process import command
 from tests.report.specs import plan_of, spec_path
 
-from clusterwright.report.monitoring.files import monitoring_files
-from clusterwright.report.records import Inventory
-from clusterwright.report.writing import replace_files
+from clusterwright.extras.monitoring.files import monitoring_files
+from clusterwright.inventory.records import Inventory
+from clusterwright.inventory.writing import replace_files
 
 if TYPE_CHECKING:
     from pathlib import Path

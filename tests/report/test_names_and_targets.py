@@ -11,9 +11,9 @@ import pytest
 from tests.cli.in_process import command
 from tests.report.specs import plan_of, spec_path
 
-from clusterwright.report.lists.dns import zone_files
-from clusterwright.report.lists.prometheus import target_lines
-from clusterwright.report.records import Inventory
+from clusterwright.inventory.dns import zone_files
+from clusterwright.inventory.prometheus import target_lines
+from clusterwright.inventory.records import Inventory
 
 if TYPE_CHECKING:
     from pathlib import Path

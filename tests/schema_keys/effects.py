@@ -11,27 +11,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
-from clusterwright.bringup.acceptance import acceptance_plans
-from clusterwright.bringup.steps import AcceptanceLimits
-from clusterwright.cli.formats.placement import PlacementComparison
-from clusterwright.cli.formats.placement import text as placement_text
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.secrets.sources import SecretFile
 from clusterwright.device_files.effect import Effect
+from clusterwright.extras.bringup.acceptance import acceptance_plans
+from clusterwright.extras.bringup.steps import AcceptanceLimits
+from clusterwright.extras.place.placement import linear, place, shuffled
+from clusterwright.extras.place.room import room_for
+from clusterwright.extras.place.text import PlacementComparison
+from clusterwright.extras.place.text import text as placement_text
 from clusterwright.finding import ClusterwrightError
+from clusterwright.inventory.as_ansible import ansible_lines
+from clusterwright.inventory.as_json import json_lines
+from clusterwright.inventory.records import Inventory
 from clusterwright.keys.certificates import certificate_dues
 from clusterwright.keys.ledger import Ledger, Version
 from clusterwright.keys.schedule import overdue, steps
 from clusterwright.output.fleet import fetched, node_images
 from clusterwright.output.rendering import Rendering
-from clusterwright.place.placement import linear, place, shuffled
-from clusterwright.place.room import room_for
 from clusterwright.plan.build import build_plan
 from clusterwright.report.figures import figures
 from clusterwright.report.html import report_files
-from clusterwright.report.inventory_ansible import ansible_lines
-from clusterwright.report.inventory_json import json_lines
-from clusterwright.report.records import Inventory
 from clusterwright.rollout.gates.boots import SlurmBoots
 from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
 from clusterwright.rollout.gates.running_jobs import RunningJobs

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from clusterwright import data_files
+from clusterwright.extras.simulate.network import FabricGraph, build_network
 from clusterwright.plan.build import build_plan
-from clusterwright.simulate.network import FabricGraph, build_network
 from clusterwright.spec.load import load_spec
 
 # Pod p00 alone is then two racks of two nodes, each rack with one uplink to each of two cluster switches.

@@ -13,15 +13,15 @@ from statistics import mean
 
 import numpy as np
 
+from clusterwright.extras.simulate.collective import SeedResult, Simulation, compare
+from clusterwright.extras.simulate.flows import FlowTransport, flow_maker, source_ports
+from clusterwright.extras.simulate.loads import Flows, flows_on_links
+from clusterwright.extras.simulate.network import HOST, FabricGraph, build_network, fabric_to_simulate
+from clusterwright.extras.simulate.routing import build_routes
+from clusterwright.extras.simulate.scramble import scrambled
+from clusterwright.extras.simulate.summary import range_of
+from clusterwright.extras.simulate.traffic import Traffic
 from clusterwright.plan.model import Plan
-from clusterwright.simulate.collective import SeedResult, Simulation, compare
-from clusterwright.simulate.flows import FlowTransport, flow_maker, source_ports
-from clusterwright.simulate.loads import Flows, flows_on_links
-from clusterwright.simulate.network import HOST, FabricGraph, build_network, fabric_to_simulate
-from clusterwright.simulate.routing import build_routes
-from clusterwright.simulate.scramble import scrambled
-from clusterwright.simulate.summary import range_of
-from clusterwright.simulate.traffic import Traffic
 
 SEEDS = tuple(range(10))
 JOB = 1024  # ranks: the 128 nodes for which the paper gives figures

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulate.networks import DRAINED, TWO_UPLINKS, network
 
+from clusterwright.extras.simulate.choices import HASHES, PLACEMENTS
+from clusterwright.extras.simulate.collective import SeedResult, Simulation, simulate
+from clusterwright.extras.simulate.flows import FlowTransport
+from clusterwright.extras.simulate.network import HOST, FabricGraph
+from clusterwright.extras.simulate.summary import summarise
+from clusterwright.extras.simulate.traffic import Traffic, algorithm_for, phases, place
 from clusterwright.finding import ClusterwrightError
-from clusterwright.simulate.choices import HASHES, PLACEMENTS
-from clusterwright.simulate.collective import SeedResult, Simulation, simulate
-from clusterwright.simulate.flows import FlowTransport
-from clusterwright.simulate.network import HOST, FabricGraph
-from clusterwright.simulate.summary import summarise
-from clusterwright.simulate.traffic import Traffic, algorithm_for, phases, place
 
 RING = Traffic("all-gather", "ring")
 RACKS = ("rtsw-p00r00", "rtsw-p00r01")

@@ -12,14 +12,14 @@ from tests.plans import plan_of
 from tests.simulate.networks import network
 from tests.simulate.published import spread_over_uplinks
 
+from clusterwright.extras.simulate.flows import FlowMaker, FlowTransport, occurrence, queue_pair_numbers, source_ports
+from clusterwright.extras.simulate.hashing import crc, field_hashes, layers_of, switch_chooser
+from clusterwright.extras.simulate.loads import Flows, flows_on_links
+from clusterwright.extras.simulate.network import FabricGraph, build_network
+from clusterwright.extras.simulate.routing import build_routes
+from clusterwright.extras.simulate.scramble import scrambled
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.rendering import Rendering
-from clusterwright.simulate.flows import FlowMaker, FlowTransport, occurrence, queue_pair_numbers, source_ports
-from clusterwright.simulate.hashing import crc, field_hashes, layers_of, switch_chooser
-from clusterwright.simulate.loads import Flows, flows_on_links
-from clusterwright.simulate.network import FabricGraph, build_network
-from clusterwright.simulate.routing import build_routes
-from clusterwright.simulate.scramble import scrambled
 from clusterwright.spec.hardware.systems import Crc
 
 SEED = 5

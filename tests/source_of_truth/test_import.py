@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 from tests.report.specs import INVENTORY
 from tests.source_of_truth.fake_server import TOKEN, Store, serving
 
-from clusterwright.cli.servers.import_from import import_from
-from clusterwright.cli.servers.sync import sync
+from clusterwright.extras.source_of_truth.commands.import_from import import_from
+from clusterwright.extras.source_of_truth.commands.sync import sync
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec

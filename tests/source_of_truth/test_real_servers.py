@@ -19,11 +19,11 @@ from click.testing import CliRunner, Result
 from tests.report.specs import plan_of, spec_path
 from tests.source_of_truth.servers import NAUTOBOT, NETBOX, TOKEN, NetboxForms, Serving, python_for, serving
 
-from clusterwright.cli.servers.sync import sync
-from clusterwright.report.records import Inventory
-from clusterwright.report.writing import replace_files
-from clusterwright.source_of_truth.listing import Listing
-from clusterwright.source_of_truth.systems import SERVER_KINDS, loaded_files
+from clusterwright.extras.source_of_truth.commands.sync import sync
+from clusterwright.extras.source_of_truth.listing import Listing
+from clusterwright.extras.source_of_truth.systems import SERVER_KINDS, loaded_files
+from clusterwright.inventory.records import Inventory
+from clusterwright.inventory.writing import replace_files
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.timeout(3600)]
 RACK = plan_of("lab-roce").devices[0].rack

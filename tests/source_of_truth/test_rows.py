@@ -17,12 +17,12 @@ from click.testing import CliRunner
 from tests.report.specs import IPOIB, plan_of, spec_path
 
 from clusterwright.cli.inventory import inventory
+from clusterwright.extras.source_of_truth.listing import Listing
+from clusterwright.extras.source_of_truth.rows import KeptRow, Ref
+from clusterwright.extras.source_of_truth.systems import SERVER_KINDS, loaded_files
+from clusterwright.extras.source_of_truth.words import interface_type
+from clusterwright.inventory.records import Inventory
 from clusterwright.plan.build import build_plan
-from clusterwright.report.records import Inventory
-from clusterwright.source_of_truth.listing import Listing
-from clusterwright.source_of_truth.rows import KeptRow, Ref
-from clusterwright.source_of_truth.systems import SERVER_KINDS, loaded_files
-from clusterwright.source_of_truth.words import interface_type
 from clusterwright.spec.load import load_spec, overlay_file
 
 LABS = ("lab-roce", "lab-ib", "lab-border", IPOIB)

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.source_of_truth.fake_server import TOKEN, Record, Store, serving
 
-from clusterwright.cli.servers.sync import sync
-from clusterwright.source_of_truth.applying import paced
+from clusterwright.extras.source_of_truth.applying import paced
+from clusterwright.extras.source_of_truth.commands.sync import sync
 
 SPEC = Path(__file__).parents[2] / "inventory" / "lab-roce.yaml"
 RACK = ("--pod", "p00r00")

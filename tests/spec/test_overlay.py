@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from tests.report.specs import INVENTORY
 
+from clusterwright.extras.source_of_truth.listing import Listing
+from clusterwright.extras.source_of_truth.systems import SERVER_KINDS
 from clusterwright.finding import SpecError
+from clusterwright.inventory.as_csv import csv_files
+from clusterwright.inventory.as_json import json_lines
+from clusterwright.inventory.records import Inventory
 from clusterwright.plan.boot import boot_nics
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
-from clusterwright.report.inventory_csv import csv_files
-from clusterwright.report.inventory_json import json_lines
-from clusterwright.report.records import Inventory
-from clusterwright.source_of_truth.listing import Listing
-from clusterwright.source_of_truth.systems import SERVER_KINDS
 from clusterwright.spec.labels.overlay import overlay_text, read_overlay
 from clusterwright.spec.load import load_spec, overlay_file
 

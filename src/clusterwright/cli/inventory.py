@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 import click
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plugins import INVENTORY_FORMATS, load_plugin, plugins
 
-FORMATS = (
-    "json", "csv", "ansible", "dns", "prometheus", "crew", "labels", "monitoring", "netbox", "nautobot",
-    "netbox-load", "nautobot-load", *plugins(INVENTORY_FORMATS),
-)  # fmt: skip
-FOLDERS = frozenset(FORMATS) - {"json", "ansible", "prometheus"}
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from clusterwright.inventory.records import Inventory
+
+SINGLE_FILES = ("json", "ansible", "prometheus")
+FORMATS = tuple(dict.fromkeys(("json", "csv", "ansible", "dns", "prometheus", *plugins(INVENTORY_FORMATS))))
 
 
 @click.command()
@@ -51,50 +52,45 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
     Exit status: 0 written, 2 could not run.
     """  # noqa: D301  # click reads the backspace itself: what follows it is a list
     from clusterwright.cli.planning import plan_with_findings
-    from clusterwright.report.crew.files import crew_files
-    from clusterwright.report.crew.sheets import label_sheets
+    from clusterwright.inventory.as_ansible import ansible_lines
+    from clusterwright.inventory.as_json import json_lines
+    from clusterwright.inventory.prometheus import target_lines
+    from clusterwright.inventory.records import Inventory
+    from clusterwright.inventory.writing import replace_files, write_lines
     from clusterwright.report.figures import figures
-    from clusterwright.report.inventory_ansible import ansible_lines
-    from clusterwright.report.inventory_csv import csv_lines
-    from clusterwright.report.inventory_json import json_lines
-    from clusterwright.report.lists.dns import zone_files
-    from clusterwright.report.lists.prometheus import target_lines
-    from clusterwright.report.monitoring.files import monitoring_files
-    from clusterwright.report.records import Inventory
-    from clusterwright.report.writing import replace_files, write_lines
-    from clusterwright.source_of_truth.systems import SERVER_KINDS, imported_files, loaded_files
 
-    if form in FOLDERS and out is None:
+    if form not in SINGLE_FILES and out is None:
         raise ClusterwrightError(f"{form} is several files: name the folder for them with --out DIR.")
     gc.disable()  # what is planned is kept to the end: the collector would walk all of it again and again
     plan, _ = plan_with_findings(spec)
-    chosen = Inventory(plan, pod)
-    if form in FOLDERS and out is not None:
-        folders: dict[str, Callable[[Inventory], Mapping[str, Iterable[str]]]]
-        folders = {
-            "csv": csv_lines,
-            "crew": crew_files,
-            "dns": partial(zone_files, serial=serial),
-            "labels": label_sheets,
-            "monitoring": monitoring_files,
-        }
-        for name, kind in SERVER_KINDS.items():
-            folders |= {
-                name: partial(imported_files, kind, site=site),
-                f"{name}-load": partial(loaded_files, kind, site=site),
-            }
-        if form in plugins(INVENTORY_FORMATS):
-            folders[form] = load_plugin(plugins(INVENTORY_FORMATS)[form], FunctionType)
-        written = replace_files(out, folders[form](chosen))
+    records = Inventory(plan, pod, site)
+    if form not in SINGLE_FILES and out is not None:
+        written = replace_files(out, _folder_files(form, records, serial))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
         return 0
     if form == "json":
-        lines = json_lines(chosen, figures(plan))
+        lines = json_lines(records, figures(plan))
+    elif form == "ansible":
+        lines = ansible_lines(records)
     else:
-        lines = ansible_lines(chosen) if form == "ansible" else target_lines(chosen)
+        lines = target_lines(records)
     if out is None:
         sys.stdout.writelines(lines)
     else:
         write_lines(out, lines)
         click.echo(f"wrote {out}", err=True)
     return 0
+
+
+def _folder_files(form: str, records: Inventory, serial: int) -> Mapping[str, Iterable[str]]:
+    """File name to lines of a format that is several files; ``serial`` is that of DNS zones."""
+    from clusterwright.inventory.as_csv import csv_lines
+    from clusterwright.inventory.dns import zone_files
+
+    if form == "csv":
+        return csv_lines(records)
+    if form == "dns":
+        return zone_files(records, serial=serial)
+    list_files: Callable[[Inventory], Mapping[str, Iterable[str]]]
+    list_files = load_plugin(plugins(INVENTORY_FORMATS)[form], FunctionType)
+    return list_files(records)

@@ -19,12 +19,13 @@ from clusterwright import __version__
 from clusterwright.cli.command_group import CommandGroup
 from clusterwright.cli.isolating import with_isolation
 from clusterwright.cli.terminal import echo_styled, escaping_streams
+from clusterwright.extras.summaries import SUMMARIES
 from clusterwright.finding import ClusterwrightError, SpecError
 from clusterwright.plugins import COMMANDS as PLUGIN_COMMANDS
-from clusterwright.plugins import load_plugin, package_of, plugins
+from clusterwright.plugins import is_extra, load_plugin, package_of, plugins
 
 # Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use; nor must
-# the list of all commands, so the first sentence of each one's help stands beside it.
+# the list of all commands, so the first sentence of each one's help stands beside it. Those of extras are entry points.
 COMMANDS = {
     "allocate": (
         "clusterwright.cli.allocate:allocate",
@@ -33,10 +34,6 @@ COMMANDS = {
     "audit": (
         "clusterwright.cli.stacks.audit:audit",
         "Show, check and export the record of the rollouts under ROOT.",
-    ),
-    "bringup": (
-        "clusterwright.cli.bringup:bringup",
-        "Writes the ordered acceptance plan of a group of SPEC, or judges what its steps reported.",
     ),
     "destroy": (
         "clusterwright.cli.stacks.deployed:destroy",
@@ -54,10 +51,6 @@ COMMANDS = {
         "clusterwright.cli.explain:explain",
         "Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.",
     ),
-    "import": (
-        "clusterwright.cli.servers.import_from:import_from",
-        "Takes what a NetBox or Nautobot server has of the devices of SPEC into the files beside it.",
-    ),
     "init": (
         "clusterwright.cli.start.init:init",
         "Writes a first spec, DIR/cluster.yaml, sized for your nodes and switches; or copies a reference.",
@@ -69,10 +62,6 @@ COMMANDS = {
     "keys": (
         "clusterwright.cli.keys:keys",
         "Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log that shows every change.",
-    ),
-    "lab": (
-        "clusterwright.cli.lab:lab",
-        "Runs a twin of a fabric on this machine: network namespaces, FRR as the switches.",
     ),
     "lint": (
         "clusterwright.cli.lint:lint",
@@ -89,10 +78,6 @@ COMMANDS = {
     "observe": (
         "clusterwright.cli.observe:observe",
         "Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.",
-    ),
-    "place": (
-        "clusterwright.cli.questions.place:place_command",
-        "Places a job of SPEC so that little crosses the upper layers, beside a linear and a random placement.",
     ),
     "preview": (
         "clusterwright.cli.stacks.deploy:preview",
@@ -118,10 +103,6 @@ COMMANDS = {
         "clusterwright.cli.start.schema:schema",
         "Writes the JSON Schemas of specs and catalogues, with the names of all models, so that editors complete them.",
     ),
-    "simulate": (
-        "clusterwright.cli.questions.simulate:simulate_command",
-        "Simulates one collective of a job on SPEC's RoCE fabric and tells how its flows spread over the links.",
-    ),
     "snapshot": (
         "clusterwright.cli.snapshot:snapshot_command",
         "Writes the EOS and SONiC switches of SPEC as a snapshot that Batfish loads, with the cables between them.",
@@ -141,10 +122,6 @@ COMMANDS = {
     "up": (
         "clusterwright.cli.stacks.up:up",
         "Deploy SPEC: new stacks at once, the layer above the pods first; running devices in waves.",
-    ),
-    "sync": (
-        "clusterwright.cli.servers.sync:sync",
-        "Compares what a NetBox or Nautobot server has of SPEC with the plan, and makes it so.",
     ),
     "verify": (
         "clusterwright.cli.verify:verify",
@@ -187,13 +164,17 @@ class LazyGroup(CommandGroup):
         return with_isolation(command)
 
     def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
-        """What stands beside each name in COMMANDS: no module is imported for it, nor for one of another package."""
-        summaries = {name: f"Added by {package_of(entry)}." for name, entry in plugins(PLUGIN_COMMANDS).items()}
-        summaries |= {name: summary for name, (_, summary) in COMMANDS.items()}
+        """First sentences of the help of all commands, from COMMANDS and SUMMARIES: no command is imported."""
+        summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
+        for name, entry in plugins(PLUGIN_COMMANDS).items():
+            if is_extra(entry):
+                summaries[name] = SUMMARIES[name]
+            else:
+                summaries.setdefault(name, f"Added by {package_of(entry)}.")
         return sorted(summaries.items())
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As click does, by COMMANDS alone."""
+        """As click does, by the list of commands alone."""
         named = [
             CompletionItem(name, help=summary) for name, summary in self.summaries(ctx) if name.startswith(incomplete)
         ]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.compare.changes import CableChanges, CableMove
+from clusterwright.inventory.as_csv import natural_key
+from clusterwright.inventory.table import csv_table
 from clusterwright.plan.model import Cable, Interface, Plan
-from clusterwright.report.inventory_csv import natural_key
-from clusterwright.report.lists.table import csv_table
 
 COLUMNS = (
     "step", "action", "end", "rack", "unit", "device", "port", "to_rack", "to_unit", "to_device", "to_port",

@@ -11,12 +11,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from clusterwright import data_files
-from clusterwright.report.crew.files import crew_files
+from clusterwright.extras.crew.files import crew_files
+from clusterwright.inventory.as_csv import csv_files, csv_lines
+from clusterwright.inventory.records import Inventory
 from clusterwright.report.figures import figures
-from clusterwright.report.inventory_csv import csv_files, csv_lines
 from clusterwright.report.leaves import leaves
 from clusterwright.report.page import Card, Page, plural, power, storage
-from clusterwright.report.records import Inventory
 from clusterwright.report.sections.claims import (
     assumptions_section,
     exceptions_section,

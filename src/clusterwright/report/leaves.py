@@ -9,16 +9,16 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clusterwright.report.crew.pulls import bundles
-from clusterwright.report.crew.route import CableEnd, LaidRoute, in_floor_order, laid_routes
-from clusterwright.report.inventory_csv import natural_key
+from clusterwright.extras.crew.pulls import bundles
+from clusterwright.extras.crew.route import CableEnd, LaidRoute, in_floor_order, laid_routes
+from clusterwright.inventory.as_csv import natural_key
 from clusterwright.report.page import Cell, Leaf, PageTable, code, number, plural, power
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from clusterwright.report.lists.interfaces import ListedInterface
-    from clusterwright.report.records import Inventory, Record
+    from clusterwright.inventory.interfaces import ListedInterface
+    from clusterwright.inventory.records import Inventory, Record
 
 FOLDERS = ("racks", "devices")
 _MOST_PULLS = 3000  # more bundles than this are a list for a program; pulls.csv has each

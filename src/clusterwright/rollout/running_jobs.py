@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from clusterwright.extras.place.placement import place
+from clusterwright.extras.place.room import room_for
 from clusterwright.finding import ClusterwrightError
-from clusterwright.place.placement import place
-from clusterwright.place.room import room_for
 from clusterwright.plan.model import Plan
 
 FORM = "squeue --noheader --states=running --format='%i %j %N'"

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
-from clusterwright.lab.namespaces import inside, remove_namespaces, run_ip
+from clusterwright.extras.lab.namespaces import inside, remove_namespaces, run_ip
 
 NAMESPACE = "forks.beside"
 

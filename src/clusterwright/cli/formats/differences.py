@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from clusterwright.inventory.table import csv_table
 from clusterwright.observe.difference import ObservedDifference, Place
-from clusterwright.report.lists.table import csv_table
 
 VERSION = 1
 

@@ -147,8 +147,8 @@ def export(root: Path, out: Path | None) -> int:
 
     Exit status: 0 written, 2 could not run.
     """
+    from clusterwright.inventory.writing import write_lines
     from clusterwright.report.rollout_history import rollouts
-    from clusterwright.report.writing import write_lines
 
     entries = _entries(root)
     end = chain.head_of(entries)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from clusterwright.and_more import and_more
-from clusterwright.cli.formats.columns import aligned_lines
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.unbuilt_images import unbuilt_lines
 from clusterwright.rollout.waves import Wave
+from clusterwright.text.columns import aligned_lines
 
 _HEADINGS = ("wave", "", "layer", "units", "devices", "effect", "racks disturbed", "bandwidth left")
 _SHOWN = 3

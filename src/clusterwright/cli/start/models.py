@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clusterwright.cli.formats.columns import aligned_lines
 from clusterwright.finding import ClusterwrightError
+from clusterwright.text.columns import aligned_lines
 
 if TYPE_CHECKING:
     from clusterwright.spec.hardware.consistency import LoadedModel

@@ -122,7 +122,7 @@ def _require_ports(plan: Plan, name: str, labels: tuple[Noted, ...]) -> None:
 
 def _edit(path: Path, before: Plan, name: str, labels: tuple[Noted, ...]) -> SpecEdit:
     """The edit of the overlay file. Raises ClusterwrightError where another file of the spec has one of the labels."""
-    from clusterwright.source_of_truth.imported import merged_labels
+    from clusterwright.extras.source_of_truth.imported import merged_labels
     from clusterwright.spec.labels.overlay import overlay_text
     from clusterwright.spec.load import overlay_file
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusterwright.extras.place.placement import linear, place, shuffled
+from clusterwright.extras.place.room import NODE, Room, room_for
 from clusterwright.finding import ClusterwrightError
 from clusterwright.hosts.nccl.files import settings_by_node
-from clusterwright.place.placement import linear, place, shuffled
-from clusterwright.place.room import NODE, Room, room_for
 from clusterwright.report.page import Block, Cell, PageTable, Section, code, long_code, number
 from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.text.document import format_path
 
 if TYPE_CHECKING:
+    from clusterwright.extras.place.placement import Placement
     from clusterwright.intent.nccl_settings import Setting
-    from clusterwright.place.placement import Placement
     from clusterwright.plan.model import Plan
     from clusterwright.spec.workload import Job
 

@@ -13,8 +13,8 @@ from clusterwright.intent.hashing import hashed_fields
 from clusterwright.report.page import Block, Cell, PageTable, Section, number, plural
 
 if TYPE_CHECKING:
+    from clusterwright.extras.simulate.network import FabricGraph
     from clusterwright.plan.model import Plan
-    from clusterwright.simulate.network import FabricGraph
     from clusterwright.spec.job import NcclProfile
 
 _SEEDS = (0, 1, 2)
@@ -44,13 +44,13 @@ def _simulated(plan: Plan, nccl: NcclProfile) -> Block:
 
 def _block(plan: Plan, nccl: NcclProfile) -> Block:
     # numpy is paid for only by reports that simulate.
-    from clusterwright.simulate.choices import ECMP, RENDERED
-    from clusterwright.simulate.collective import Simulation, compare
-    from clusterwright.simulate.flows import FlowTransport
-    from clusterwright.simulate.hashing import layers_of
-    from clusterwright.simulate.network import build_network
-    from clusterwright.simulate.summary import range_of
-    from clusterwright.simulate.traffic import Traffic
+    from clusterwright.extras.simulate.choices import ECMP, RENDERED
+    from clusterwright.extras.simulate.collective import Simulation, compare
+    from clusterwright.extras.simulate.flows import FlowTransport
+    from clusterwright.extras.simulate.hashing import layers_of
+    from clusterwright.extras.simulate.network import build_network
+    from clusterwright.extras.simulate.summary import range_of
+    from clusterwright.extras.simulate.traffic import Traffic
 
     network = build_network(plan, nccl.fabric)
     nodes = [node for node in network.nodes if node.device.node_group in nccl.nodes]

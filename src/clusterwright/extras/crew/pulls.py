@@ -1,0 +1,66 @@
+"""What is pulled together: the bundles between two racks, and how full each tray becomes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from clusterwright.inventory.as_csv import natural_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clusterwright.extras.crew.route import LaidRoute
+
+
+class CableBundle(NamedTuple):
+    """Equal cables between two racks. ``length_from`` says what the length is from: ``positions`` or the ``tier``."""
+
+    from_rack: str
+    to_rack: str
+    pathway: str
+    fabric: str
+    colour: str
+    medium: str
+    speed_gbps: int
+    length_m: float
+    length_from: str
+    cables: int
+
+
+class TrayLoad(NamedTuple):
+    """What lies in a tray: cables of one fabric, medium and length; ``bundles`` is between how many pairs of racks."""
+
+    pathway: str
+    fabric: str
+    colour: str
+    medium: str
+    length_m: float
+    bundles: int
+    cables: int
+
+
+def bundles(routes: Iterable[LaidRoute]) -> list[CableBundle]:
+    """The bundles, pair of racks by pair in walking order. Both racks are the same for cables that leave none."""
+    counted = Counter(
+        (
+            route.lower.rack, route.upper.rack, " > ".join(route.trays), route.fabric, route.colour, route.medium,
+            route.speed_gbps, route.length_m, "positions" if route.is_measured else "tier",
+        )
+        for route in routes
+    )  # fmt: skip
+    keys = {rack: natural_key(rack) for key in counted for rack in key[:2]}
+    return [CableBundle(*key, counted[key]) for key in sorted(counted, key=lambda each: (keys[each[0]], keys[each[1]]))]
+
+
+def tray_loads(pulled: Iterable[CableBundle]) -> Iterator[TrayLoad]:
+    """Each tray with what lies in it, in the order of their names."""
+    loads: dict[tuple[str, str, str, str, float], list[CableBundle]] = defaultdict(list)
+    for bundle in pulled:
+        if bundle.pathway:
+            for tray in bundle.pathway.split(" > "):
+                loads[tray, bundle.fabric, bundle.colour, bundle.medium, bundle.length_m].append(bundle)
+    for key in sorted(loads):
+        own = loads[key]
+        pairs = {(each.from_rack, each.to_rack) for each in own}
+        yield TrayLoad(*key, len(pairs), sum(each.cables for each in own))

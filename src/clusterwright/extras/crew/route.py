@@ -1,0 +1,98 @@
+"""Cables as somebody lays them: both ends by rack and unit with their labels, and the trays between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from clusterwright.inventory.as_csv import natural_key
+from clusterwright.inventory.records import short_number
+from clusterwright.plan.racks.lengths import rack_places, runs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clusterwright.inventory.records import Inventory
+    from clusterwright.plan.model import Device, Interface
+    from clusterwright.plan.racks.lengths import RackPlace
+
+# Okabe and Ito's colours without black, which everybody tells apart: a fabric has the one at its place in the spec.
+_COLOURS = (
+    ("blue", "#0072b2"), ("orange", "#e69f00"), ("green", "#009e73"), ("purple", "#cc79a7"),
+    ("vermilion", "#d55e00"), ("sky", "#56b4e9"), ("yellow", "#f0e442"),
+)  # fmt: skip
+
+
+class CableEnd(NamedTuple):
+    """One end. ``identifier`` is the port's after ANSI/TIA-606: cabinet, unit and port, ``A03-12:Ethernet1/1``."""
+
+    rack: str
+    unit: float
+    device: str
+    kind: str
+    role: str
+    port: str
+    identifier: str
+
+
+class LaidRoute(NamedTuple):
+    """A cable on its way. ``lower`` is the end at the node or the lower switch; ``colour`` is its fabric's.
+
+    ``trays`` are in order from the lower end, () within a rack and where nobody knows them; ``is_measured`` says
+    whether the length is counted from where the ends stand, rather than what the tier says.
+    """
+
+    lower: CableEnd
+    upper: CableEnd
+    fabric: str
+    technology: str
+    colour: str
+    medium: str
+    speed_gbps: int
+    length_m: float
+    trays: tuple[str, ...]
+    is_measured: bool
+    in_service: bool
+
+    @property
+    def identifier(self) -> str:
+        """The link's identifier, as on the label of its lower end: the near port, then the far one."""
+        return f"{self.lower.identifier} / {self.upper.identifier}"
+
+
+def laid_routes(inventory: Inventory) -> Iterator[LaidRoute]:
+    """Every cable of the inventory in the plan's order."""
+    plan = inventory.plan
+    runs, found = runs_of(plan), rack_places(plan.spec.site.floor)
+    cabinets = {device.rack: _cabinet(device.rack, found.get(device.rack)) for device in plan.devices}
+    technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
+    colours = {fabric.name: _COLOURS[at % len(_COLOURS)][0] for at, fabric in enumerate(plan.spec.fabrics)}
+    for cable in inventory.cable_list:
+        lower, upper = (_end(plan.by_name[end.device], end, cabinets) for end in (cable.a, cable.b))
+        run = runs.between(cable.a.device, cable.b.device, cable.length_m)
+        yield LaidRoute(
+            lower, upper, cable.fabric, "infiniband" if technologies[cable.fabric] == "infiniband" else "ethernet",
+            colours[cable.fabric], cable.medium, cable.speed_gbps, short_number(cable.length_m),
+            run.trays, run.is_measured, cable.in_service,
+        )  # fmt: skip
+
+
+def colour_code(name: str) -> str:
+    """A colour as SVG writes it."""
+    return dict(_COLOURS)[name]
+
+
+def in_floor_order(routes: list[LaidRoute]) -> list[LaidRoute]:
+    """Routes by the lower end's rack, unit and port, as somebody walks."""
+    keys = {text: natural_key(text) for route in routes for text in (route.lower.rack, route.lower.port)}
+    return sorted(routes, key=lambda each: (keys[each.lower.rack], each.lower.unit, keys[each.lower.port]))
+
+
+def _end(device: Device, end: Interface, cabinets: Mapping[str, str]) -> CableEnd:
+    unit = short_number(device.unit)
+    identifier = f"{cabinets[device.rack]}-{unit:02}:{end.port}"
+    return CableEnd(device.rack, unit, device.name, device.kind, device.role, end.port, identifier)
+
+
+def _cabinet(rack: str, place: RackPlace | None) -> str:
+    """A cabinet by the floor's row and place, or by the plan's name where nobody knows these."""
+    return rack.upper() if place is None else f"{place.row_name}{place.position:02d}"

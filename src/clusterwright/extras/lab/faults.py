@@ -1,0 +1,139 @@
+"""Making something fail in a running twin, and mending it: the routes must become those that a plan with it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterwright.extras.lab import frr
+from clusterwright.extras.lab.check import await_routes, await_sessions
+from clusterwright.extras.lab.expected import expected_routes
+from clusterwright.extras.lab.namespaces import run_ip
+from clusterwright.extras.lab.packets import endpoints, pairs, streaming
+from clusterwright.extras.lab.running import folder_of
+from clusterwright.extras.lab.twin import Twin, with_faults
+from clusterwright.finding import ClusterwrightError
+from clusterwright.spec.model import SpecException
+
+_STREAM_INTERVAL_S = 0.01
+_MOST_PAIRS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A link (a switch's ``port``) that goes down, or a whole switch that is drained (``port`` None)."""
+
+    device: str
+    port: str | None
+
+    def __str__(self) -> str:
+        return f"drained {self.device}" if self.port is None else f"link down at {self.device}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reconvergence:
+    """What a fault or its mending did: ``seconds`` until all routes were as planned, datagrams ``sent``, ``received``.
+
+    ``narrower`` are routes to racks with fewer paths than before, on any switch; ``lost`` are routes from a rack switch
+    to another rack that are gone, though that rack is not drained.
+    """
+
+    what: str
+    seconds: float
+    narrower: int
+    lost: int
+    sent: int
+    received: int
+
+
+def parse_link(text: str) -> Fault:
+    """The fault of ``DEVICE:PORT``. Raises ClusterwrightError for anything else."""
+    device, colon, port = text.partition(":")
+    if not (device and colon and port):
+        raise ClusterwrightError(f'"{text}" is no link. Write one end of it as DEVICE:PORT.')
+    return Fault(device, port)
+
+
+def faulty(twin: Twin, faults: tuple[Fault, ...]) -> Twin:
+    """The twin as planned with the faults. Raises ClusterwrightError for a fault that the twin cannot have."""
+    for fault in faults:
+        _require(twin, fault)
+    return with_faults(
+        twin,
+        tuple(
+            SpecException(
+                device=fault.device,
+                group=None,
+                port=fault.port,
+                state="drained",
+                image=None,
+                reason="tried in the lab",
+                path=(),
+            )
+            for fault in faults
+        ),
+    )
+
+
+def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: float) -> Reconvergence:
+    """Make a fault happen in a running twin, or mend it, while datagrams flow, and await the routes of ``after``.
+
+    ``twin`` is the plan before. Raises DidNotConverge when the routes do not become those of ``after`` in time.
+    """
+    tried = pairs(endpoints(after))
+    with streaming(twin, tried[:: max(1, -(-len(tried) // _MOST_PAIRS))], _STREAM_INTERVAL_S) as stream:
+        _apply(twin, fault, mend=mend)
+        seconds = await_routes(after, timeout_s)
+        # The kernel drops a dead next hop before the routers know; a link mended before they do confuses them.
+        await_sessions(after, _with_other_sessions(twin, after), timeout_s)
+        await_routes(after, timeout_s)
+    narrower, lost = _compared(twin, after)
+    return Reconvergence(
+        what=f"{fault}, mended" if mend else str(fault),
+        seconds=seconds,
+        narrower=narrower,
+        lost=lost,
+        sent=stream.sent,
+        received=stream.received,
+    )
+
+
+def _apply(twin: Twin, fault: Fault, *, mend: bool) -> None:
+    if fault.port is not None:
+        state = "up" if mend else "down"
+        run_ip(f"link set {twin.interfaces[fault.device, fault.port]} {state}\n", twin.namespace(fault.device))
+        return
+    folder = folder_of(twin.name) / fault.device
+    word = "no " if mend else ""
+    sides = twin.view_of[fault.device].bgp_sides
+    frr.configure(folder, [f"{word}route-map TO-{side.upper()} deny 1" for side in sides])
+    frr.announce_again(folder, twin.version)
+
+
+def _with_other_sessions(before: Twin, after: Twin) -> list[str]:
+    return [name for name, view in after.view_of.items() if view.sessions != before.view_of[name].sessions]
+
+
+def _compared(before: Twin, after: Twin) -> tuple[int, int]:
+    old, new = expected_routes(before), expected_routes(after)
+    racks = {prefix for name, prefix in after.racks.items() if not after.view_of[name].is_drained}
+    narrower = lost = 0
+    for name, routes in old.ports.items():
+        for prefix in racks & set(routes):
+            left = new.ports[name].get(prefix, frozenset())
+            lost += not left and before.view_of[name].device.tier == 0
+            narrower += 0 < len(left) < len(routes[prefix])
+    return narrower, lost
+
+
+def _require(twin: Twin, fault: Fault) -> None:
+    view = twin.view_of.get(fault.device)
+    if view is None:
+        raise ClusterwrightError(f"{twin.name}: there is no switch {fault.device} in this lab.")
+    ports = [
+        link.port.port for link in view.links if link.is_to_switch and (fault.device, link.port.port) in twin.interfaces
+    ]
+    if fault.port is not None and fault.port not in ports:
+        raise ClusterwrightError(
+            f"{twin.name}: {fault.device} has no link to a switch at port {fault.port} in this lab."
+            f" It has {', '.join(ports[:4])}{', ...' if len(ports) > 4 else ''}."
+        )

@@ -1,0 +1,274 @@
+"""The whole matrix of packets through a running twin, and every difference to what is declared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from clusterwright.extras.lab.isolation.expectation import EVERY_PLACE, INPUT, LISTS, OUTPUT, PacketExpectation, Trip
+from clusterwright.extras.lab.isolation.members import Stage, set_stage
+from clusterwright.extras.lab.isolation.node_rules import booting, judging, opened
+from clusterwright.extras.lab.isolation.probes import (
+    ANSWER,
+    FRAGMENTS,
+    OTHER,
+    PORT,
+    Probe,
+    answer_of,
+    matrix,
+    probe_phrase,
+    unjudged_pairs,
+)
+from clusterwright.extras.lab.isolation.raw_packets import ACK, RST, TCP, UDP
+from clusterwright.extras.lab.isolation.traffic import Seen, StageSockets, listening
+from clusterwright.extras.lab.isolation.visitors import clear, load_lists, visiting
+from clusterwright.extras.lab.isolation.ways import routes_outside
+from clusterwright.extras.lab.twin import Twin
+from clusterwright.finding import ClusterwrightError
+from clusterwright.output.renderers import RENDERERS
+from clusterwright.proofs.isolation.declaration import declared_of
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING
+from clusterwright.proofs.tree import RenderedTree, tree_of
+from clusterwright.switches.readers import ROUTERS
+
+_ATTEMPTS = 3  # for what should arrive: neighbour discovery drops what comes first
+_FIRST_PORTS = range(10000, 32000)
+_PHASES = (
+    (frozenset({OUTPUT}), False),
+    (frozenset({INPUT}), False),
+    (frozenset({LISTS}), False),
+    (EVERY_PLACE, True),
+)
+_PORTS_OF_A_PHASE = 2000  # four for each packet between two members
+_KINDS = frozenset({"nftables", "node-network"}).union(*(reader.kinds for reader in ROUTERS))
+_NUMBERS = {"tcp": TCP, "udp": UDP}
+
+
+@dataclass(frozen=True, slots=True)
+class StrayPacket:
+    """A packet that fared otherwise than declared."""
+
+    packet: str
+    sender: str
+    receiver: str
+    expected: str
+    happened: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationResult:
+    """What was sent, how it should have fared, and what was different.
+
+    ``sent`` counts packets by kind, ``arrived`` and ``stopped`` those that should and did; ``without_flow`` are those
+    that pass the whole way since only a switch's list, which knows no connections, judges them. ``unjudged`` are pairs
+    that no way of the spec joins and no place would keep apart. ``lists`` counts switch ports with a list, ``nodes``
+    rule sets.
+    """
+
+    zones: int
+    members: int
+    pairs: int
+    nodes: int
+    lists: int
+    sent: Mapping[str, int]
+    arrived: int
+    stopped: int
+    without_flow: Mapping[str, int]
+    unjudged: tuple[tuple[str, str], ...]
+    routes: tuple[str, ...]
+    differences: tuple[StrayPacket, ...]
+
+    @property
+    def is_as_declared(self) -> bool:
+        """True when nothing is different, and no route leads to the internet."""
+        return not self.differences and not self.routes
+
+
+def rendered_filters(twin: Twin) -> RenderedTree:
+    """The files of a twin's plan that say what is filtered: of its switches, and of everything that stands at them."""
+    plan = twin.plan
+    near = {cable.a.device for cable in plan.cables if cable.fabric == twin.fabric and cable.b.device in twin.view_of}
+    return tree_of(
+        plan.name,
+        (
+            artifact
+            for entry in RENDERERS
+            if entry.kind in _KINDS
+            for device in plan.devices
+            if (device.name in twin.view_of or device.name in near) and entry.applies(plan, device)
+            for artifact in entry.render(plan, device)
+        ),
+    )
+
+
+def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
+    """Send the whole matrix through a running twin whose filters are ``tree``'s, and compare it with the declaration.
+
+    Every packet is sent some times: first while nothing is filtered, when each must arrive, so that one which does not
+    arrive later was stopped by a filter; then through each kind of place alone, as a place that lets too much through
+    is hidden by the next one; and through all of them. Raises ClusterwrightError, with the twin as it was before.
+    """
+    stage = set_stage(twin, tree, declared_of(twin.plan))
+    first = _first_port(stage.declared)
+    clear(twin)
+    routes = tuple(routes_outside(stage))
+    lists = 0
+    probes: list[Probe] = []
+    whole: list[Probe] = []
+    differences: list[StrayPacket] = []
+    with visiting(stage), listening(stage) as traffic, judging(stage, tree):
+        with opened(stage, (OUTPUT, INPUT)):
+            control = list(matrix(stage, PacketExpectation(stage, RUNNING), 0, first))
+            differences += [_uncarried(probe) for probe in _missing(traffic, control)]
+        for at, (places, answers) in enumerate(_PHASES, start=1):
+            if LISTS in places and not lists:
+                lists = load_lists(stage)
+            with opened(stage, {OUTPUT, INPUT} - places):
+                expectation, port = PacketExpectation(stage, RUNNING, places), first + at * _PORTS_OF_A_PHASE
+                own, found = _phase(traffic, expectation, len(control) + len(probes), port, answers=answers)
+            probes, differences, whole = [*probes, *own], [*differences, *found], own
+        if any(member.booting is not None for member in stage.members):
+            with booting(stage, tree):
+                expectation, port = PacketExpectation(stage, BOOTING), first + (1 + len(_PHASES)) * _PORTS_OF_A_PHASE
+                own, found = _phase(traffic, expectation, len(control) + len(probes), port, answers=True)
+            probes, differences = [*probes, *own], [*differences, *found]
+    return IsolationResult(
+        zones=len({zone for member in stage.members for zone in member.zones}),
+        members=len(stage.members),
+        pairs=len({(probe.trip.sender.name, probe.trip.receiver.name) for probe in probes}),
+        nodes=sum(member.running is not None for member in stage.members),
+        lists=lists,
+        sent=dict(sorted(Counter(probe.kind for probe in probes).items())),
+        arrived=sum(not probe.stopped for probe in probes),
+        stopped=sum(bool(probe.stopped) for probe in probes),
+        without_flow=dict(sorted(Counter(p.kind for p in whole if not p.stopped and not _has_flow(stage, p)).items())),
+        unjudged=tuple((a.name, b.name) for a, b in unjudged_pairs(stage)),
+        routes=routes,
+        differences=tuple(differences),
+    )
+
+
+def _phase(
+    traffic: StageSockets, expectation: PacketExpectation, number: int, port: int, *, answers: bool
+) -> tuple[list[Probe], list[StrayPacket]]:
+    """Requests first, then answers to what has arrived, if they are asked for."""
+    probes = list(matrix(traffic.stage, expectation, number, port))
+    seen = _exchange(traffic, probes)
+    if not answers:
+        return probes, _differences(probes, seen.arrived)
+    asked = [
+        p for p in probes if p.kind == PORT and not p.stopped and not p.trip.past_filter and p.number in seen.arrived
+    ]
+    after = probes[-1].number + 1 if probes else number
+    datagrams = [probe for probe in asked if probe.trip.packet.protocol == UDP]
+    replies = [answer_of(probe, at, expectation) for at, probe in enumerate(datagrams, start=after)]
+    later = _exchange(traffic, replies)
+    refusals = [_refusal(probe, expectation) for probe in asked if probe.trip.packet.protocol == TCP]
+    differences = [
+        *_differences(probes, seen.arrived),
+        *_differences(replies, later.arrived),
+        *_differences(refusals, seen.refused),
+    ]
+    # A refusal bears its request's number; in the count it stands as a packet of its own.
+    return [*probes, *refusals, *replies], differences
+
+
+def _exchange(traffic: StageSockets, probes: list[Probe]) -> Seen:
+    """Everything once; what should have arrived and did not is tried again."""
+    seen = traffic.exchange(probes)
+    for _ in range(_ATTEMPTS - 1):
+        missing = [
+            probe
+            for probe in probes
+            if not probe.stopped
+            and (probe.number not in seen.arrived or (_is_call(probe) and probe.number not in seen.refused))
+        ]
+        if not missing:
+            break
+        again = traffic.exchange(missing)
+        seen.arrived |= again.arrived
+        seen.refused |= again.refused
+    return seen
+
+
+def _is_call(probe: Probe) -> bool:
+    return probe.kind == PORT and probe.trip.packet.protocol == TCP and not probe.trip.past_filter
+
+
+def _missing(traffic: StageSockets, probes: list[Probe]) -> list[Probe]:
+    """Those that do not arrive in some attempts."""
+    missing = probes
+    for _ in range(_ATTEMPTS):
+        arrived = traffic.exchange(missing).arrived
+        missing = [probe for probe in missing if probe.number not in arrived]
+        if not missing:
+            break
+    return missing
+
+
+def _refusal(probe: Probe, expectation: PacketExpectation) -> Probe:
+    """What the receiver's kernel answers to a connection to a port where nobody listens."""
+    trip, packet = probe.trip, probe.trip.packet
+    back = replace(
+        packet,
+        source=packet.target,
+        target=packet.source,
+        sport=packet.dport,
+        dport=packet.sport,
+        flags=RST | ACK,
+    )
+    way = Trip(trip.receiver, trip.sender, back, is_answer=True)
+    return Probe(number=probe.number, kind=ANSWER, trip=way, stopped=expectation.stopped_at(way) or "")
+
+
+def _differences(probes: Iterable[Probe], arrived: set[int]) -> list[StrayPacket]:
+    found = []
+    for probe in probes:
+        if (probe.number in arrived) is bool(probe.stopped):
+            expected = f"stopped at {probe.stopped}" if probe.stopped else "arrives"
+            happened = "arrived" if probe.stopped else "did not arrive"
+            found.append(_difference(probe, expected, happened))
+    return found
+
+
+def _uncarried(probe: Probe) -> StrayPacket:
+    return _difference(probe, "carried while nothing is filtered", "did not arrive, so nothing can be said of filters")
+
+
+def _difference(probe: Probe, expected: str, happened: str) -> StrayPacket:
+    return StrayPacket(
+        packet=probe_phrase(probe),
+        sender=probe.trip.sender.name,
+        receiver=probe.trip.receiver.name,
+        expected=expected,
+        happened=happened,
+    )
+
+
+def _has_flow(stage: Stage, probe: Probe) -> bool:
+    """True for a packet that the matrix itself allows, whatever the places on its way know of it."""
+    packet, trip = probe.trip.packet, probe.trip
+    if probe.kind == ANSWER:
+        return True
+    return probe.kind in {PORT, OTHER, FRAGMENTS} and any(
+        flow.source in trip.sender.zones
+        and flow.target in trip.receiver.zones
+        and _NUMBERS.get(flow.protocol) == packet.protocol
+        and (flow.ports is None or packet.dport in flow.ports)
+        for flow in stage.declared.flows
+    )
+
+
+def _first_port(declared: DeclaredIsolation) -> int:
+    """The first of a row of ports that no flow knows. Raises ClusterwrightError when there is no such row."""
+    wanted = (len(_PHASES) + 2) * _PORTS_OF_A_PHASE
+    taken = [bounds for flow in declared.flows if flow.ports is not None for bounds in flow.ports.bounds]
+    for port in range(_FIRST_PORTS.start, _FIRST_PORTS.stop - wanted, 7):
+        if all(high + 1 < port or low - 1 > port + wanted for low, high in taken):
+            return port
+    raise ClusterwrightError(
+        f"no {wanted} ports in a row from {_FIRST_PORTS.start} to {_FIRST_PORTS.stop} are free of flows, to try"
+        " packets with."
+    )

@@ -1,0 +1,132 @@
+"""The rendered lists of switches in the kernel: read by the proof's parsers, written as nftables rules.
+
+No kernel here runs EOS, FBOSS or SONiC. What their lists mean is taken from their text, as `verify` reads it, and holds
+at the interface that plays the switch's port: at ingress and egress of the device, without connection tracking, so that
+bridged packets and fragments are judged one by one as a chip does.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+
+from clusterwright.child_environment import child_environment
+from clusterwright.extras.lab.namespaces import inside
+from clusterwright.finding import ClusterwrightError
+from clusterwright.packets.boxes import (
+    DPORT,
+    DST,
+    FAMILY,
+    FLAGS,
+    FRAGMENT,
+    ICMP,
+    ICMP4,
+    ICMP6,
+    PROTO,
+    SPORT,
+    SRC,
+    TCP,
+    UDP,
+    V4,
+    V6,
+    WHOLE,
+    Box,
+)
+from clusterwright.packets.filters import ACCEPT, DROP, Rule, Ruleset
+from clusterwright.packets.phrases import address
+from clusterwright.packets.ranges import Ranges, values
+
+TABLE = "cwlab"
+_LATER, _NOT_LATER = values(2), values(0, 1)
+_WHOLE_FAMILIES = ((V4, 4), (V6, 6))
+_ALL_ADDRESSES = {4: Ranges(((0, (1 << 32) - 1),)), 6: WHOLE[SRC]}
+_UNDERSTOOD = frozenset({FAMILY, PROTO, FRAGMENT, SRC, DST, DPORT, SPORT, ICMP, FLAGS})
+
+
+def load(namespace: str, name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset) -> None:
+    """Put a list on interfaces of a namespace; ``hook`` is ``ingress`` or ``egress``, ``name`` names the chain.
+
+    Raises ClusterwrightError for a list that the kernel cannot hold.
+    """
+    text = "".join(f"{line}\n" for line in nft_lines(name, interfaces, hook, ruleset))
+    with inside(namespace):
+        ended = subprocess.run(
+            ["nft", "-f", "-"], input=text, capture_output=True, text=True, check=False, env=child_environment()
+        )
+    if ended.returncode != 0:
+        raise ClusterwrightError(f"{namespace}: nft refuses a switch's list: {ended.stderr.strip()}")
+
+
+def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset) -> Iterator[str]:
+    """A list as an nftables file. Raises ClusterwrightError where a rule asks for what no packet on a wire has.
+
+    SONiC asks the tables of a port one by one, and each may end a packet: they are base chains one after the other.
+    """
+    devices = ", ".join(f'"{each}"' for each in interfaces)
+    yield f"table netdev {TABLE} {{"
+    for at, chain in enumerate(chain for table in ruleset.tables for chain in table.chains.values()):
+        yield f"chain {name}{f'_{at}' if at else ''} {{"
+        yield f"type filter hook {hook} devices = {{ {devices} }} priority {at}; policy {chain.policy};"
+        yield "meta protocol != { ip, ip6 } accept"
+        for rule in chain.rules:
+            yield from _rule(rule)
+        yield "}"
+    yield "}"
+
+
+def _rule(rule: Rule) -> Iterator[str]:
+    if rule.verdict not in {ACCEPT, DROP}:
+        raise ClusterwrightError(f"line {rule.line}: a list's entry permits or denies, and does not {rule.verdict}")
+    for each in rule.matches:
+        for family, version in _WHOLE_FAMILIES:
+            if each[FAMILY] & family:
+                yield from (f"{words} counter {rule.verdict}" for words in _terms(each, version))
+
+
+def _terms(found: Box, version: int) -> Iterator[str]:
+    """The matches for one IP version: one of them, or two where a packet may be whole or a first fragment."""
+    limited = {at for at, (own, whole) in enumerate(zip(found, WHOLE, strict=True)) if own != whole}
+    if limited - _UNDERSTOOD:
+        raise ClusterwrightError("a switch's list matches on what a switch does not know")
+    ip = "ip" if version == 4 else "ip6"
+    words = [f"meta protocol {ip}"]
+    for at, side in ((SRC, "saddr"), (DST, "daddr")):
+        if at in limited and found[at] != _ALL_ADDRESSES[version]:
+            words.append(f"{ip} {side} {_addresses(version, found[at])}")
+    if PROTO in limited:
+        words.append(f"meta l4proto {_numbers(found[PROTO])}")
+    ports = [at for at in (SPORT, DPORT) if at in limited]
+    if ports and not all(number in {TCP, UDP} for low, high in found[PROTO].bounds for number in (low, high)):
+        raise ClusterwrightError("a switch's list matches ports of a protocol that may have none")
+    words += [f"th {'sport' if at == SPORT else 'dport'} {_numbers(found[at])}" for at in ports]
+    if FLAGS in limited:
+        words.append(f"tcp flags {_numbers(found[FLAGS], singly=True)}")
+    if ICMP in limited:
+        name = {ICMP4: "icmp", ICMP6: "icmpv6"}[found[PROTO].bounds[0][0]]
+        words.append(f"{name} type {_numbers(found[ICMP])}")
+    text = " ".join(words)
+    if FRAGMENT not in limited or ports or {FLAGS, ICMP} & limited:
+        yield text  # ports, flags and types are never found in a later fragment
+    elif found[FRAGMENT] == _LATER:
+        yield f"{text} {'ip frag-off & 0x1fff != 0' if version == 4 else 'frag frag-off != 0'}"
+    elif found[FRAGMENT] != _NOT_LATER:
+        raise ClusterwrightError("a switch's list tells first fragments from whole packets")
+    elif version == 4:
+        yield f"{text} ip frag-off & 0x1fff == 0"
+    else:
+        yield f"{text} exthdr frag missing"
+        yield f"{text} frag frag-off 0"
+
+
+def _addresses(version: int, found: Ranges) -> str:
+    texts = [
+        address(version, low) if low == high else f"{address(version, low)}-{address(version, high)}"
+        for low, high in found.bounds
+    ]
+    return "{ " + ", ".join(texts) + " }"
+
+
+def _numbers(found: Ranges, *, singly: bool = False) -> str:
+    if singly:
+        return "{ " + ", ".join(f"{n:#x}" for low, high in found.bounds for n in range(low, high + 1)) + " }"
+    return "{ " + ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in found.bounds) + " }"

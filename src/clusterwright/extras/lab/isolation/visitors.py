@@ -1,0 +1,190 @@
+"""What is added to a running twin while packets are tried, and taken away again: hosts without an image, the outside,
+the IP version that the fabric does not speak, ways to addresses that no route leads to."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clusterwright.child_environment import child_environment
+from clusterwright.extras.lab.isolation import switch_filters
+from clusterwright.extras.lab.isolation.members import OUTSIDE_NAME, Member, Stage
+from clusterwright.extras.lab.isolation.ways import (
+    LINKS,
+    ROUTE_PROTOCOL,
+    TWIN_PREFIX,
+    border_links,
+    host_bits,
+    lead_everywhere,
+    link_end,
+)
+from clusterwright.extras.lab.namespaces import inside, namespaces_named, remove_namespaces, run_ip
+from clusterwright.extras.lab.twin import Twin, interface_name
+from clusterwright.packets.phrases import address
+from clusterwright.plan.model import format_address
+from clusterwright.proofs.isolation.edges import BORDER_IN, BORDER_OUT, HOSTS, MANAGEMENT
+
+_BRIDGE = "hosts"
+_OUTSIDE_MTU = 1500
+
+_SETTINGS = """\
+net.ipv4.conf.all.accept_local=1
+net.ipv4.conf.all.rp_filter=0
+net.ipv4.conf.default.rp_filter=0
+net.ipv4.icmp_ratelimit=0
+net.ipv6.conf.default.accept_dad=0
+net.ipv6.icmp.ratelimit=0
+"""
+
+
+@contextmanager
+def visiting(stage: Stage) -> Iterator[None]:
+    """Within, every member of a stage is there and can be reached, as far as no filter stops it."""
+    clear(stage.twin)
+    try:
+        visitors = {member.namespace for member in stage.members if not member.is_real}
+        run_ip("".join(f"netns add {name}\n" for name in sorted(visitors)))
+        for name in sorted(visitors):
+            with inside(name):
+                subprocess.run(
+                    ["sysctl", "-q", "-p", "-"],
+                    input=_SETTINGS,
+                    text=True,
+                    check=True,
+                    capture_output=True,
+                    env=child_environment(),
+                )
+            run_ip("link set lo up\n", name)
+        for member in stage.members:
+            if not member.is_outside:
+                _attach(stage.twin, member)
+        _join_outside(stage)
+        lead_everywhere(stage)
+        yield
+    finally:
+        clear(stage.twin)
+
+
+def clear(twin: Twin) -> None:
+    """Remove what visitors left, those of a killed command too. Raises ClusterwrightError."""
+    own = {twin.namespace(name) for name in (*twin.view_of, *(node.name for node in twin.nodes))}
+    for name in namespaces_named(twin.namespace("")):
+        if name not in own:
+            remove_namespaces(name)
+            continue
+        for version in (4, 6):
+            subprocess.run(
+                ["ip", f"-{version}", "-n", name, "route", "flush", "proto", str(ROUTE_PROTOCOL)],
+                capture_output=True,
+                check=False,
+                env=child_environment(),
+            )
+        # A visitor that comes again has another hardware address.
+        subprocess.run(
+            ["ip", "-n", name, "neighbour", "flush", "all"], capture_output=True, check=False, env=child_environment()
+        )
+        with inside(name):
+            subprocess.run(
+                ["nft", "delete", "table", "netdev", switch_filters.TABLE],
+                capture_output=True,
+                check=False,
+                env=child_environment(),
+            )
+            # A packet of an earlier matrix would count as the request that one of the next answers.
+            subprocess.run(["conntrack", "-F"], capture_output=True, check=True, env=child_environment())
+        if twin.version == 4:
+            subprocess.run(
+                ["ip", "-6", "-n", name, "address", "flush", "to", f"{TWIN_PREFIX}/32"],
+                capture_output=True,
+                check=False,
+                env=child_environment(),
+            )
+    other = 10 - twin.version
+    for node in twin.nodes:
+        subprocess.run(
+            ["ip", f"-{other}", "-n", twin.namespace(node.name), "address", "flush", "scope", "global"],
+            capture_output=True,
+            check=False,
+            env=child_environment(),
+        )
+
+
+def load_lists(stage: Stage) -> int:
+    """Put the switches' lists on their ports, and a management port's own on it; how many ports have one."""
+    count = 0
+    links = {(border.name, which): border_links(stage)[border.switch] for border in stage.borders for which in (0, 1)}
+    for at, own in enumerate(stage.lists):
+        namespace = stage.twin.namespace(own.device)
+        if own.what == HOSTS:
+            ports = [port for port in own.ports if (own.device, port) in _switch_ports(stage)]
+            names = [interface_name(port) for port in ports]
+            if names:
+                switch_filters.load(namespace, f"hosts{at}", names, "ingress", own.ruleset)
+                count += len(names)
+        elif own.what in {BORDER_IN, BORDER_OUT}:
+            found = next((b for b in stage.borders if own in (b.inward, b.outward)), None)
+            if found is not None:
+                hook = "ingress" if own.what == BORDER_IN else "egress"
+                name = f"out{links[found.name, 0]}"
+                switch_filters.load(namespace, f"border{at}", [name], hook, own.ruleset)
+                count += 1
+    for member in stage.members:
+        if member.own_list is not None and member.own_list.what == MANAGEMENT:
+            switch_filters.load(member.namespace, "management", [member.interface], "ingress", member.own_list.ruleset)
+            count += 1
+    return count
+
+
+def _switch_ports(stage: Stage) -> set[tuple[str, str]]:
+    cabled = {(cable.b.device, cable.b.port) for cable in stage.twin.cables}
+    return cabled | {(m.cable.b.device, m.cable.b.port) for m in stage.members if m.cable is not None}
+
+
+def _attach(twin: Twin, member: Member) -> None:
+    """Cable a host without an image to its switch, and give every host an address of the other version."""
+    cable = member.cable
+    if cable is None:
+        return
+    switch, port = twin.namespace(cable.b.device), interface_name(cable.b.port)
+    view = twin.view_of[cable.b.device]
+    if not member.is_real:
+        mtu = view.fabric.mtu
+        far = f"peer name {port} mtu {mtu} netns {switch}"
+        run_ip(f"link add name {member.interface} mtu {mtu} type veth {far}\n", member.namespace)
+        lines = []
+        if view.shares_subnet:
+            lines.append(f"link set {port} master {_BRIDGE}")
+        elif cable.b.address is not None:
+            lines.append(f"addr add {format_address(cable.b.address, twin.version)}/{cable.b.prefix_length} dev {port}")
+        run_ip("".join(f"{line}\n" for line in (*lines, f"link set {port} up")), switch)
+        own = f"{format_address(member.addresses[twin.version], twin.version)}/{cable.a.prefix_length}"
+        nodad = " nodad" if twin.version == 6 else ""
+        run_ip(f"addr add {own} dev {member.interface}{nodad}\nlink set {member.interface} up\n", member.namespace)
+    other = 10 - twin.version
+    text = address(other, member.addresses[other])
+    nodad = " nodad" if other == 6 else ""
+    run_ip(f"addr add {text}/{host_bits(other)} dev {member.interface}{nodad}\n", member.namespace)
+
+
+def _join_outside(stage: Stage) -> None:
+    outside = stage.twin.namespace(OUTSIDE_NAME)
+    members = [member for member in stage.members if member.is_outside]
+    if not members:
+        return
+    links = border_links(stage)
+    for switch, at in links.items():
+        namespace = stage.twin.namespace(switch)
+        name = f"out{at}"
+        size = f"mtu {_OUTSIDE_MTU}"
+        run_ip(f"link add name up{at} {size} type veth peer name {name} {size} netns {namespace}\n", outside)
+        for where, device, is_far in ((namespace, name, False), (outside, f"up{at}", True)):
+            lines = [f"link set {device} up"]
+            for version, (_, length) in LINKS.items():
+                nodad = " nodad" if version == 6 else ""
+                lines.append(f"addr add {link_end(version, at, is_far=is_far)}/{length} dev {device}{nodad}")
+            run_ip("".join(f"{line}\n" for line in lines), where)
+    for member in members:
+        for version, number in member.addresses.items():
+            nodad = " nodad" if version == 6 else ""
+            run_ip(f"addr add {address(version, number)}/{host_bits(version)} dev lo{nodad}\n", outside)

@@ -1,0 +1,166 @@
+"""Ways to every member of a stage: routes that the twin lacks, for the other IP version and to what lies outside."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from ipaddress import ip_address
+
+from clusterwright.child_environment import child_environment
+from clusterwright.extras.lab.isolation.members import OUTSIDE_NAME, Member, Stage
+from clusterwright.extras.lab.namespaces import run_ip
+from clusterwright.extras.lab.twin import Twin
+from clusterwright.finding import ClusterwrightError
+from clusterwright.packets.phrases import address
+from clusterwright.plan.model import format_address
+from clusterwright.proofs.isolation.declared import INTERNET
+
+ROUTE_PROTOCOL = 77  # marks these routes, by which they are found again
+# The links between switches and the outside, 1 and further (RFC 3927 and RFC 4193: nobody else's here): prefix, length.
+LINKS = {4: ("169.254.77.0", 30), 6: ("fd77:77::", 126)}
+TWIN_PREFIX = "fd77:4::"  # before an IPv4 address: its twin in IPv6
+
+
+def routes_outside(stage: Stage) -> list[str]:
+    """Ways of the twin's nodes to the internet, and default routes; there should be none."""
+    found = []
+    internet = [
+        m for m in stage.members if m.is_outside and any(stage.declared.zone[z].kind == INTERNET for z in m.zones)
+    ]
+    for node in stage.twin.nodes:
+        for target in internet:
+            for version, number in sorted(target.addresses.items()):
+                route = _route(stage.twin.namespace(node.name), version, address(version, number))
+                if route is not None:
+                    found.append(f"{node.name}: has a route to {target.name} {address(version, number)}")
+    return found
+
+
+def link_end(version: int, at: int, *, is_far: bool) -> str:
+    """The address of a switch on its link to the outside, or of the outside."""
+    return str(ip_address(LINKS[version][0]) + 4 * at + (2 if is_far else 1))
+
+
+def border_links(stage: Stage) -> dict[str, int]:
+    """The switches that the outside is cabled to, numbered."""
+    return {name: at for at, name in enumerate(dict.fromkeys(border.switch for border in stage.borders), start=1)}
+
+
+def lead_everywhere(stage: Stage) -> None:
+    """Routes to every member's every address, along the ways that the twin's own routes take."""
+    twin = stage.twin
+    links = border_links(stage)
+    if twin.version == 4:
+        _add_twins_of_addresses(stage)
+    for switch in twin.view_of:
+        lines = [
+            (version, _route_arguments(twin, version, number, *hop))
+            for member in stage.members
+            if (hop := _hop_to(stage, switch, member, links)) is not None
+            for version, number in sorted(member.addresses.items())
+            if member.is_outside or version != twin.version
+        ]
+        _routes(twin.namespace(switch), lines)
+    for member in stage.members:
+        if member.cable is not None:
+            gateway = _gateway(twin, member)
+            lines = [
+                (version, _route_arguments(twin, version, number, gateway, member.interface))
+                for target in stage.members
+                for version, number in sorted(target.addresses.items())
+                if target is not member and (version != twin.version or target.is_outside or not member.is_real)
+            ]
+            _routes(member.namespace, lines)
+    if any(member.is_outside for member in stage.members):
+        back = "route replace default via {} dev up1 proto {}"
+        gateways = [(version, link_end(version, 1, is_far=False)) for version in (4, 6)]
+        _routes(
+            twin.namespace(OUTSIDE_NAME), [(version, back.format(each, ROUTE_PROTOCOL)) for version, each in gateways]
+        )
+
+
+def _add_twins_of_addresses(stage: Stage) -> None:
+    """Where a fabric speaks IPv4, an IPv6 address beside each IPv4 one: no IPv6 route leads by way of an IPv4 one."""
+    switches = [stage.twin.namespace(name) for name in stage.twin.view_of]
+    for namespace in dict.fromkeys([*switches, *(member.namespace for member in stage.members)]):
+        text = subprocess.run(
+            ["ip", "-j", "-4", "-n", namespace, "address", "show", "scope", "global"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=child_environment(),
+        ).stdout
+        lines = [
+            f"addr add {TWIN_PREFIX}{own['local']}/{96 + own['prefixlen']} dev {row['ifname']} nodad\n"
+            for row in json.loads(text or "[]")
+            for own in row.get("addr_info", [])
+            if "local" in own
+        ]
+        run_ip("".join(lines), namespace)
+
+
+def _route_arguments(twin: Twin, version: int, number: int, gateway: str, interface: str) -> str:
+    if twin.version == 6:
+        gateway = f"inet6 {gateway}"
+    elif version == 6 and ":" not in gateway:
+        gateway = f"{TWIN_PREFIX}{gateway}"
+    target = f"{address(version, number)}/{host_bits(version)}"
+    return f"route replace {target} via {gateway} dev {interface} proto {ROUTE_PROTOCOL}"
+
+
+def _hop_to(stage: Stage, switch: str, member: Member, links: dict[str, int]) -> tuple[str, str] | None:
+    """Next hop and interface of a switch towards a member: those of its own route there, or to the member's border."""
+    twin = stage.twin
+    namespace = twin.namespace(switch)
+    if member.cable is not None:
+        known = format_address(member.addresses[twin.version], twin.version)
+        found = _route(namespace, twin.version, known)
+        if found is None:
+            raise ClusterwrightError(f"{twin.name}: {switch} has no route to {member.name} {known}. Run `lab check`.")
+        return found[0] or known, found[1]
+    border = stage.border_of(member)
+    if border is None:
+        return None
+    if border.switch == switch:
+        return link_end(twin.version, links[switch], is_far=True), f"out{links[switch]}"
+    loopback = twin.view_of[border.switch].loopback
+    found = _route(namespace, twin.version, loopback) if loopback is not None else None
+    return (found[0] or loopback or "", found[1]) if found is not None else None
+
+
+def _gateway(twin: Twin, member: Member) -> str:
+    cable = member.cable
+    view = twin.view_of[cable.b.device] if cable is not None else None
+    if cable is None or view is None:
+        raise ClusterwrightError(f"{member.name}: stands outside and has no gateway")
+    if cable.b.address is not None:
+        return format_address(cable.b.address, twin.version)
+    if view.host_subnet is None or view.host_subnet.gateway is None:
+        raise ClusterwrightError(f"{twin.name}: {cable.b.device} has no address towards its hosts")
+    return format_address(view.host_subnet.gateway, twin.version)
+
+
+def _route(namespace: str, version: int, target: str) -> tuple[str | None, str] | None:
+    """Next hop (None on the link) and interface towards an address; None where there is no route."""
+    text = subprocess.run(
+        ["ip", "-j", f"-{version}", "-n", namespace, "route", "get", target],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=child_environment(),
+    )
+    rows = json.loads(text.stdout or "[]") if text.returncode == 0 else []
+    if not rows or rows[0].get("type") in {"unreachable", "blackhole", "prohibit"}:
+        return None
+    return rows[0].get("gateway") or rows[0].get("via", {}).get("host"), rows[0]["dev"]
+
+
+def _routes(namespace: str, lines: list[tuple[int, str]]) -> None:
+    """Enter routes, each with its IP version."""
+    for version in (4, 6):
+        run_ip("".join(f"{text}\n" for each, text in lines if each == version), namespace, version)
+
+
+def host_bits(version: int) -> int:
+    """The length of a prefix that is one address."""
+    return 32 if version == 4 else 128

@@ -1,0 +1,79 @@
+"""Whom gnmic and snmp_exporter ask: switches at their management ports, labelled as targets of Prometheus are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.spec.hardware.systems import systems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusterwright.inventory.records import Inventory, Record
+
+_LABELS = ("fabric", "tier", "role", "pod", "rack")
+# OpenConfig's models: what every switch that speaks gNMI has, and what the rules and dashboards show.
+_PATHS = ("/interfaces/interface/state/counters", "/interfaces/interface/state/oper-status", "/network-instances")
+
+
+def gnmic_configuration(inventory: Inventory) -> dict[str, Any] | None:
+    """Gnmic's targets, subscriptions and its output for Prometheus; None where the site has no telemetry.
+
+    Certificates are named as the site's telemetry names them, and lie where gnmic is started.
+    """
+    telemetry = inventory.plan.spec.site.telemetry
+    if telemetry is None:
+        return None
+    speaking = {name for name, system in systems().items() if system.speaks_gnmi}
+    targets = {
+        record["name"]: {"address": f"{_bracketed(record['management'])}:{telemetry.port}", "event-tags": _tags(record)}
+        for record in _switches(inventory)
+        if record["network_os"] in speaking
+    }
+    return {
+        "tls-ca": f"{telemetry.authority}.pem",
+        "tls-cert": "collector.pem",
+        "tls-key": "collector.key",
+        "encoding": "json_ietf",
+        "targets": targets,
+        "subscriptions": {
+            "fabric": {"paths": list(_PATHS), "mode": "stream", "stream-mode": "sample", "sample-interval": "30s"}
+        },
+        "outputs": {"prometheus": {"type": "prometheus", "listen": ":9804", "event-processors": []}},
+    }
+
+
+def snmp_targets(inventory: Inventory) -> list[dict[str, Any]] | None:
+    """Targets of snmp_exporter for ``file_sd_configs``: it asks them as the site's SNMP user (``auth``); None without.
+
+    The job sends ``__address__`` on as the exporter's parameter ``target``, as its README says.
+    """
+    snmp = inventory.plan.spec.site.snmp
+    if snmp is None:
+        return None
+    return [
+        {
+            "targets": [record["management"]],
+            "labels": {
+                "cluster": inventory.plan.name,
+                "instance": record["name"],
+                **_tags(record),
+                "__param_auth": snmp.user,
+                "__param_module": "if_mib",
+            },
+        }
+        for record in _switches(inventory)
+        if record["network_os"] in systems()
+    ]
+
+
+def _switches(inventory: Inventory) -> Iterator[Record]:
+    return (each for each in inventory.devices() if each["kind"] == "switch" and each["management"] is not None)
+
+
+def _tags(record: Record) -> dict[str, str]:
+    return {name: str(record[name]) for name in _LABELS if record[name] is not None}
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

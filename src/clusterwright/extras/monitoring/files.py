@@ -1,0 +1,74 @@
+"""What watches a cluster, as files of the programs that do: Prometheus, Grafana, gnmic, snmp_exporter, ANTA."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from clusterwright.extras.monitoring.collectors import gnmic_configuration, snmp_targets
+from clusterwright.extras.monitoring.dashboards import dashboard
+from clusterwright.extras.monitoring.neighbours import anta_catalogue, anta_inventory, expected_neighbours
+from clusterwright.extras.monitoring.rules import alerting_rules
+from clusterwright.inventory.prometheus import target_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from clusterwright.extras.monitoring.neighbours import Neighbours
+    from clusterwright.inventory.records import Inventory
+
+
+def monitoring_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
+    """File name to its pieces. What the site does not have (telemetry, SNMP, switches that ANTA tests) has no file."""
+    neighbours = expected_neighbours(inventory)
+    tested = anta_inventory(inventory)
+    collected, snmp = gnmic_configuration(inventory), snmp_targets(inventory)
+    files: dict[str, Iterable[str]] = {
+        "targets.json": target_lines(inventory),
+        "lldp.json": _device_lines(neighbours),
+        "rules.yml": (_document(alerting_rules(inventory)),),
+    }
+    if collected is not None:
+        files["gnmic.yml"] = _yaml_lines(collected)
+    if snmp is not None:
+        files["snmp-targets.json"] = ("[\n", ",\n".join(map(json.dumps, snmp)), "\n]\n")
+    if tested["anta_inventory"]["hosts"]:
+        files["anta-inventory.yml"] = _yaml_lines(tested)
+        files["anta-catalogue.yml"] = _yaml_lines(anta_catalogue(inventory, tested, neighbours))
+    for fabric in inventory.plan.spec.fabrics:
+        files[f"dashboard-{fabric.name}.json"] = (json.dumps(dashboard(inventory, fabric), indent=1) + "\n",)
+    return files
+
+
+def _device_lines(neighbours: Neighbours) -> Iterator[str]:
+    """A device a line."""
+    yield "{"
+    between = "\n"
+    for device, ports in neighbours.items():
+        heard = {port: {"device": other, "port": far} for port, (other, far) in ports.items()}
+        yield f"{between}{json.dumps(device)}: {json.dumps(heard)}"
+        between = ",\n"
+    yield "\n}\n"
+
+
+def _yaml_lines(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """A long document, an item a line in YAML's flow style, which JSON is: a YAML writer takes ten times as long."""
+    for key, value in document.items():
+        if isinstance(value, dict) and value and not indent:
+            yield f"{key}:\n"
+            yield from _yaml_lines(value, "  ")
+        elif isinstance(value, list) and value:
+            yield f"{indent}{key}:\n"
+            for each in value:
+                yield f"{indent}- {json.dumps(each, ensure_ascii=False)}\n"
+        else:
+            name = json.dumps(key, ensure_ascii=False) if indent else key
+            yield f"{indent}{name}: {json.dumps(value, ensure_ascii=False)}\n"
+
+
+def _document(document: Any) -> str:
+    # Long lines: an expression that is folded is hard to compare.
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump(document, Dumper=dumper, sort_keys=False, width=1000, default_flow_style=None))

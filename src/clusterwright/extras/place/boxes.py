@@ -1,0 +1,117 @@
+"""Boxes: how a block of ranks is cut out of the grid so that little of what it sends leaves it.
+
+A block of s ranks is a box with a divisor of each axis as its side, and all blocks of one size are equal boxes side by
+side. Boxes nest: a pod's holds whole racks', a rack's whole nodes'. What leaves a box is exact, by counting along each
+stream's axes where neighbours lie in different boxes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from clusterwright.extras.place.grid import Ints, coordinates, neighbour
+from clusterwright.extras.place.volumes import Stream
+from clusterwright.spec.workload import AXES, Job
+
+Box = tuple[int, ...]
+Chain = tuple[Box, ...]
+
+SIZES_TRIED = 4  # block sizes of a layer, the largest first
+BOXES_KEPT = 3  # best boxes of one size
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, ascending."""
+    small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
+    return tuple(sorted({*small, *(number // each for each in small)}))
+
+
+def chains(job: Job, streams: tuple[Stream, ...], capacities: tuple[int, ...], per_node: int) -> tuple[Chain, ...]:
+    """Nested boxes, from the outermost layer to the node, for every promising combination of block sizes.
+
+    ``capacities`` are the most ranks that a domain of each layer takes, outermost first, without node and cluster.
+    """
+    leaving = _Leaving(job, streams)
+    whole: Box = tuple(job.sizes[axis] for axis in AXES)
+    found: list[Chain] = [()]
+    for capacity in capacities:
+        found = [
+            (*chain, box)
+            for chain in found
+            for box in _blocks(leaving, chain[-1] if chain else whole, capacity, per_node)
+        ]
+    return tuple(
+        (*chain, box) for chain in found for box in _best(leaving, chain[-1] if chain else whole, per_node)[:BOXES_KEPT]
+    )
+
+
+def sequence(job: Job, chain: Chain, streams: tuple[Stream, ...]) -> Ints:
+    """The ranks in an order in which every box of the chain is a run of neighbours; chatty axes vary fastest."""
+    places = coordinates(job)
+    volume = dict.fromkeys(AXES, 0.0)
+    for stream in streams:
+        volume[stream.axes[-1]] += stream.sent_bytes
+    slow_first = sorted(range(len(AXES)), key=lambda column: (volume[AXES[column]], column))
+    keys: list[Ints] = []
+    whole: Box = tuple(job.sizes[axis] for axis in AXES)
+    for outer, inner in zip((whole, *chain), (*chain, (1,) * len(AXES)), strict=True):
+        keys += [places[:, column] % outer[column] // inner[column] for column in slow_first]
+    return np.lexsort(keys[::-1])
+
+
+def _blocks(leaving: _Leaving, outer: Box, capacity: int, per_node: int) -> list[Box]:
+    """Boxes in ``outer`` for the largest block sizes that a domain takes; ``outer`` itself where it fits."""
+    sizes = [size for size in divisors(prod(outer)) if size % per_node == 0 and size <= capacity]
+    found: list[Box] = []
+    for size in sizes[::-1][:SIZES_TRIED]:
+        found += _best(leaving, outer, size)[: BOXES_KEPT if not found else 1]
+    return found
+
+
+def _best(leaving: _Leaving, outer: Box, size: int) -> list[Box]:
+    """Boxes of ``size`` ranks whose sides divide those of ``outer``, least leaving first."""
+    return sorted(_boxes(outer, size), key=lambda box: (leaving(box), box))
+
+
+@cache
+def _boxes(outer: Box, size: int) -> tuple[Box, ...]:
+    *sides, last = (divisors(side) for side in outer)
+    found = []
+    for box in product(*sides):
+        rest, left = divmod(size, prod(box))
+        if not left and rest in last:
+            found.append((*box, rest))
+    return tuple(found)
+
+
+class _Leaving:
+    """What a rank sends out of its box on average, in bytes a step; remembered by box."""
+
+    def __init__(self, job: Job, streams: tuple[Stream, ...]) -> None:
+        self._job = job
+        self._streams = streams
+        self._known: dict[Box, float] = {}
+
+    def __call__(self, box: Box) -> float:
+        if box not in self._known:
+            self._known[box] = sum(self._of(stream, box) for stream in self._streams)
+        return self._known[box]
+
+    def _of(self, stream: Stream, box: Box) -> float:
+        """Counts along one group of the stream: all groups are alike."""
+        columns = [AXES.index(axis) for axis in stream.axes]
+        sizes = [self._job.sizes[axis] for axis in stream.axes]
+        members = np.zeros((prod(sizes), len(AXES)), np.int64)
+        rest = np.arange(prod(sizes))
+        for column, size in zip(columns, sizes, strict=True):
+            members[:, column] = rest % size
+            rest //= size
+        following, is_wrapped = neighbour(self._job, members, stream)
+        leaves = np.any(members // np.array(box) != following // np.array(box), axis=1)
+        if not stream.ring:
+            leaves &= ~is_wrapped
+        return float(leaves.mean()) * stream.sent_bytes * (2 if stream.both_ways else 1)

@@ -1,0 +1,81 @@
+"""``clusterwright place``: which nodes and GPUs the ranks of a job get, and what crosses each layer of the topology."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.plan.model import Plan
+    from clusterwright.spec.workload import Job
+
+_LARGEST_SEED = 2**32 - 1
+
+
+@click.command("place")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--job", "name", help="The job, by its name in the spec.  [default: the only one]")
+@click.option("--failed", multiple=True, metavar="NODE", help="A node to leave out; may be given several times.")
+@click.option("--seed", type=click.IntRange(0, _LARGEST_SEED), default=1, show_default=True, help="Of the random one.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "rankfile", "hostfile"]),
+    default="text",
+    show_default=True,
+    help="rankfile: Open MPI's; hostfile: a line a rank, for Slurm's --distribution=arbitrary.",
+)
+def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: int, output: str) -> int:
+    """Places a job of SPEC so that little crosses the upper layers, beside a linear and a random placement.
+
+    Drained nodes, nodes out of service and nodes with a cable out of service are left out, as are --failed ones.
+
+    Exit status: 0 placed, 2 could not run: no such job, or no room for it.
+    """
+    from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.extras.place.placement import linear, place, shuffled
+    from clusterwright.extras.place.room import room_for
+    from clusterwright.extras.place.text import PlacementComparison, as_document, hostfile, rankfile, text
+
+    plan, _ = plan_with_findings(spec)
+    job = _job(plan, name)
+    room = room_for(plan, job, failed)
+    planned = place(room, job)
+    if output == "rankfile":
+        click.echo(rankfile(room, planned), nl=False)
+    elif output == "hostfile":
+        click.echo(hostfile(room, planned), nl=False)
+    else:
+        found = PlacementComparison(
+            cluster=plan.name,
+            job=job,
+            room=room,
+            planned=planned,
+            linear=linear(room, job),
+            random=shuffled(room, job, seed),
+            seed=seed,
+        )
+        click.echo(json.dumps(as_document(found), indent=1) if output == "json" else text(found))
+    return 0
+
+
+def _job(plan: Plan, name: str | None) -> Job:
+    names = [job.name for job in plan.spec.jobs]
+    if not names:
+        raise ClusterwrightError(f"{plan.name} describes no jobs; add one under `jobs:`.")
+    if name is None and len(names) == 1:
+        name = names[0]
+    found = plan.spec.job(name) if name is not None else None
+    if found is None:
+        close = get_close_matches(name or "", names, n=1)
+        hint = f'Did you mean "{close[0]}"?' if close else f"There are: {', '.join(names)}."
+        raise ClusterwrightError(
+            f'{plan.name} describes no job "{name}". {hint}' if name else f"Say which with --job. {hint}"
+        )
+    return found

@@ -1,0 +1,72 @@
+"""A job's ranks as a grid of axes, and who sends to whom in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clusterwright.extras.place.volumes import Stream
+from clusterwright.spec.workload import AXES, Job
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Messages of a step along one axis: from rank ``source`` to rank ``target``, ``sent_bytes`` each."""
+
+    axis: str
+    source: Ints
+    target: Ints
+    sent_bytes: float
+
+
+def coordinates(job: Job) -> Ints:
+    """Each rank's place along each of AXES, as [rank, axis]; ranks are numbered in the job's order."""
+    found = np.empty((job.ranks, len(AXES)), np.int64)
+    rest = np.arange(job.ranks)
+    for axis in job.order:
+        found[:, AXES.index(axis)] = rest % job.sizes[axis]
+        rest //= job.sizes[axis]
+    return found
+
+
+def rank_at(job: Job, place: Ints) -> Ints:
+    """The inverse of ``coordinates``: the ranks at these places."""
+    found = np.zeros(len(place), np.int64)
+    step = 1
+    for axis in job.order:
+        found += place[:, AXES.index(axis)] * step
+        step *= job.sizes[axis]
+    return found
+
+
+def edges(job: Job, streams: tuple[Stream, ...]) -> tuple[Edges, ...]:
+    """Who sends to whom, for each stream."""
+    every = coordinates(job)
+    ranks = np.arange(job.ranks)
+    found = []
+    for stream in streams:
+        nearby, is_wrapped = neighbour(job, every, stream)
+        target = rank_at(job, nearby)
+        kept = np.ones(job.ranks, np.bool_) if stream.ring else ~is_wrapped
+        source, target = ranks[kept], target[kept]
+        if stream.both_ways:
+            source, target = np.concatenate([source, target]), np.concatenate([target, source])
+        found.append(Edges(axis=stream.axis, source=source, target=target, sent_bytes=stream.sent_bytes))
+    return tuple(found)
+
+
+def neighbour(job: Job, places: Ints, stream: Stream) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """The next place along a stream's axes for each place, and whether it is the first one again."""
+    moved = places.copy()
+    carry = np.ones(len(places), np.int64)
+    for axis in stream.axes:
+        column = AXES.index(axis)
+        moved[:, column] += carry
+        carry = (moved[:, column] == job.sizes[axis]).astype(np.int64)
+        moved[:, column] %= job.sizes[axis]
+    return moved, carry.astype(np.bool_)

@@ -1,0 +1,82 @@
+"""The nodes that a job may use, and the domains of the topology that each lies in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+
+from clusterwright.extras.place.grid import Ints
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.bandwidth import data_fabric, domain_levels
+from clusterwright.plan.model import Plan
+from clusterwright.spec.model import CLUSTER
+from clusterwright.spec.workload import Job
+
+NODE = "node"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Nodes in service, in plan order.
+
+    ``layers`` are named from the inside out: node, the domain levels, cluster. ``domains`` holds for each node its
+    domain of each layer between node and cluster, as [layer, node]; domains of equal number lie in equal ones above.
+    ``left_out`` are the nodes of the group that are not in service.
+    """
+
+    nodes: tuple[str, ...]
+    gpus_per_node: int
+    layers: tuple[str, ...]
+    domains: Ints
+    left_out: tuple[str, ...]
+
+    def layer_of(self, one: Ints, other: Ints) -> Ints:
+        """For pairs of nodes, by index: the layer that their traffic climbs to, as an index of ``layers``."""
+        climbed: Ints = (one != other).astype(np.int64)
+        for labels in self.domains:
+            climbed += labels[one] != labels[other]
+        return climbed
+
+
+def room_for(plan: Plan, job: Job, failed: Collection[str] = ()) -> Room:
+    """The room for a job, without ``failed`` nodes, nodes out of service, and nodes with a cable out of service.
+
+    Raises ClusterwrightError for failed nodes that do not exist, and for nodes without GPUs.
+    """
+    group = plan.spec.node_group(job.nodes)
+    gpus = group.model.gpus if group is not None else None
+    fabric = data_fabric(plan, job.nodes)
+    if group is None or gpus is None or fabric is None:
+        raise ClusterwrightError(f"Job {job.name}: {job.nodes} are no GPU nodes with a fabric for RDMA; name others.")
+    every = [device for device in plan.devices if device.kind == "node" and device.node_group == job.nodes]
+    _refuse_unknown(failed, [device.name for device in every], job)
+    free = []
+    for device in every:
+        cables = (cable for cable in plan.cables_of[device.name] if cable.fabric == fabric.name)
+        if device.state == "active" and device.name not in failed and all(cable.in_service for cable in cables):
+            free.append(device)
+    levels = domain_levels(plan, job.nodes)
+    labels = np.zeros((len(levels), len(free)), np.int64)
+    for row, level in enumerate(levels):
+        numbers: dict[str, int] = {}
+        for column, device in enumerate(free):
+            home = next(name for name in device.groups if plan.group_by_name[name].level == level)
+            labels[row, column] = numbers.setdefault(home, len(numbers))
+    kept = {device.name for device in free}
+    return Room(
+        nodes=tuple(device.name for device in free),
+        gpus_per_node=gpus.count,
+        layers=(NODE, *levels, CLUSTER),
+        domains=labels,
+        left_out=tuple(device.name for device in every if device.name not in kept),
+    )
+
+
+def _refuse_unknown(failed: Collection[str], known: list[str], job: Job) -> None:
+    for name in sorted(set(failed) - set(known)):
+        close = get_close_matches(name, known, n=1)
+        hint = f'Did you mean "{close[0]}"?' if close else f"They are named like {known[0]}."
+        raise ClusterwrightError(f'There is no node "{name}" among the {job.nodes} nodes. {hint}')

@@ -1,0 +1,147 @@
+"""A job's placement as text, JSON, Open MPI's rank file and Slurm's host file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from clusterwright.extras.place.placement import Placement
+from clusterwright.extras.place.room import NODE, Room
+from clusterwright.extras.place.volumes import streams
+from clusterwright.hosts.slurm.hostlist import hostlist
+from clusterwright.spec.workload import AXES, Job
+from clusterwright.text.columns import aligned_lines
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementComparison:
+    """A job's placement beside two that know nothing of the topology."""
+
+    cluster: str
+    job: Job
+    room: Room
+    planned: Placement
+    linear: Placement
+    random: Placement
+    seed: int
+
+    @property
+    def placements(self) -> tuple[tuple[str, Placement], ...]:
+        """All three, each with its name."""
+        return ("planned", self.planned), ("linear", self.linear), ("random", self.random)
+
+
+def nodes_of(room: Room, placement: Placement) -> list[str]:
+    """The nodes that a placement uses, in the order of the room."""
+    return [room.nodes[index] for index in np.unique(placement.node_of)]
+
+
+def rankfile(room: Room, placement: Placement) -> str:
+    """``rank 5=node slot=5`` a line, by rank; a slot is a GPU."""
+    places = zip(placement.node_of.tolist(), placement.gpu_of.tolist(), strict=True)
+    return "".join(f"rank {rank}={room.nodes[node]} slot={gpu}\n" for rank, (node, gpu) in enumerate(places))
+
+
+def hostfile(room: Room, placement: Placement) -> str:
+    """The node of each rank, a line a rank: what Slurm reads from SLURM_HOSTFILE."""
+    return "".join(f"{room.nodes[node]}\n" for node in placement.node_of.tolist())
+
+
+def text(found: PlacementComparison) -> str:
+    """The whole comparison for people."""
+    job, room = found.job, found.room
+    used = nodes_of(room, found.planned)
+    lines = [
+        f"{job.name} on {found.cluster}: {job.ranks:,} ranks on {len(used):,} of {len(room.nodes):,} nodes in service",
+        f"domains used: {_domains(room, found.planned)}",
+        *([f"left out: {hostlist(room.left_out)}"] if room.left_out else []),
+        "",
+        *_axes(found),
+        "",
+        "Bytes of a step by the highest layer that they cross",
+        *_table(_layer_rows(found)),
+        "",
+        f"nodes: {hostlist(used)}",
+    ]
+    return "\n".join(lines)
+
+
+def as_document(found: PlacementComparison) -> dict[str, Any]:
+    """The same for programs; ``ranks`` has node and GPU of each rank, runs of ranks on one node in one entry."""
+    job, room = found.job, found.room
+    return {
+        "cluster": found.cluster,
+        "job": job.name,
+        "axes": {axis: job.sizes[axis] for axis in AXES},
+        "layers": list(room.layers),
+        "sent_bytes_per_rank": {s.axis: s.sent_bytes * (2 if s.both_ways else 1) for s in streams(job)},
+        "seed": found.seed,
+        "bytes": {
+            name: {
+                "by_layer": list(each.bytes_by_layer()),
+                "by_axis": {k: list(v) for k, v in each.bytes_by_axis.items()},
+            }
+            for name, each in found.placements
+        },
+        "left_out": list(room.left_out),
+        "nodes": nodes_of(room, found.planned),
+        "ranks": _runs(room, found.planned),
+    }
+
+
+def _runs(room: Room, placement: Placement) -> list[dict[str, Any]]:
+    places = list(zip(placement.node_of.tolist(), placement.gpu_of.tolist(), strict=True))
+    found = []
+    for node, ranks in groupby(range(len(places)), key=lambda rank: places[rank][0]):
+        run = list(ranks)
+        found.append({"node": room.nodes[node], "first_rank": run[0], "gpus": [places[rank][1] for rank in run]})
+    return found
+
+
+def _domains(room: Room, placement: Placement) -> str:
+    used = np.unique(placement.node_of)
+    parts = [
+        f"{len(np.unique(labels[used])):,} of {len(np.unique(labels)):,} × {name}"
+        for name, labels in zip(room.layers[1:], room.domains, strict=False)
+    ]
+    return ", ".join(reversed(parts)) or "one switch for all"
+
+
+def _axes(found: PlacementComparison) -> list[str]:
+    """Each axis: ranks, bytes of one rank, and the share of its traffic that climbs to each layer."""
+    sent = {each.axis: each.sent_bytes * (2 if each.both_ways else 1) for each in streams(found.job)}
+    rows = [["axis", "ranks", "sent by a rank", *(_layer(name) for name in found.room.layers)]]
+    for axis, by_layer in found.planned.bytes_by_axis.items():
+        total = sum(by_layer)
+        shares = [f"{part / total:.1%}" if part else "–" for part in by_layer]
+        rows.append([axis, f"{found.job.sizes[axis]:,}", _bytes(sent[axis]), *shares])
+    return ["What travels along each axis in a step, and the layer that it climbs to", *_table(rows)]
+
+
+def _layer_rows(found: PlacementComparison) -> list[list[str]]:
+    rows = [["layer", *(name if name != "random" else f"random ({found.seed})" for name, _ in found.placements)]]
+    columns = [placement.bytes_by_layer() for _, placement in found.placements]
+    for number, name in enumerate(found.room.layers):
+        rows.append([_layer(name), *(_bytes(column[number]) if column else "–" for column in columns)])
+    return rows
+
+
+def _layer(name: str) -> str:
+    return "NVLink (in a node)" if name == NODE else f"inside a {name}" if name != "cluster" else "across the cluster"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    return [f"  {line}" for line in aligned_lines(rows, numbers_right=True)]
+
+
+def _bytes(amount: float) -> str:
+    unit = 0
+    while amount >= 1000 and unit < len(_UNITS) - 1:
+        amount /= 1000
+        unit += 1
+    return f"{amount:,.3g} {_UNITS[unit]}" if amount else "–"

@@ -1,0 +1,164 @@
+"""A collective on a planned fabric, for several seeds: how near it comes to what the fabric could carry.
+
+All connections of a phase run at once and carry equal data, dealt message by message over their queue pairs, so that
+each flow carries its share. The slowest flow decides when a phase ends. With max-min fair sharing its rate is the share
+on its most crowded link, so a phase lasts as long as the fullest link that the job uses needs for what it was given.
+The ideal is the same with every switch spreading evenly, packet by packet, over all of its equal-cost links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.extras.simulate.flows import FlowMaker, FlowTransport, flow_maker
+from clusterwright.extras.simulate.loads import flows_on_links, slowest_on_path, spread_evenly
+from clusterwright.extras.simulate.network import HOST, FabricGraph, Floats
+from clusterwright.extras.simulate.routing import EqualCostGroups, build_routes
+from clusterwright.extras.simulate.traffic import NicPlacement, Phase, Traffic, phases, place
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What to simulate: a collective of ``ranks`` GPUs on nodes of ``node_groups`` (none: of any), placed as told."""
+
+    traffic: Traffic
+    transport: FlowTransport
+    ranks: int
+    placement: str = "linear"
+    node_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeedResult:
+    """One seed's result.
+
+    ``seconds`` is the time of the whole collective when each NIC has one gigabit for each peer of a phase (2^k in the
+    k-th phase of recursive doubling), ``ideal_seconds`` that under even spreading, ``line_seconds`` what the NICs alone
+    would take, ``average_seconds`` what the average connection takes where it waits for no other. ``load`` is each
+    link's data in gigabits over all phases, ``even_load`` the same under even spreading, ``job_load`` the part that is
+    the job's own.
+    """
+
+    seed: int
+    seconds: float
+    ideal_seconds: float
+    line_seconds: float
+    average_seconds: float
+    load: Floats
+    even_load: Floats
+    job_load: Floats
+
+    @property
+    def share(self) -> float:
+        """The collective's bandwidth as a share of the ideal."""
+        return self.ideal_seconds / self.seconds
+
+    @property
+    def line_rate_share(self) -> float:
+        """The collective's bandwidth as a share of what the NICs could send."""
+        return self.line_seconds / self.seconds
+
+    @property
+    def average_share(self) -> float:
+        """The ideal time over the average connection's."""
+        return self.ideal_seconds / self.average_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What does not depend on hashes: routes, phases, and what each phase loads when spread evenly."""
+
+    routes: EqualCostGroups
+    phases: tuple[Phase, ...]
+    evenly: tuple[Floats, ...]
+
+
+def simulate(network: FabricGraph, question: Simulation, seeds: Sequence[int]) -> tuple[SeedResult, ...]:
+    """One outcome a seed; a seed draws queue pair numbers and placement. Switches hash as they are told.
+
+    Raises ClusterwrightError for a job that the cluster cannot hold, for nodes that no path joins and for what switches
+    cannot hash.
+    """
+    return compare(network, question, (question.transport,), seeds)[0]
+
+
+def compare(
+    network: FabricGraph, question: Simulation, transports: Sequence[FlowTransport], seeds: Sequence[int]
+) -> tuple[tuple[SeedResult, ...], ...]:
+    """The outcomes of a question under each of ``transports`` instead of its own; what they share is done once.
+
+    Raises ClusterwrightError as ``simulate`` does.
+    """
+    makers = [flow_maker(network, transport) for transport in transports]
+    done: list[list[SeedResult]] = [[] for _ in makers]
+    prepared: _Prepared | None = None
+    for seed in seeds:
+        if prepared is None or question.placement != "linear":
+            placement = place(network, question.node_groups, question.ranks, question.placement, seed)
+            prepared = _prepare(network, question.traffic, placement)
+        for maker, outcomes in zip(makers, done, strict=True):
+            outcomes.append(_run(maker, prepared, seed))
+    return tuple(tuple(outcomes) for outcomes in done)
+
+
+def _prepare(network: FabricGraph, traffic: Traffic, placement: NicPlacement) -> _Prepared:
+    involved = np.concatenate([placement.job.ravel(), placement.neighbour.ravel()])
+    routes = build_routes(network, np.unique(network.nics.switch[involved]))
+    every = phases(traffic, placement)
+    evenly = tuple(spread_evenly(network, routes, each.source, each.target, each.amount) for each in every)
+    return _Prepared(routes, every, evenly)
+
+
+def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> SeedResult:
+    network = maker.network
+    links = len(network.head)
+    load, job_load, even_load = np.zeros(links), np.zeros(links), np.zeros(links)
+    at_nics = (network.tail == HOST) | (network.head == HOST)
+    seconds = ideal = line = average = 0.0
+    for phase, even in zip(prepared.phases, prepared.evenly, strict=True):
+        job, everything = _phase_loads(maker, prepared.routes, phase, seed)
+        busy = everything / network.gbps
+        even_busy = even / network.gbps
+        seconds += float(busy[job > 0].max())
+        ideal += float(even_busy[job > 0].max())
+        line += float(even_busy[(job > 0) & at_nics].max())
+        average += _average(maker, prepared.routes, phase, seed, busy)
+        load += everything
+        job_load += job
+        even_load += even
+    return SeedResult(
+        seed=seed,
+        seconds=seconds,
+        ideal_seconds=ideal,
+        line_seconds=line,
+        average_seconds=average,
+        load=load,
+        even_load=even_load,
+        job_load=job_load,
+    )
+
+
+def _phase_loads(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int) -> tuple[Floats, Floats]:
+    """The job's load of each link in a phase, and everybody's."""
+    job, other = np.zeros(len(maker.network.head)), np.zeros(len(maker.network.head))
+    for is_job, flows in maker.flows(phase, seed):
+        counts = flows_on_links(maker.network, routes, maker.chooser, flows)
+        if is_job:
+            job += counts
+        else:
+            other += counts
+    each = phase.amount / maker.transport.qps
+    return job * each, (job + other) * each
+
+
+def _average(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int, busy: Floats) -> float:
+    """The mean over the job's connections of how long the slowest of their flows takes."""
+    total = 0.0
+    for is_job, flows in maker.flows(phase, seed):
+        if is_job:
+            slowest = slowest_on_path(maker.network, routes, maker.chooser, flows, busy)
+            total += float(slowest.reshape(-1, maker.transport.qps).max(axis=1).sum())
+    return total / phase.measured

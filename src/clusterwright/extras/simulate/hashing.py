@@ -1,0 +1,171 @@
+"""What a switch's ASIC computes to pick one link of an equal-cost group.
+
+A CRC over source address, destination address, UDP source port, UDP destination port and, where the tier's switches
+take it in (E-ECMP), the destination queue pair (three bytes 13 bytes behind the start of the UDP header). Polynomial
+and seed are those that the tier's switches are told (``clusterwright.intent.hashing``); the register starts from the
+seed, and the group member is its 16 bits modulo the group's size.
+
+A CRC is linear: with one polynomial everywhere a seed only renames the choices, and flows that met once would meet
+again (polarisation). For the same reason it is the XOR of what each field adds: fields are hashed once per NIC, not
+once per flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from clusterwright.extras.simulate.choices import E_ECMP, ECMP, RENDERED
+from clusterwright.extras.simulate.network import Bytes, FabricGraph, Ints
+from clusterwright.finding import ClusterwrightError
+from clusterwright.intent.hashing import TierHashing
+from clusterwright.spec.hardware.systems import Crc
+from clusterwright.spec.isolation import ROCE_PORT
+
+Hashes = npt.NDArray[np.uint16]
+_UDF_BYTES = 3
+_NO_CHOICE = Crc(16, 0x1021, "low")  # for switches that never have more than one link to choose from
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedHashing:
+    """How the switches of a tier hash: by which CRC from which seed, with the destination queue pair or without."""
+
+    crc: Crc
+    seed: int
+    queue_pairs: bool
+
+
+def layers_of(network: FabricGraph, asked: str) -> tuple[SimulatedHashing, ...]:
+    """The hashing of every tier: as rendered, or with queue pairs nowhere (``ecmp``) or everywhere (``e-ecmp``).
+
+    Raises ClusterwrightError for switches of which nothing is known, or that cannot hash the queue pairs asked for.
+    """
+    return tuple(_layer(each, asked) for each in network.hashing)
+
+
+def _layer(tier: TierHashing, asked: str) -> SimulatedHashing:
+    role = tier.tier.role
+    if tier.function is None:
+        if tier.chooses:
+            raise ClusterwrightError(f"How {role} chooses among equal paths cannot be simulated: {tier.reason}.")
+        return SimulatedHashing(_NO_CHOICE, 0, queue_pairs=False)
+    if asked == E_ECMP and tier.without and tier.chooses:
+        raise ClusterwrightError(
+            f"{role} ({tier.tier.model.name}) cannot hash queue pairs, as e-ecmp asks: {tier.without}. Ask for "
+            "`--hash rendered`, which is what its switches are told."
+        )
+    pairs = {RENDERED: tier.queue_pairs, ECMP: False, E_ECMP: True}[asked]
+    return SimulatedHashing(tier.function.crc, tier.function.seed, pairs)
+
+
+def crc(kind: Crc, message: Bytes, seed: int = 0) -> Hashes:
+    """16 bits of the CRC of each row of ``message``, most significant bit first, without reflection or a final XOR."""
+    table = _table(kind)
+    mask = np.uint64((1 << kind.bits) - 1)
+    above = np.uint64(kind.bits - 8)
+    register = np.full(len(message), np.uint64(seed) & mask, np.uint64)
+    for byte in message.T:
+        register = ((register << np.uint64(8)) & mask) ^ table[(register >> above) ^ byte]
+    return (register >> np.uint64(16 if kind.half == "high" else 0)).astype(np.uint16)
+
+
+def as_bytes(values: Ints, size: int) -> Bytes:
+    """Each value as a row of ``size`` bytes, most significant first."""
+    shifts = np.arange(size - 1, -1, -1, dtype=np.int64) * 8
+    return ((values[:, None] >> shifts) & 0xFF).astype(np.uint8)
+
+
+@cache
+def _table(kind: Crc) -> npt.NDArray[np.uint64]:
+    entries = np.arange(256, dtype=np.uint64) << np.uint64(kind.bits - 8)
+    top, mask = np.uint64(1 << (kind.bits - 1)), np.uint64((1 << kind.bits) - 1)
+    for _ in range(8):
+        shifted = entries << np.uint64(1)
+        entries = np.where(entries & top, shifted ^ np.uint64(kind.polynomial), shifted) & mask
+    return entries
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """How the switches of a network pick: ``keys[layer, flow] ^ mask[switch]`` modulo the size of the group."""
+
+    layer: Ints
+    mask: Hashes
+
+    def choice(self, keys: Hashes, switch: Ints, flow: Ints) -> Ints:
+        """A number for each flow at each switch, to be taken modulo the size of its group."""
+        return (keys[self.layer[switch], flow] ^ self.mask[switch]).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldHashes:
+    """What each field adds to the CRC of a packet, per layer: by NIC for addresses, by value for ports and bytes."""
+
+    source: Hashes
+    target: Hashes
+    port: Hashes
+    queue_pair: Hashes
+
+    def keys(self, source: Ints, target: Ints, source_port: Ints, queue_pair: Ints) -> Hashes:
+        """``keys[layer, flow]`` of flows between NICs."""
+        found = self.source[:, source] ^ self.target[:, target] ^ self.port[:, source_port]
+        if self.queue_pair.size:
+            for position in range(3):
+                found ^= self.queue_pair[:, position, (queue_pair >> (16 - 8 * position)) & 0xFF]
+        return found
+
+
+def field_hashes(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> FieldHashes:
+    """Hash every NIC's address and every port and byte value once for each layer."""
+    address = network.nics.address
+    width = address.shape[1]
+    every_byte = as_bytes(np.arange(256), 1)
+    pairs = [[_added(layer, every_byte, 2 - at, pair=True) for at in range(_UDF_BYTES)] for layer in layers]
+    return FieldHashes(
+        source=np.stack([_added(layer, address, width + 4) for layer in layers]),
+        target=np.stack([_added(layer, address, 4) for layer in layers]),
+        port=np.stack([_ports_added(layer.crc, queue_pairs=layer.queue_pairs) for layer in layers]),
+        queue_pair=np.array(pairs) if any(layer.queue_pairs for layer in layers) else np.empty((0, 0, 0), np.uint16),
+    )
+
+
+def switch_chooser(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> Chooser:
+    """The switches of a network, each with the seed and the polynomial of its tier."""
+    length = 2 * network.nics.address.shape[1] + 4
+    masks = [
+        crc(layer.crc, np.zeros((1, length + (_UDF_BYTES if layer.queue_pairs else 0)), np.uint8), layer.seed)
+        for layer in layers
+    ]
+    return Chooser(network.tier, np.concatenate(masks)[network.tier])
+
+
+def pinned_chooser(network: FabricGraph) -> Chooser:
+    """Path pinning: every switch picks by the destination's slice, which is then the key on every layer."""
+    return Chooser(np.zeros(len(network.switches), np.int64), np.zeros(len(network.switches), np.uint16))
+
+
+def pinned_keys(network: FabricGraph, target: Ints) -> Hashes:
+    """The slice of each flow's destination as its key."""
+    return network.nics.slice[target].astype(np.uint16)[None, :]
+
+
+@cache
+def _ports_added(kind: Crc, *, queue_pairs: bool) -> Hashes:
+    """What every source port adds, with the destination port behind it: the same in every network."""
+    every_port = as_bytes(np.arange(1 << 16), 2)
+    ports = np.concatenate([every_port, np.broadcast_to(as_bytes(np.array([ROCE_PORT]), 2), (1 << 16, 2))], axis=1)
+    return _added(SimulatedHashing(kind, 0, queue_pairs), ports, 0)
+
+
+def _added(layer: SimulatedHashing, field: Bytes, behind: int, *, pair: bool = False) -> Hashes:
+    """What a field with ``behind`` bytes and perhaps the queue pair after it adds; nothing where it is not hashed."""
+    if pair and not layer.queue_pairs:
+        return np.zeros(len(field), np.uint16)
+    after = behind + (_UDF_BYTES if layer.queue_pairs and not pair else 0)
+    padded = np.concatenate([field, np.zeros((len(field), after), np.uint8)], axis=1)
+    return crc(layer.crc, padded)

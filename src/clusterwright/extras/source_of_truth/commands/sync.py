@@ -1,0 +1,125 @@
+"""``clusterwright sync``: brings what a server keeps of a cluster to what its spec says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.finding import ClusterwrightError
+from clusterwright.given_file import read_given
+
+if TYPE_CHECKING:
+    from clusterwright.extras.source_of_truth.applying import Done
+    from clusterwright.extras.source_of_truth.difference import RowChange, ServerDifference, ServerObjects
+    from clusterwright.extras.source_of_truth.rows import ServerKind
+
+KINDS = ("netbox", "nautobot")
+_EXIT_DIFFERENT = 1
+_MOST_SHOWN = 20  # objects of a table, after which nobody reads on
+
+
+def token_from(kind: str, file: Path | None) -> str:
+    """The token in ``file``, or in NETBOX_TOKEN or NAUTOBOT_TOKEN. Raises ClusterwrightError where there is none."""
+    variable = f"{kind.upper()}_TOKEN"
+    try:
+        token = (read_given(file).decode() if file else os.environ.get(variable, "")).strip()
+    except UnicodeDecodeError as error:
+        raise ClusterwrightError(f"{file} cannot be read for the token: {error}.") from error
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise ClusterwrightError(f"There is no token: set {variable}, or name a file that holds it with --token-file.")
+    return token
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS), metavar="netbox|nautobot")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--url", required=True, help="The server, as https://netbox.example.net.")
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), help="Holds the token, if NETBOX_TOKEN or NAUTOBOT_TOKEN do not."
+)
+@click.option("--site", help="What the server calls the place; the cluster's name where left out.")
+@click.option("--pod", help="Only what lies in this pod (or other group); nothing is taken away then.")
+@click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; exit with 1 where something would change.")
+def sync(
+    kind: str, *, spec: Path, url: str, token_file: Path | None, site: str | None, pod: str | None, connections: int,
+    dry_run: bool,
+) -> int:  # fmt: skip
+    """Compares what a NetBox or Nautobot server has of SPEC with the plan, and makes it so.
+
+    Devices, interfaces, cables, prefixes and addresses that it makes carry the tag `clusterwright-CLUSTER`. What does
+    not carry it is neither changed nor taken away.
+
+    Exit status: 0 the server has what is planned, 1 would change (--dry-run) or some objects were refused, 2 could not
+    run or stopped.
+    """
+    from clusterwright.cli.planning import sound_plan
+    from clusterwright.extras.source_of_truth.client import Client
+    from clusterwright.extras.source_of_truth.difference import ServerObjects, difference
+    from clusterwright.extras.source_of_truth.listing import Listing
+    from clusterwright.extras.source_of_truth.systems import SERVER_KINDS
+    from clusterwright.inventory.records import Inventory
+
+    system, token = SERVER_KINDS[kind], token_from(kind, token_file)
+    plan = sound_plan(spec)
+    if plan is None:
+        return 2
+    listing = Listing(Inventory(plan, pod), site)
+    with Client(url, token, system.token_kind(token), connections) as client:
+        known = ServerObjects(system, client, system.rows(listing), listing.tag)
+        found = difference(known, whole=pod is None)
+        return _bring(known, found, spec, dry_run=dry_run)
+
+
+def _bring(known: ServerObjects, found: ServerDifference, spec: Path, *, dry_run: bool) -> int:
+    """Shows the difference and, unless that is all that is asked for, makes the server have what is planned."""
+    from clusterwright.extras.source_of_truth.applying import apply, told_of
+
+    system = known.system
+    _show(system, found)
+    if dry_run or not found:
+        click.echo(f"{system.title} would change." if found else f"{system.title} has what {spec} plans.", err=True)
+        return _EXIT_DIFFERENT if found else 0
+    done = apply(known, found, lambda table: click.echo(f"done: {table}", err=True))
+    _count(system, done)
+    for line in told_of(done.failed, _MOST_SHOWN):
+        click.echo(line)
+    if done.stopped:
+        click.echo(f"Stopped: {done.stopped} What is counted above is done; run it again for the rest.", err=True)
+        return 2
+    return _EXIT_DIFFERENT if done.failed else 0
+
+
+def _show(system: ServerKind, found: ServerDifference) -> None:
+    for table in system.tables:
+        name = table.name
+        counts: dict[str, list[Any]] = {
+            "make": found.make[name],
+            "change": found.change[name],
+            "take away": found.take[name],
+        }
+        if any(counts.values()):
+            click.echo(f"{name}: {', '.join(f'{len(each):,} to {word}' for word, each in counts.items() if each)}")
+        lines = [f"  ~ {' '.join(c.row.key)}: {_fields(c)}" for c in found.change[name]]
+        lines += [f"  - {' '.join(key)}" for key, _ in found.take[name]]
+        lines += [f"  = {' '.join(c.row.key)} is another's and stays: {_fields(c)}" for c in found.others[name]]
+        lines += [f"  = {' '.join(key)} stays: {why}" for key, why in found.kept[name]]
+        for line in lines[:_MOST_SHOWN]:
+            click.echo(line)
+        if len(lines) > _MOST_SHOWN:
+            click.echo(f"  … {len(lines) - _MOST_SHOWN:,} more")
+
+
+def _fields(change: RowChange) -> str:
+    return ", ".join(f"{each.name} {each.was} → {each.planned}" for each in change.fields)
+
+
+def _count(system: ServerKind, done: Done) -> None:
+    for table in system.tables:
+        counts = ((done.made, "made"), (done.changed, "changed"), (done.taken, "taken away"))
+        said = [f"{each[table.name]:,} {word}" for each, word in counts if each[table.name]]
+        if said:
+            click.echo(f"{table.name}: {', '.join(said)}")

@@ -1,0 +1,325 @@
+"""What a server has otherwise than the plan: objects to make, to change and to take away.
+
+Only what carries the cluster's tag is changed or taken away. What others made under a name that is planned is referred
+to, and named where it differs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clusterwright.extras.source_of_truth.rows import KeptRow, Key, Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clusterwright.extras.source_of_truth.client import Client
+    from clusterwright.extras.source_of_truth.rows import KeptTable, Record, ServerKind
+
+MISSING = object()  # the id of what is not there yet
+_CASELESS = frozenset({"wwn", "mac_address"})
+
+
+class NotThereError(Exception):
+    """A row refers to an object that is not there."""
+
+    def __init__(self, ref: Ref) -> None:
+        super().__init__(f"{ref.table} {' '.join(ref.key)} is missing")
+
+
+class Field(NamedTuple):
+    """A field that differs: what the server has and what is planned, as people read it."""
+
+    name: str
+    was: str
+    planned: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """``row`` is to be made where ``record`` is None, changed in ``fields`` otherwise, or, without ``fields``, left."""
+
+    row: KeptRow
+    record: Record | None
+    fields: tuple[Field, ...] = ()
+
+
+@dataclass
+class ServerDifference:
+    """By table, in the system's order: rows to make, to change, others' that differ, and objects to take away."""
+
+    make: dict[str, list[RowChange]] = field(default_factory=lambda: defaultdict(list))
+    change: dict[str, list[RowChange]] = field(default_factory=lambda: defaultdict(list))
+    others: dict[str, list[RowChange]] = field(default_factory=lambda: defaultdict(list))
+    take: dict[str, list[tuple[Key, Any]]] = field(default_factory=lambda: defaultdict(list))
+    kept: dict[str, list[tuple[Key, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def __bool__(self) -> bool:
+        return any(any(each.values()) for each in (self.make, self.change, self.take))
+
+
+class ServerObjects:
+    """What is known of a server: the id of each object that is looked at, by table and key, and whose it is."""
+
+    def __init__(
+        self,
+        system: ServerKind,
+        client: Client,
+        rows: Iterable[KeptRow],
+        tag: str,
+        further: frozenset[str] = frozenset(),
+    ) -> None:
+        self._further = further
+        self.system, self.client, self._tag = system, client, tag
+        self.rows: dict[str, list[KeptRow]] = defaultdict(list)
+        for row in rows:
+            self.rows[row.table].append(row)
+        self.ids: dict[str, dict[Key, Any]] = defaultdict(dict)
+        self.records: dict[str, dict[Key, Record]] = defaultdict(dict)
+        self._keys: dict[str, dict[Any, Key]] = defaultdict(dict)
+        self._ours: dict[str, set[Any]] = defaultdict(set)
+        self.renamed: dict[Key, Key] = {}
+        """Devices of ours that somebody has given another name: the planned one, and what the server has."""
+        for table in system.tables:
+            if table.amends is None:
+                self._read(table)
+
+    def id_of(self, ref: Ref) -> Any:
+        """The id of what a reference names, or MISSING."""
+        return self.ids[ref.table].get(ref.key, MISSING)
+
+    def key_of(self, table: str, identity: Any) -> Key | None:
+        """The key of an object that is looked at."""
+        return self._keys[table].get(identity)
+
+    def is_ours(self, table: str, identity: Any) -> bool:
+        """Whether an object carries the cluster's tag."""
+        return identity in self._ours[table]
+
+    def made(self, row: KeptRow, identity: Any) -> None:
+        """Notes an object that is there from now on."""
+        self.ids[row.table][row.key] = identity
+
+    def payload(self, value: Any) -> Any:
+        """A value with ids in the place of references. Raises NotThereError for one that has none yet."""
+        if isinstance(value, Ref):
+            found = self.id_of(value)
+            if found is MISSING:
+                raise NotThereError(value)
+            return found
+        if isinstance(value, tuple):
+            return [self.payload(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self.payload(each) for name, each in value.items()}
+        return value
+
+    def _read(self, table: KeptTable) -> None:
+        keep = {name for row in self.rows[table.name] for name in row.fields} | {"id", "tags"} | self._further
+        keep |= {name for each in self.system.tables if each.amends == table.name for name in _AMENDED}
+        tag = self.ids["tags"].get((self._tag,), MISSING)
+        for record in self._list(table):
+            key = self._key(table, record)
+            if key is None:
+                continue
+            identity = record["id"]
+            self.ids[table.name][key] = identity
+            self._keys[table.name][identity] = key
+            self.records[table.name][key] = {name: value for name, value in record.items() if name in keep}
+            owner = None if table.owner is None else identity_of(record.get(table.owner[0]))
+            if tag in map(identity_of, record.get("tags") or ()) or (
+                "tags" not in record and table.owner is not None and self.is_ours(table.owner[1], owner)
+            ):
+                self._ours[table.name].add(identity)
+        if table.name == "devices":
+            self._recognize_renamed()
+
+    def _recognize_renamed(self) -> None:
+        """Takes a device of ours under a name that nobody planned for the one that is missing in its place.
+
+        It would be taken away otherwise, with all that people have entered of it, and made anew.
+        """
+        records = self.records["devices"]
+        missing = {
+            (self.id_of(row.fields["rack"]), float(row.fields["position"]), self.id_of(row.fields["device_type"])): row
+            for row in self.rows["devices"]
+            if row.key not in records and "position" in row.fields
+        }
+        planned = {row.key for row in self.rows["devices"]}
+        if missing:
+            for key, record in list(records.items()):
+                if key in planned or not record.get("position") or not self.is_ours("devices", record["id"]):
+                    continue
+                place = (identity_of(record["rack"]), float(record["position"]), identity_of(record["device_type"]))
+                row = missing.pop(place, None)
+                if row is not None:
+                    self.renamed[row.key] = key
+                    records[row.key] = records.pop(key)
+                    self.ids["devices"][row.key] = self.ids["devices"].pop(key)
+                    self._keys["devices"][record["id"]] = row.key
+
+    def _list(self, table: KeptTable) -> Iterator[Record]:
+        """The objects that are looked at. Of ours, the server is not asked for tags where that is dear: it has ours."""
+        query = self._query(table)
+        if query is None:
+            return
+        common, rows = self.system.query, self.rows[table.name]
+        tag = self.ids["tags"].get((self._tag,))
+        if self.system.tagged is None or tag is None or not rows or "tags" not in rows[0].fields:
+            yield from self.client.read(table.endpoint, [*common.items(), *query])
+            return
+        parameter, cheaper = self.system.tagged
+        ours = {**common, **cheaper, parameter: self._tag}
+        yield from (
+            {**record, "tags": [{"id": tag}]} for record in self.client.read(table.endpoint, [*ours.items(), *query])
+        )
+        others = {**common, f"{parameter}__n": self._tag}
+        yield from self.client.read(table.endpoint, [*others.items(), *query])
+
+    def _query(self, table: KeptTable) -> list[tuple[str, str]] | None:
+        """The parameters that choose what is looked at; None where there can be nothing."""
+        if table.within is None:
+            return []
+        parameter, other = table.within
+        if parameter == "tag":
+            return [("tag", self._tag)] if (self._tag,) in self.ids["tags"] else None
+        if other is None:
+            values = {str(row.fields[parameter]) for row in self.rows[table.name]}
+        else:
+            values = {
+                str(found) for row in self.rows[other] if (found := self.id_of(Ref(other, row.key))) is not MISSING
+            }
+        return [(parameter, value) for value in sorted(values)] if values else None
+
+    def _key(self, table: KeptTable, record: Record) -> Key | None:
+        if table.locate is not None:
+            return table.locate(record, self.key_of)
+        parts: list[str] = []
+        for name, other in table.key:
+            value = record.get(name)
+            if other is None:
+                parts.append(str(value))
+                continue
+            found = self.key_of(other, identity_of(value))
+            if found is None:
+                return None
+            parts += found
+        return tuple(parts)
+
+
+# Fields that rows of a table which amends another may have, kept for comparison.
+_AMENDED = ("primary_ip4", "primary_ip6", "oob_ip", "primary_mac_address", "lag")
+
+
+def difference(known: ServerObjects, *, whole: bool) -> ServerDifference:
+    """What is to be done. Where not the ``whole`` cluster is listed, nothing is taken away."""
+    found = ServerDifference()
+    for table in known.system.tables:
+        records = known.records[table.amends or table.name]
+        wanted = known.rows[table.name]
+        for row in wanted:
+            record = records.get(row.key)
+            if record is None:
+                found.make[table.name].append(RowChange(row, None))
+                continue
+            if table.shared:
+                continue
+            fields = tuple(_differing(known, table, row, record))
+            owned = known.is_ours(table.amends or table.name, record["id"]) or _stands_in_ours(known, table, row)
+            if fields:
+                (found.change if owned else found.others)[table.name].append(RowChange(row, record, fields))
+        if whole and not table.shared and table.amends is None:
+            planned = {row.key for row in wanted}
+            for key, record in records.items():
+                if key not in planned and known.is_ours(table.name, record["id"]):
+                    found.take[table.name].append((key, record["id"]))
+    _keep_what_holds_others(known, found)
+    return found
+
+
+def _stands_in_ours(known: ServerObjects, table: KeptTable, row: KeptRow) -> bool:
+    if table.owner is None:
+        return False
+    ref = row.fields[table.owner[0]]
+    return known.is_ours(ref.table, known.id_of(ref))
+
+
+def _differing(known: ServerObjects, table: KeptTable, row: KeptRow, record: Record) -> Iterator[Field]:
+    identifying = {name for name, _ in table.key}
+    for name, value in row.fields.items():
+        is_key = name in identifying and not (table.name == "devices" and row.key in known.renamed)
+        if is_key or (table.locate is not None and "termination" in name):
+            continue
+        if name not in record and isinstance(value, Ref):
+            continue  # a key that the server does not repeat, such as an address's namespace
+        current = record.get(name)
+        if not _same(known, name, value, current):
+            yield Field(name, _said(known, value, current), _planned(value))
+
+
+def _same(known: ServerObjects, name: str, value: Any, current: Any) -> bool:
+    if isinstance(value, Ref):
+        return bool(known.id_of(value) == identity_of(current))
+    if isinstance(value, tuple):  # tags: others' may stand beside ours
+        return {known.id_of(each) for each in value} <= set(map(identity_of, current or ()))
+    if isinstance(current, dict):
+        current = current.get("value")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return float(current) == float(value)
+        except (TypeError, ValueError):
+            return False
+    if name in _CASELESS and isinstance(current, str):
+        return bool(current.casefold() == str(value).casefold())
+    return bool(value == current)
+
+
+def _planned(value: Any) -> str:
+    if isinstance(value, Ref):
+        return " ".join(value.key)
+    return ", ".join(map(_planned, value)) if isinstance(value, tuple) else str(value)
+
+
+def _said(known: ServerObjects, value: Any, current: Any) -> str:
+    if isinstance(value, Ref):
+        key = known.key_of(value.table, identity_of(current))
+        return "none" if current is None else "another" if key is None else " ".join(key)
+    if isinstance(current, dict):
+        return str(current.get("value"))
+    if isinstance(current, list):
+        return ", ".join(str(each.get("name", each.get("display", "another"))) for each in current) or "none"
+    return "none" if current in (None, "") else str(current)
+
+
+def identity_of(value: Any) -> Any:
+    """The id of an object, whether a server tells the whole object or its id alone."""
+    return value.get("id") if isinstance(value, dict) else value
+
+
+def _keep_what_holds_others(known: ServerObjects, found: ServerDifference) -> None:
+    """Leaves interfaces with others' cables and addresses, and devices with anything of others', as they are.
+
+    A server takes away what hangs at an object together with it, whoever made it.
+    """
+    ending = dict(found.take["devices"])
+    if not ending:
+        return
+    holding: dict[Key, str] = {}
+    for key, record in known.records["interfaces"].items():
+        if key[:1] in ending and not known.is_ours("interfaces", record["id"]):
+            holding.setdefault(key[:1], f"others made its interface {key[1]}")
+    for key, record in known.records["cables"].items():
+        for device in (key[:1], key[2:3]):
+            if device in ending and not known.is_ours("cables", record["id"]):
+                holding.setdefault(device, "others laid a cable to it")
+    names = {identity: key for key, identity in ending.items()}
+    for endpoint, parameter in known.system.belongings:
+        query = [(parameter, str(identity)) for identity in names]
+        for record in known.client.read(endpoint, query):
+            at = names.get(identity_of(record.get("device") or record.get("parent_object_id") or record.get("parent")))
+            for each in (at,) if at else names.values():
+                holding.setdefault(each, f"others put something into it ({endpoint.rpartition('/')[2]})")
+    for name in ("devices", "interfaces"):
+        found.kept[name] = [(key, holding[key[:1]]) for key, _ in found.take[name] if key[:1] in holding]
+        found.take[name] = [each for each in found.take[name] if each[0][:1] not in holding]

@@ -1,0 +1,159 @@
+"""The objects that a source of truth keeps: a row each, referring to each other by what people call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from clusterwright.extras.source_of_truth.listing import Listing
+
+Key = tuple[str, ...]
+
+
+class Ref(NamedTuple):
+    """The object of ``table`` that has ``key``."""
+
+    table: str
+    key: Key
+
+
+class KeptRow(NamedTuple):
+    """An object: its natural key, and its fields by the names of the REST interface; values may be a Ref, or many."""
+
+    table: str
+    key: Key
+    fields: Mapping[str, Any]
+
+
+MARKS = tuple(map(chr, range(0xFDD0, 0xFDE0)))
+"""What stands in a pattern for each of its words: code points that Unicode keeps for such use, and that no name has."""
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Rows of a table that differ in some words alone: one of them, with a mark in the place of each word.
+
+    There are 800,000 rows at full size and some hundred patterns, so whatever is decided of a row, or said of it in a
+    server's words, is decided and said once a pattern. ``further`` are cells that a file has and the row has not.
+    """
+
+    row: KeptRow
+    further: Mapping[str, str] = field(default_factory=dict)
+
+    def filled(self, words: Words) -> Pattern:
+        """The same with ``words`` in the places of the marks."""
+        if not words:
+            return self
+        placed = str.maketrans(dict(zip(MARKS, words, strict=False)))
+        table, key, fields = self.row
+        filled = {**fields, **{name: _filled(fields[name], placed) for name in self._marked}}
+        row = KeptRow(table, tuple(part.translate(placed) for part in key), filled)
+        return Pattern(row, {name: cell.translate(placed) for name, cell in self.further.items()})
+
+    @cached_property
+    def _marked(self) -> tuple[str, ...]:
+        """The fields with marks: all others are one object in every row."""
+        return tuple(name for name, value in self.row.fields.items() if _filled(value, _UNMARKED) != value)
+
+
+_UNMARKED = str.maketrans(dict.fromkeys(MARKS, ""))
+
+
+def _filled(value: Any, placed: dict[int, str]) -> Any:
+    if isinstance(value, str):
+        return value.translate(placed)
+    if isinstance(value, Ref):
+        return Ref(value.table, tuple(part.translate(placed) for part in value.key))
+    if isinstance(value, tuple):
+        return tuple(_filled(each, placed) for each in value)
+    if isinstance(value, dict):
+        return {name: _filled(each, placed) for name, each in value.items()}
+    return value
+
+
+Told = tuple[Pattern, Words]
+"""A row: its pattern, and the words of it."""
+
+
+def told(row: KeptRow) -> Told:
+    """A row that is like no other."""
+    return Pattern(row), ()
+
+
+def cable_key(one: Key, other: Key) -> Key:
+    """The key of a cable between two interfaces: theirs, the first by name first, whichever is told first."""
+    return (*min(one, other), *max(one, other))
+
+
+# What else people put into a device: lists of both servers.
+BELONGINGS = (
+    "dcim/console-ports", "dcim/power-ports", "dcim/front-ports", "dcim/rear-ports", "dcim/modules",
+    "dcim/inventory-items", "ipam/services",
+)  # fmt: skip
+Record = Mapping[str, Any]
+"""An object as a server tells it."""
+Lookup = Callable[[str, Any], Key | None]
+"""The key of the object of a table that has an id, None for one that is not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTable:
+    """A kind of object.
+
+    ``key`` are the fields that make a row's key, each with the table that it refers to, or None; ``locate`` finds the
+    key of a record where that is not enough. ``shared`` objects belong to everybody: they are made where they are
+    lacking, and never changed or taken away. ``within`` says which objects are looked at: a parameter of the interface,
+    and the table whose rows it takes, or None for the rows' own values of the field of that name; all without it.
+    ``amends`` is the table whose objects get further fields, once what these refer to is there. ``owner`` is the field
+    whose object is ours where this one is: what stands at a device of ours under a name that is planned is ours too.
+    ``forgets_tags`` says that the server answers with the tags of what it makes, and does not keep them.
+    """
+
+    name: str
+    endpoint: str
+    key: tuple[tuple[str, str | None], ...] = (("name", None),)
+    within: tuple[str, str | None] | None = ("name", None)
+    shared: bool = False
+    locate: Callable[[Record, Lookup], Key | None] | None = None
+    amends: str | None = None
+    owner: tuple[str, str] | None = None
+    forgets_tags: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKind:
+    """A kind of server: its tables in the order in which they can be filled, what goes into them, and as which files.
+
+    ``told`` are the rows of each table, ``files`` the lines of each file. ``query`` goes with every list that is read.
+    ``tagged``, where reading tags is dear, is the parameter that chooses objects by theirs, and what goes with a list
+    of ours, whose tags need not be told. ``token_kind`` is the word before a token. ``belongings`` are lists of what
+    else people put into a device, with their parameter.
+    """
+
+    name: str
+    title: str
+    tables: tuple[KeptTable, ...]
+    told: Mapping[str, Callable[[Listing], Iterator[Told]]]
+    files: Callable[[Listing], Mapping[str, Iterator[str]]]
+    query: Mapping[str, str]
+    token_kind: Callable[[str], str]
+    belongings: tuple[tuple[str, str], ...]
+    tagged: tuple[str, Mapping[str, str]] | None = None
+
+    def table(self, name: str) -> KeptTable:
+        """The table ``name``. Raises KeyError when there is none."""
+        return next(table for table in self.tables if table.name == name)
+
+    def all_told(self, listing: Listing) -> Iterator[Told]:
+        """Every row of a cluster, each after those that it refers to."""
+        for table in self.tables:
+            if table.name in self.told:
+                yield from self.told[table.name](listing)
+
+    def rows(self, listing: Listing) -> Iterator[KeptRow]:
+        """The same, each row whole."""
+        return (pattern.filled(words).row for pattern, words in self.all_told(listing))

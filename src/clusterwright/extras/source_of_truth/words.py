@@ -1,0 +1,70 @@
+"""The words of NetBox and Nautobot for what the plan has: types of interfaces and cables, states, slugs.
+
+They are the values of the choices in ``netbox/dcim/choices.py`` and ``nautobot/dcim/choices.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clusterwright.inventory.interfaces import ListedInterface
+    from clusterwright.spec.hardware.models import HardwareModel
+
+# Which cage, by the most that it carries in Gb/s: the type says what fits in, and the speed what it runs at.
+_CAGES = {
+    "rj45": {1: "1000base-t", 5: "5gbase-t", 10: "10gbase-t"},
+    "sfp": {1: "1000base-x-sfp"},
+    "sfp+": {10: "10gbase-x-sfpp"},
+    "sfp28": {25: "25gbase-x-sfp28"},
+    "sfp56": {50: "50gbase-x-sfp56"},
+    "qsfp+": {40: "40gbase-x-qsfpp"},
+    "qsfp28": {100: "100gbase-x-qsfp28"},
+    "qsfp56": {200: "200gbase-x-qsfp56"},
+    "qsfp112": {400: "400gbase-x-qsfp112"},
+    "qsfp-dd": {100: "100gbase-x-qsfpdd", 200: "200gbase-x-qsfpdd", 400: "400gbase-x-qsfpdd", 800: "800gbase-x-qsfpdd"},
+    "osfp": {400: "400gbase-x-osfp", 800: "800gbase-x-osfp"},
+}
+OTHER = "other"
+# Data rate of four lanes in Gb/s, as the InfiniBand Trade Association names the generations.
+_GENERATIONS = {10: "sdr", 20: "ddr", 40: "qdr", 56: "fdr", 100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
+_LANES = 4
+CABLES = {"dac": "dac-passive", "aoc": "aoc", "mmf": "mmf", "smf": "smf"}  # copper: nothing is known of its category
+# A drained device is there and carries nothing ("installed but not currently in service").
+STATES = {"active": "active", "drained": "offline", "out-of-service": "failed"}
+
+
+def slug(text: str) -> str:
+    """A name as it may stand in an address: lower case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def interface_type(interface: ListedInterface, model: HardwareModel, *, by_lanes: bool) -> str:
+    """The type of an interface; ``other`` where no source says what fits into it.
+
+    ``by_lanes`` tells an InfiniBand port on two of its lanes from one on all four.
+    """
+    if interface.kind in ("virtual", "lag"):
+        return interface.kind
+    speed = interface.speed_gbps or 0
+    if interface.technology == "infiniband":
+        return _infiniband(speed, _four_lanes(interface, model), by_lanes=by_lanes)
+    cages = _CAGES.get(interface.connector or ("rj45" if speed == 1 else ""), {})
+    return next((cages[most] for most in sorted(cages) if most >= speed), OTHER)
+
+
+def _infiniband(speed: int, four_lanes: int, *, by_lanes: bool) -> str:
+    generation = _GENERATIONS.get(four_lanes)
+    if generation is None:
+        return OTHER
+    lanes = speed * _LANES // four_lanes
+    return f"infiniband-{generation}" + (f"-{lanes}x" if by_lanes and lanes > 1 else "")
+
+
+def _four_lanes(interface: ListedInterface, model: HardwareModel) -> int:
+    """What the port carries on four lanes, in Gb/s: the fastest mode of a switch's cages, an adapter's own speed."""
+    for group in model.nic_groups:
+        if any(nic.interface == interface.name for nic in group.nics):
+            return group.speed_gbps
+    return max((mode.speed_gbps for block in model.blocks for mode in block.modes), default=0)

@@ -1,0 +1,102 @@
+"""The inventory as Ansible reads it: JSON in the layout of Ansible's ``yaml`` inventory plugin, one host a line.
+
+JSON, because Ansible reads it in a tenth of the time that it needs for YAML. Save it with the ending ``.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.spec.hardware.systems import WITHOUT_FILES, systems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clusterwright.inventory.records import Inventory
+    from clusterwright.plan.model import Device
+    from clusterwright.spec.hardware.systems import System
+
+
+def ansible_lines(inventory: Inventory) -> Iterator[str]:
+    """The document, piece by piece.
+
+    Every device is a host in the groups ``role_<role>``, ``pod_<pod>``, ``rack_<rack>`` and ``model_<model>``, a switch
+    in ``fabric_<fabric>``, ``tier_<fabric>_<tier>`` and ``system_<system>``, which says how Ansible reaches it; a node
+    in the fabrics that it is cabled to. Devices that nothing can log in to are also in ``unmanaged``. ``ansible_host``
+    is the address of a switch's management port, and of a node's first NIC on a fabric without lossless transport,
+    because its management port is the BMC. ``cw_addresses`` are all of its addresses with their lengths, by interface.
+    """
+    reach = inventory.reachable_addresses()
+    own: dict[str, dict[str, str]] = defaultdict(dict)
+    for record in inventory.addresses():
+        own[record["device"]][record["port"]] = f"{record['address']}/{record['prefix_length']}"
+    members: dict[str, list[str]] = defaultdict(list)
+    attached: dict[str, dict[str, None]] = defaultdict(dict)
+    for cable in inventory.cable_list:
+        attached[cable.a.device][cable.fabric] = None
+    yield '{"all": {"hosts": {'
+    between = "\n"
+    for device in inventory.device_list:
+        for group in _groups(inventory, device, () if device.fabric else tuple(attached[device.name])):
+            members[group].append(device.name)
+        yield f"{between}{json.dumps(device.name)}: {json.dumps(_variables(inventory, device, reach, own))}"
+        between = ",\n"
+    yield '\n}, "children": {\n'
+    told = {group_name("system", each.name): _reached(each) for each in systems().values()}
+    groups = {group: {"hosts": dict.fromkeys(names)} for group, names in sorted(members.items())}
+    yield ",\n".join(
+        f"{json.dumps(group)}: {json.dumps({**own, 'vars': told[group]} if group in told else own)}"
+        for group, own in groups.items()
+    )
+    yield "\n}}}\n"
+
+
+def group_name(kind: str, name: str) -> str:
+    """A name that Ansible accepts for a group: ``rack``, ``p00-r01`` becomes ``rack_p00_r01``."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", f"{kind}_{name}")
+
+
+def _reached(system: System) -> dict[str, Any]:
+    values: dict[str, Any] = {"ansible_connection": system.connection}
+    if system.network_os:
+        values["ansible_network_os"] = system.network_os
+    if system.connection.endswith("httpapi"):
+        values |= {"ansible_httpapi_use_ssl": True, "ansible_httpapi_validate_certs": True}
+    return values
+
+
+def _groups(inventory: Inventory, device: Device, attached: tuple[str, ...]) -> Iterator[str]:
+    for fabric in (device.fabric,) if device.fabric else attached:
+        yield group_name("fabric", fabric)
+    if device.fabric:
+        yield group_name("tier", f"{device.fabric}_{device.tier}")
+    if (inventory.plan.spec.catalogue[device.model].network_os or "") in systems():
+        yield group_name("system", inventory.plan.spec.catalogue[device.model].network_os or "")
+    yield group_name("role", device.role)
+    yield group_name("model", device.model)
+    if device.pod:
+        yield group_name("pod", device.pod)
+    if device.rack:
+        yield group_name("rack", device.rack)
+    if (system := inventory.plan.spec.catalogue[device.model].network_os) in WITHOUT_FILES:
+        yield system or ""
+
+
+def _variables(
+    inventory: Inventory, device: Device, reach: Mapping[str, str], own: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
+    model = inventory.plan.spec.catalogue[device.model]
+    values: dict[str, Any] = {
+        "ansible_host": reach.get(device.name),
+        "cw_role": device.role,
+        "cw_model": device.model,
+        "cw_pod": device.pod or None,
+        "cw_rack": device.rack or None,
+        "cw_network_os": model.network_os,
+        "cw_addresses": own.get(device.name),
+        "cw_state": device.state if device.state != "active" else None,
+    }
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,66 @@
+"""The inventory as JSON: one record a line, so that two inventories can be compared line by line."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.inventory.records import short_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from clusterwright.inventory.interfaces import InterfaceKind
+    from clusterwright.inventory.records import Inventory
+
+VERSION = 1  # of the document's form: a key that is taken away or means something else makes it 2
+_encode = json.JSONEncoder(separators=(", ", ": "), check_circular=False).encode
+
+
+def json_lines(inventory: Inventory, totals: Mapping[str, float]) -> Iterator[str]:
+    """The document, piece by piece, as ``inventory/schema/inventory.schema.json`` describes it.
+
+    ``totals`` are the figures of the whole plan by dotted name.
+    """
+    yield f'{{\n"version": {VERSION},\n"cluster": {_encode(inventory.plan.name)},\n'
+    yield from _section("devices", inventory.devices())
+    yield from _section("cables", inventory.cables())
+    yield from _section("addresses", inventory.addresses())
+    yield from _section("subnets", inventory.subnets())
+    yield from _lines("interfaces", _interface_lines(inventory))
+    yield from _section("racks", inventory.racks())
+    yield from _section("vrfs", inventory.vrfs())
+    yield from _section("asns", inventory.asns())
+    yield from _section("materials", (each._asdict() for each in inventory.materials()))
+    yield '"totals": {\n'
+    yield ",\n".join(f"{_encode(name)}: {_encode(short_number(value))}" for name, value in totals.items())
+    yield "\n}\n}\n"
+
+
+def _section(name: str, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    return _lines(name, map(_encode, records))
+
+
+def _lines(name: str, lines: Iterable[str]) -> Iterator[str]:
+    yield f"{_encode(name)}: ["
+    between = "\n"
+    for line in lines:
+        yield between + line
+        between = ",\n"
+    yield "\n],\n"
+
+
+def _interface_lines(inventory: Inventory) -> Iterator[str]:
+    """An interface a line, the lines of a device at a time."""
+    names: dict[str, str] = {}
+    kinds: dict[InterfaceKind, str] = {}
+    for device, listed in inventory.listed_interfaces():
+        begin = f'{{"device": {_encode(device.name)}, "name": '
+        for name, guid, mac, kind in listed:
+            if kind not in kinds:
+                kinds[kind] = _encode(kind._asdict())[1:]
+            if name not in names:
+                names[name] = _encode(name)
+            own = '"guid": null' if guid is None else f'"guid": "{guid}"'
+            own += ', "mac": null' if mac is None else f', "mac": "{mac}"'
+            yield f"{begin}{names[name]}, {own}, {kinds[kind]}"

@@ -1,0 +1,88 @@
+"""The bill of materials: devices by model, cables by medium, speed and length, optics by connector."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from clusterwright.inventory.interfaces import PortLayout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clusterwright.plan.model import Cable, Device, Plan
+
+# Fibre that ends in optics of its own; on all other media they are part of the cable.
+_FIBRE = frozenset({"mmf", "smf"})
+
+
+class Material(NamedTuple):
+    """So many equal things to order. ``item`` is ``device``, ``cable`` or ``optic``; None is what it does not have.
+
+    A cable is counted for each link, the legs of one that breaks out too; an optic once for each cage
+    of the catalogue, so a twin-port transceiver once for each of its ports.
+    """
+
+    item: str
+    model: str | None
+    manufacturer: str | None
+    part: str | None
+    medium: str | None
+    connector: str | None
+    speed_gbps: int | None
+    length_m: float | None
+    quantity: int
+
+
+def materials(plan: Plan, devices: Iterable[Device], cables: Iterable[Cable]) -> Iterator[Material]:
+    """What ``devices`` and ``cables`` are made of, the optics at both ends of each cable too."""
+    for name, count in sorted(Counter(device.model for device in devices).items()):
+        model = plan.spec.catalogue[name]
+        yield Material(
+            item="device",
+            model=name,
+            manufacturer=model.manufacturer,
+            part=model.part,
+            medium=None,
+            connector=None,
+            speed_gbps=None,
+            length_m=None,
+            quantity=count,
+        )
+    layout, by_name = PortLayout(plan), plan.by_name
+    lines: Counter[tuple[str, int, float]] = Counter()
+    optics: Counter[tuple[str, str, int]] = Counter()
+    cages: set[tuple[str, str]] = set()
+    for cable in cables:
+        lines[cable.medium, cable.speed_gbps, cable.length_m] += 1
+        if cable.medium in _FIBRE:
+            for end in (cable.a, cable.b):
+                connector, breakout = layout.place(by_name[end.device], end.port, end.side, end.speed_gbps)
+                cage = (end.device, breakout or end.port)
+                if cage not in cages:
+                    cages.add(cage)
+                    optics[cable.medium, connector or "", end.speed_gbps] += 1
+    for (medium, speed_gbps, length_m), count in sorted(lines.items()):
+        yield Material(
+            item="cable",
+            model=None,
+            manufacturer=None,
+            part=None,
+            medium=medium,
+            connector=None,
+            speed_gbps=speed_gbps,
+            length_m=length_m,
+            quantity=count,
+        )
+    for (medium, connector, speed_gbps), count in sorted(optics.items()):
+        yield Material(
+            item="optic",
+            model=None,
+            manufacturer=None,
+            part=None,
+            medium=medium,
+            connector=connector or None,
+            speed_gbps=speed_gbps,
+            length_m=None,
+            quantity=count,
+        )
