@@ -81,6 +81,13 @@ exempted:
   type: list
   elements: str
   returned: state=applied
+open_without_flow:
+  description:
+    - Open TCP connections that the packet filter would not let open again, the first ten. They go on until one end
+      closes them or the device starts anew.
+  type: list
+  elements: str
+  returned: when the packet filter was loaded, or in check mode would be
 trial:
   description: The packet filter is on trial and nothing else was changed; to be given back as O(trial).
   type: str
@@ -95,6 +102,7 @@ import os
 from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.clusterwright_connections import named
 from ansible.module_utils.clusterwright_files import (
     Digests,
     FileChange,
@@ -166,7 +174,7 @@ def try_first(tree: Tree, wanted: WantedFiles, running: RunningState, asked: Ans
         return {}
     tree.compare(wanted)  # raises what would be found too late
     nftables = running.nftables
-    return {"changed": True, "trial": trial.begin(nftables.to_restore(), nftables.text, asked["trial_s"])}
+    return {"changed": True, "trial": trial.begin(nftables.to_restore(), nftables.load, asked["trial_s"])}
 
 
 def apply(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: bool, trial: str | None) -> Answer:
@@ -229,6 +237,8 @@ def _answer(
 ) -> Answer:
     changes = [change.path for change in files] + [change.name for change in states]
     answer = {"changed": bool(changes), "changes": sorted(changes), "held": held, "exempted": running.exempted()}
+    if any(change.name == "nftables:running" for change in states):
+        answer["open_without_flow"] = list(named(running.nftables.without_flow()))
     if with_diff:
         answer["diff"] = [_file_diff(change) for change in files] + [_state_diff(change) for change in states]
     return answer

@@ -1,4 +1,4 @@
-"""The running state that files stand for: sysctls, kernel modules, the nftables ruleset, the host name.
+"""The running state that files stand for: sysctls, kernel modules, the host name; the packet filter has a module.
 
 A file can be right while the kernel is not: somebody typed ``sysctl -w``, or a run was killed between the two. So the
 kernel is asked each time, in the same run that writes the files, and set where it differs. Each kind of state is a
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import fnmatch
 import glob
-import json
 import os
 import re
 import socket
 import subprocess
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterator, NamedTuple, Sequence
 
-from ansible.module_utils.clusterwright_files import Refused, Tree, WantedFiles
+from ansible.module_utils.clusterwright_files import Refused, WantedFiles
 
 
 class RunningChange(NamedTuple):
@@ -31,11 +30,9 @@ class RunningChange(NamedTuple):
 Changes = Sequence[RunningChange]
 Exempt = Callable[[str], bool]
 
-NFTABLES_FILE = "etc/nftables.conf"
-_LIST = ["nft", "--json", "--stateless", "list", "ruleset"]
 
-
-def _text(wanted: WantedFiles, path: str) -> str:
+def text_of(wanted: WantedFiles, path: str) -> str:
+    """The text of a file of the tree. Raises Refused for other bytes."""
     content: bytes = wanted[path].content
     try:
         return content.decode()
@@ -47,7 +44,7 @@ def lines_of(wanted: WantedFiles, folder: str) -> Iterator[tuple[str, int, str]]
     """(path, number, stripped line) of the .conf files in ``folder``, in the order in which the system reads them."""
     for path in sorted(wanted):
         if os.path.dirname(path) == folder and path.endswith(".conf"):
-            for number, line in enumerate(_text(wanted, path).splitlines(), 1):
+            for number, line in enumerate(text_of(wanted, path).splitlines(), 1):
                 stripped = line.strip()
                 if stripped and stripped[0] not in "#;":
                     yield path, number, stripped
@@ -212,137 +209,11 @@ def _write_sysctl(path: str, value: str) -> None:
         os.close(descriptor)
 
 
-class Nftables:
-    """The packet filter of etc/nftables.conf.
-
-    What a file means once loaded only the kernel can say, so the ruleset is listed right after loading and kept beside
-    the manifest with the file's digest. A ruleset that reads differently later is loaded again. Of a file that was not
-    loaded from here an empty network namespace says what it means: a machine that booted with it runs it already.
-    """
-
-    def __init__(self, wanted: WantedFiles, exempt: Exempt, tree: Tree) -> None:
-        self.tree = tree
-        self.marker = os.path.join(tree.state, "nftables.json")
-        self.exempted = ["running"] if NFTABLES_FILE in wanted and exempt("nftables:running") else []
-        self.file = None if self.exempted else wanted.get(NFTABLES_FILE)
-        self.saved: str | None = None
-        if self.file is not None:
-            self.text = _text(wanted, NFTABLES_FILE)
-            self.owns_all = re.search(r"^\s*flush\s+ruleset\b", self.text, re.MULTILINE) is not None
-            self.tables = set(re.findall(r"^\s*table\s+(?:(\w+)\s+)?([\w-]+)\s*\{", self.text, re.MULTILINE))
-            self.tables = {(family or "ip", name) for family, name in self.tables}
-
-    def check(self) -> None:
-        """Have nft judge the file. Raises Refused with its message, and for a file that cannot be loaded twice."""
-        if self.file is None:
-            return
-        for family, name in sorted(self.tables):
-            emptied = rf"^\s*(?:delete|destroy|flush)\s+table\s+(?:{re.escape(family)}\s+)?{re.escape(name)}\b"
-            if not self.owns_all and not re.search(emptied, self.text, re.MULTILINE):
-                raise Refused(
-                    f"/{NFTABLES_FILE} neither flushes the ruleset nor deletes table {family} {name} first; "
-                    "loaded twice it would hold every rule twice"
-                )
-        ended = run_program(["nft", "--check", "--file", "-"], self.text)
-        if ended.returncode != 0:
-            raise Refused(f"nft refuses {ended.stderr.strip()}".replace("/dev/stdin", f"/{NFTABLES_FILE}"))
-
-    def _listed(self) -> str:
-        ended = run_program(_LIST, refused="nft cannot list the ruleset")
-        return self._rules(ended.stdout)
-
-    def _meant(self) -> str | None:
-        """What the file gives in an empty network namespace; None where it cannot be loaded there."""
-        command = ["unshare", "--net", "sh", "-c", "nft --file - && " + " ".join(_LIST)]
-        try:
-            ended = run_program(command, self.text)
-        except Refused:  # a device without unshare
-            return None
-        return self._rules(ended.stdout) if ended.returncode == 0 else None
-
-    def _rules(self, listed: str) -> str:
-        """The rules of a listing in JSON that the file speaks of, in one spelling."""
-        lines = []
-        for entry in json.loads(listed)["nftables"]:
-            ((kind, body),) = entry.items()
-            table = (body.get("family"), body.get("name" if kind == "table" else "table"))
-            if kind == "metainfo" or (not self.owns_all and table not in self.tables):
-                continue
-            body.pop("handle", None)
-            if kind in ("set", "map") and {"dynamic", "timeout"} & set(body.get("flags", [])):
-                body.pop("elem", None)  # packets fill it
-            lines.append(kind + " " + json.dumps(_in_order(body), sort_keys=True))
-        return "\n".join(lines) + "\n"
-
-    def _shown(self) -> str:
-        what = [["ruleset"]] if self.owns_all else [["table", *table] for table in sorted(self.tables)]
-        return "".join(run_program(["nft", "--stateless", "list", *part]).stdout for part in what)
-
-    def compare(self) -> list[RunningChange]:
-        """The running ruleset, when it is not what this file gives."""
-        if self.file is None:
-            return []
-        loaded = self._marker()
-        running = self._listed()
-        if loaded.get("sha256") != self.file.sha256:
-            if running == self._meant():
-                return []
-            return [RunningChange("nftables:running", "ruleset of another file", "ruleset of /" + NFTABLES_FILE)]
-        if loaded.get("ruleset") != running:
-            # Compared is JSON, which has one spelling; shown are the rules as nft writes them for people.
-            return [RunningChange("nftables:running", self._shown(), loaded.get("shown", loaded["ruleset"]))]
-        return []
-
-    def converge(self, changes: Changes) -> None:
-        """Load the file, which nft does in one transaction, and keep what the kernel then lists."""
-        if self.file is None or (not changes and self._marker().get("sha256") == self.file.sha256):
-            return
-        if changes:
-            self.saved = self.saved or self.to_restore()
-            run_program(["nft", "--file", self.tree.full(NFTABLES_FILE)], refused="nft refuses what it had accepted")
-        marker = {"sha256": self.file.sha256, "ruleset": self._listed(), "shown": self._shown()}
-        self.tree.write(self.marker, json.dumps(marker, indent=1, sort_keys=True).encode(), 0o600)
-
-    def restore(self, changes: Changes) -> None:
-        """Load the ruleset that ran before; its marker does not hold for it any more if it was written for the new."""
-        if self.saved is not None:
-            if self.file is not None and self._marker().get("sha256") == self.file.sha256:
-                os.unlink(self.marker)
-            run_program(["nft", "--file", "-"], self.saved, refused="nft refuses the previous ruleset")
-
-    def _marker(self) -> dict[str, Any]:
-        try:
-            with open(self.marker) as stream:
-                loaded: dict[str, Any] = json.load(stream)
-                return loaded
-        except (FileNotFoundError, ValueError):
-            return {}
-
-    @staticmethod
-    def to_restore() -> str:
-        """What brings the ruleset back that runs now."""
-        return "flush ruleset\n" + run_program(["nft", "--stateless", "list", "ruleset"]).stdout
-
-
-def _in_order(value: Any) -> Any:
-    """Members of sets come in the kernel's hash order: sort them."""
-    if isinstance(value, dict):
-        return {
-            key: sorted((_in_order(item) for item in inner), key=lambda item: json.dumps(item, sort_keys=True))
-            if key in ("set", "elem") and isinstance(inner, list)
-            else _in_order(inner)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_in_order(item) for item in value]
-    return value
-
-
 class HostName:
     """The host name of etc/hostname."""
 
     def __init__(self, wanted: WantedFiles, exempt: Exempt) -> None:
-        name = _text(wanted, "etc/hostname").strip() if "etc/hostname" in wanted else None
+        name = text_of(wanted, "etc/hostname").strip() if "etc/hostname" in wanted else None
         self.exempted = [name] if name is not None and exempt("hostname:" + name) else []
         self.name = None if self.exempted else name
 

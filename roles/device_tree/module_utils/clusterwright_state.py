@@ -7,14 +7,8 @@ from typing import Any, Mapping, Sequence
 
 from ansible.module_utils.clusterwright_accounts import Accounts, Folders, Passwords
 from ansible.module_utils.clusterwright_files import Tree, WantedFiles
-from ansible.module_utils.clusterwright_running import (
-    NFTABLES_FILE,
-    HostName,
-    KernelModules,
-    Nftables,
-    RunningChange,
-    Sysctls,
-)
+from ansible.module_utils.clusterwright_filter import NFTABLES_FILE, Nftables
+from ansible.module_utils.clusterwright_running import HostName, KernelModules, RunningChange, Sysctls
 from ansible.module_utils.clusterwright_switchover import SwitchOver
 from ansible.module_utils.clusterwright_systemd import Networkd, SystemdUnits
 from ansible.module_utils.clusterwright_timers import ManagerLimits, Timers

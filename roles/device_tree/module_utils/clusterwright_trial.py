@@ -12,6 +12,7 @@ import secrets
 import shutil
 import subprocess
 import time
+from typing import Callable
 
 from ansible.module_utils.clusterwright_files import Refused, Tree
 from ansible.module_utils.clusterwright_running import run_program
@@ -28,8 +29,8 @@ class Trial:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
-    def begin(self, previous: str, text: str, trial_s: int) -> str:
-        """Load the filter ``text``; ``previous`` comes back after ``trial_s`` unless confirmed. Returns a token."""
+    def begin(self, previous: str, load: Callable[[], None], trial_s: int) -> str:
+        """``load`` a filter; ``previous`` comes back after ``trial_s`` unless confirmed. Returns a token."""
         token = secrets.token_hex(8)
         pending = self._folder(PENDING, token)
         os.makedirs(pending, mode=0o700)
@@ -37,7 +38,7 @@ class Trial:
         self.tree.write(os.path.join(pending, "terms"), f"{_boot()} {trial_s}\n".encode(), 0o600)
         self._arm(token, trial_s)
         try:
-            run_program(["nft", "--file", "-"], text, refused="nft refuses what it had accepted")
+            load()
         except Refused:
             self._forget()
             raise

@@ -102,7 +102,7 @@ def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool)
     outcome = Outcome(
         status=Status.APPLIED if changed else Status.UNCHANGED,
         changed=tuple(sorted(str(item) for item in changed)),
-        message=_exempted(answer.get("exempted") or ()),
+        message=_remarks(answer),
         digest=holding_digest({str(path): str(sha256) for path, sha256 in held.items()}),
         diff=_diff_text(answer.get("diff") or ()),
         notice=transcript.note,
@@ -159,8 +159,15 @@ def _silence(transcript: Transcript) -> str:
     return f"{ended}: {said}" if said else ended
 
 
-def _exempted(items: Collection[str]) -> str:
-    return f"not held by this device, as declared: {', '.join(sorted(items))}" if items else ""
+def _remarks(answer: Mapping[str, Any]) -> str:
+    """What the device did not take, and which of its connections no flow allows; "" where there is neither."""
+    exempted, connections = answer.get("exempted") or (), answer.get("open_without_flow") or ()
+    remarks = []
+    if exempted:
+        remarks.append(f"not held by this device, as declared: {', '.join(sorted(exempted))}")
+    if connections:
+        remarks.append(f"open until they are closed, though no flow allows them: {', '.join(connections)}")
+    return "; ".join(remarks)
 
 
 def _diff_text(parts: Collection[Mapping[str, Any]]) -> str:
