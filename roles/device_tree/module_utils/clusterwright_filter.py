@@ -75,7 +75,8 @@ class Nftables:
         meant = None if self.file is None else self._meant()
         if meant is None:
             return []
-        return not_allowed(meant, open_connections(), _addresses())
+        lost: list[Connection] = not_allowed(meant, open_connections(), _addresses())
+        return lost
 
     def load(self) -> None:
         """Load the file in one transaction, and keep the connections that are open."""
@@ -147,15 +148,17 @@ class Nftables:
     def to_restore(self) -> str:
         """What brings back what runs now: all rules, or those of the file's tables where others have tables too."""
         if self.owns_all:
-            return "flush ruleset\n" + run_program(["nft", "--stateless", "list", "ruleset"]).stdout
+            listed: str = run_program(["nft", "--stateless", "list", "ruleset"]).stdout
+            return "flush ruleset\n" + listed
         emptied = "".join(
             f"table {family} {name}\ndelete table {family} {name}\n" for family, name in sorted(self.tables)
         )
-        return emptied + self._shown()
+        return "".join([emptied, self._shown()])
 
 
 def _addresses() -> str:
-    return run_program(["ip", "-json", "address"], refused="ip does not list this device's addresses").stdout
+    listed: str = run_program(["ip", "-json", "address"], refused="ip does not list this device's addresses").stdout
+    return listed
 
 
 def _in_order(value: Any) -> Any:
