@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # of them keep two cores busy: a fourth of the time of two is waiting for routers, engines and machines to say that they run.
 SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-foreign test-pythons test-kill release release-files vulnerabilities lint docs bench figures lock golden clean
+.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-ncp test-foreign test-pythons test-kill release release-files vulnerabilities lint docs bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -83,6 +83,9 @@ test-torch: develop ## PyTorch of Debian (it installs 640 MB) between two nodes,
 
 test-foreign: develop ## configurations that NVIDIA, Arista and SONiC publish (it clones their repositories), read by every reader
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m foreign tests/foreign
+
+test-ncp: develop ## the answers of `evidence`, read by the checks of NVIDIA's suite for AI clouds (it clones them)
+	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m ncp tests/evidence
 
 test-nccl: develop ## NCCL itself, built from its sources, on two nodes without GPUs, through every filter as it was rendered
 	@tools/install-debian-packages

@@ -48,6 +48,7 @@ READS: dict[str, str] = {
     "switches": "device_files facts hosts intent packets plan spec text",
     "output": "device_files facts hosts intent plan spec switches",
     "proofs": "facts hosts packets plan spec switches",  # what is wanted; what is there it takes from what readers read
+    "evidence": "facts hosts packets plan proofs spec switches",  # answers to acceptance suites
     "start": "plan spec text",  # a first spec, sized
     "node_health": "",  # runs where no other room is
     "node_watch": "node_health",

@@ -47,6 +47,10 @@ COMMANDS = {
         "clusterwright.cli.tasks.drain:drain",
         "Take traffic and jobs off a switch, a node or a cable: the spec's exception, and what changes by it.",
     ),
+    "evidence": (
+        "clusterwright.cli.evidence:evidence",
+        "Answers tests of NVIDIA's acceptance suite for AI clouds (ai-cloud-validation) from SPEC.",
+    ),
     "explain": (
         "clusterwright.cli.explain:explain",
         "Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.",

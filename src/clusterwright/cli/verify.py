@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clusterwright.plan.model import Plan
     from clusterwright.proofs.check import ProofCheck, Verdict
     from clusterwright.proofs.tree import RenderedTree
 
@@ -65,6 +63,7 @@ def verify(
 
     from clusterwright.cli.proofs import prove
     from clusterwright.cli.records import leave_record, show_records
+    from clusterwright.cli.trees import rendered_tree, tree_in_folder
     from clusterwright.proofs.files import FILES
 
     if (subject is None) is (records is None) or (records is None) is not (public_key is None):
@@ -81,7 +80,7 @@ def verify(
         raise ClusterwrightError(f"{subject}: is no folder. --spec says what the files in a folder are judged by.")
     checks = _chosen(names)
     gc.disable()  # what is rendered and read is kept to the end: the collector would walk all of it again and again
-    tree = _folder(subject, spec, checks) if subject.is_dir() else _rendered(subject, checks)
+    tree = tree_in_folder(subject, spec, checks) if subject.is_dir() else rendered_tree(subject, checks)
     if tree is None:
         return _EXIT_CANNOT_RUN
     verdicts = prove(tree, (FILES, *checks))
@@ -109,69 +108,6 @@ def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
             hint = f'Did you mean "{close[0]}"?' if close else f"There are: {', '.join(known)}."
             raise ClusterwrightError(f'There is no check "{name}". {hint}')
     return tuple(known[name] for name in dict.fromkeys(names)) if names else CHECKS
-
-
-def _rendered(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
-    """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
-    from clusterwright.cli.planning import sound_plan
-    from clusterwright.output.plain import PlainFiles
-    from clusterwright.output.rendering import Rendering
-    from clusterwright.proofs.declaration import Declaration
-    from clusterwright.proofs.tree import tree_of
-
-    plan = sound_plan(spec)
-    if plan is None:
-        return None
-    kinds = {kind for check in checks for kind in check.kinds}
-    own, images = Rendering(plan).of_kinds_by_image(kinds)
-    shared = ((image.members, image.files) for image in images)
-    tree = tree_of(plan.name, own, Declaration(plan), shared, PlainFiles(plan))
-    return replace(tree, read_by_none=_read_by_none(plan), untried=_untried(plan))
-
-
-def _read_by_none(plan: Plan) -> tuple[str, ...]:
-    """The kinds of a plan's files that no claim reads."""
-    from clusterwright.output.rendering import Rendering
-    from clusterwright.proofs.registry import CHECKS
-
-    return Rendering(plan).other_kinds({kind for check in CHECKS for kind in check.kinds})
-
-
-def _untried(plan: Plan) -> tuple[str, ...]:
-    """What a plan's spec chooses of which no program has read what is rendered."""
-    from clusterwright.spec.choices.chosen import choices_of
-
-    return tuple(chosen.title for chosen in choices_of(plan.spec) if chosen.walk.is_untried)
-
-
-def _folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
-    """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
-    from clusterwright.cli.planning import sound_plan
-    from clusterwright.output.plain import PlainFiles
-    from clusterwright.output.rendering import Rendering
-    from clusterwright.proofs.declaration import Declaration
-    from clusterwright.proofs.folder import read_folder
-    from clusterwright.proofs.registry import CHECKS
-    from clusterwright.proofs.tree import rendering_of
-
-    kinds = {kind for check in checks for kind in check.kinds}
-    if spec is None:
-        return read_folder(folder, kinds)
-    plan = sound_plan(spec)
-    if plan is None:
-        return None
-    everything = {kind for check in CHECKS for kind in check.kinds}
-    needed = kinds if len(checks) < len(CHECKS) else None
-    images = ((image.members, image.files) for image in Rendering(plan).images())
-    rendering = rendering_of(
-        plan.name, Rendering(plan).of_devices_alone(), plan.by_name, kinds=everything, needed=needed, images=images
-    )
-    tree = read_folder(folder, kinds, Declaration(plan), rendering)
-    if tree.cluster != plan.name:
-        raise ClusterwrightError(
-            f'{folder}: was rendered for the cluster "{tree.cluster}", {spec} describes "{plan.name}". Name its spec.'
-        )
-    return replace(tree, plain=PlainFiles(plan), read_by_none=_read_by_none(plan), untried=_untried(plan))
 
 
 def _text(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:

@@ -1,0 +1,89 @@
+"""The trees that proofs read: of a spec, rendered in memory, or of a folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from clusterwright.plan.model import Plan
+    from clusterwright.proofs.check import ProofCheck
+    from clusterwright.proofs.tree import RenderedTree
+
+
+def rendered_tree(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
+    """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
+    from clusterwright.cli.planning import sound_plan
+
+    plan = sound_plan(spec)
+    return None if plan is None else tree_of_plan(plan, checks)
+
+
+def tree_of_plan(plan: Plan, checks: Sequence[ProofCheck]) -> RenderedTree:
+    """What the checks read of a plan, rendered in memory."""
+    from clusterwright.output.plain import PlainFiles
+    from clusterwright.output.rendering import Rendering
+    from clusterwright.proofs.declaration import Declaration
+    from clusterwright.proofs.tree import tree_of
+
+    kinds = {kind for check in checks for kind in check.kinds}
+    own, images = Rendering(plan).of_kinds_by_image(kinds)
+    shared = ((image.members, image.files) for image in images)
+    tree = tree_of(plan.name, own, Declaration(plan), shared, PlainFiles(plan))
+    return replace(tree, read_by_none=_read_by_none(plan), untried=_untried(plan))
+
+
+def tree_in_folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
+    """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
+    from clusterwright.cli.planning import sound_plan
+    from clusterwright.proofs.folder import read_folder
+
+    if spec is None:
+        return read_folder(folder, {kind for check in checks for kind in check.kinds})
+    plan = sound_plan(spec)
+    return None if plan is None else tree_in_folder_of_plan(folder, plan, str(spec), checks)
+
+
+def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Sequence[ProofCheck]) -> RenderedTree:
+    """What the checks read in a folder, beside what a plan renders. Raises ClusterwrightError for another cluster's."""
+    from clusterwright.output.plain import PlainFiles
+    from clusterwright.output.rendering import Rendering
+    from clusterwright.proofs.declaration import Declaration
+    from clusterwright.proofs.folder import read_folder
+    from clusterwright.proofs.registry import CHECKS
+    from clusterwright.proofs.tree import rendering_of
+
+    kinds = {kind for check in checks for kind in check.kinds}
+    everything = {kind for check in CHECKS for kind in check.kinds}
+    needed = kinds if len(checks) < len(CHECKS) else None
+    images = ((image.members, image.files) for image in Rendering(plan).images())
+    rendering = rendering_of(
+        plan.name, Rendering(plan).of_devices_alone(), plan.by_name, kinds=everything, needed=needed, images=images
+    )
+    tree = read_folder(folder, kinds, Declaration(plan), rendering)
+    if tree.cluster != plan.name:
+        raise ClusterwrightError(
+            f'{folder}: was rendered for the cluster "{tree.cluster}", {spec_name} describes "{plan.name}". '
+            "Name its spec."
+        )
+    return replace(tree, plain=PlainFiles(plan), read_by_none=_read_by_none(plan), untried=_untried(plan))
+
+
+def _read_by_none(plan: Plan) -> tuple[str, ...]:
+    """The kinds of a plan's files that no claim reads."""
+    from clusterwright.output.rendering import Rendering
+    from clusterwright.proofs.registry import CHECKS
+
+    return Rendering(plan).other_kinds({kind for check in CHECKS for kind in check.kinds})
+
+
+def _untried(plan: Plan) -> tuple[str, ...]:
+    """What a plan's spec chooses of which no program has read what is rendered."""
+    from clusterwright.spec.choices.chosen import choices_of
+
+    return tuple(chosen.title for chosen in choices_of(plan.spec) if chosen.walk.is_untried)

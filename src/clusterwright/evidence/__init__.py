@@ -1,0 +1,1 @@
+"""Answers to acceptance suites of others, from plans, rendered text and proofs."""

@@ -1,0 +1,73 @@
+"""Answers to tests of a suite: what is claimed, of how many cases, from which source, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from clusterwright.evidence.suite import SuiteTest
+from clusterwright.proofs.check import Cases, ProofCheck, Verdict
+
+Judged = tuple[ProofCheck, Verdict]
+
+
+class AnswerKind(Enum):
+    """How far an answer goes."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    PRE_CHECK = "pre-check"
+    """What can be known before machines run holds; the suite's own probe is still to be made."""
+    NOT_CHECKED = "not checked"
+
+
+class Basis(Enum):
+    """What an answer was taken from."""
+
+    PLAN = "the plan"
+    TEXT = "rendered text"
+    OBSERVED = "text read back from devices"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The answer to one test of a suite."""
+
+    test: SuiteTest
+    answer: AnswerKind
+    basis: Basis
+    claim: str
+    cases: Cases
+    output: Mapping[str, Any]
+    """What the suite's check reads, beside ``platform`` and ``success``."""
+    problems: tuple[str, ...] = ()
+    """Why it fails, or is not checked."""
+    not_checked: tuple[str, ...] = ()
+    proofs: tuple[Judged, ...] = field(default=())
+
+    @property
+    def word(self) -> str:
+        """The answer in a word or two."""
+        return self.answer.value
+
+
+def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
+    """Why proofs do not hold, a sentence each; empty where all are proven."""
+    problems = []
+    for check, verdict in proofs:
+        if not verdict.is_settled:
+            first = f": {verdict.counterexamples[0]}" if verdict.counterexamples else ""
+            problems.append(f"{check.name}: {verdict.word}{first}")
+    return tuple(problems)
+
+
+def proof_notes(proofs: Sequence[Judged]) -> tuple[str, ...]:
+    """What the proofs say they did not check."""
+    return tuple(f"{check.name}: {note}" for check, verdict in proofs for note in verdict.notes)
+
+
+def passed(is_true: bool, error: str) -> dict[str, Any]:
+    """A result as the suite's ``tests`` have it."""
+    return {"passed": True} if is_true else {"passed": False, "error": error}
