@@ -72,5 +72,5 @@ def test_a_file_without_settings_is_refused_where_it_is_named(content: str | Non
 
 def test_without_settings_lint_says_so_on_the_tier(tmp_path: Path) -> None:
     findings = lint_path(spec(tmp_path, "remove: true")).findings
-    assert [(each.code, each.severity.label) for each in findings] == [("CW434", "note")]
+    assert [(each.code, each.severity.label) for each in findings] == [("CW434", "warning")]
     assert findings[0].path == "fabrics[backend].tiers[rtsw].model"

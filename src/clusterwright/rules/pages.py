@@ -10,12 +10,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from clusterwright import data_files
+from clusterwright.finding import Severity
 
 if TYPE_CHECKING:
     from clusterwright.rules.rule import LintRule
 
 _MAX_OUTPUT = 30
-_MEND = "**To mend it:** "
+_FIX = "**To fix it:** "
 _REFUSED = "## What is refused"
 
 
@@ -37,7 +38,7 @@ def text_of(code: str) -> RuleText:
     page = (data_files.folder("docs") / "rules" / f"{code}.md").read_text(encoding="utf-8")
     title, _, why, mend, *docs = page.partition(f"\n\n{_REFUSED}\n")[0].rstrip().split("\n\n")
     return RuleText(
-        title=title.removeprefix(f"# {code}: "), why=why, mend=mend.removeprefix(_MEND), docs="\n\n".join(docs)
+        title=title.removeprefix(f"# {code}: "), why=why, mend=mend.removeprefix(_FIX), docs="\n\n".join(docs)
     )
 
 
@@ -64,15 +65,30 @@ def page(rule: LintRule, example: Example) -> str:
         f"# {rule.code}: {rule.text.title}",
         f"{rule.severity.label.capitalize()}, {rule.family}.",
         rule.text.why,
-        f"{_MEND}{rule.text.mend}",
+        f"{_FIX}{rule.text.mend}",
         rule.text.docs,
         _REFUSED,
         _code(example.kind, example.bad),
         _code("text", _shortened(example.output)),
         "## What passes",
         _code(example.kind, example.good),
+        "## When to ignore it",
+        _ignoring(rule),
+        f"Read more: {rule.topic}." if rule.topic else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _ignoring(rule: LintRule) -> str:
+    """What accepts a finding, and with what."""
+    if rule.is_suppressible:
+        return (
+            "Where you know the consequence and accept it: write why at the end of the line, after"
+            f" `# clusterwright: ignore[{rule.code}]`."
+        )
+    if rule.severity == Severity.NOTE:
+        return "It stands with every result that it bears on, and stops nothing."
+    return "Never: without the fix nothing that depends on this value can be judged or deployed."
 
 
 def index(rules: Iterable[LintRule]) -> str:

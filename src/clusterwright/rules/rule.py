@@ -44,6 +44,16 @@ FAMILIES = {
     "CW6": "images and nodes",
     "CW7": "power, space and cabling",
 }
+_TOPICS = {
+    "CW1": "[every key of a spec](../spec.md)",
+    "CW2": "[sizing a fabric](../sizing.md)",
+    "CW3": "[Ethernet switches](../ethernet.md)",
+    "CW4": "[NCCL and lossless transport](../nccl.md)",
+    "CW5": "[zones and isolation](../isolation.md)",
+    "CW6": "[images and nodes](../images.md)",
+    "CW7": "[cables, space and lists](../cabling.md)",
+}
+"""The page of docs that explains what the rules of a family are about, as a page beside theirs links it."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +229,11 @@ class LintRule:
     def family(self) -> str:
         """The field that the code belongs to, in words."""
         return FAMILIES.get(self.code[:3], "rules of this project")
+
+    @property
+    def topic(self) -> str:
+        """A link to the page that explains the field; nothing for a rule of this project."""
+        return _TOPICS.get(self.code[:3], "")
 
 
 def rule(

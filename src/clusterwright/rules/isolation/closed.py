@@ -105,7 +105,7 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
             yield Problem((*group.path, "name"), message, "Give it an `image`, or accept this here with the reason.")
 
 
-@rule("CW539", Severity.WARNING)
+@rule("CW539", Severity.ERROR)
 def fabric_in_no_zone(subject: Subject) -> Iterator[Problem]:
     """Fabrics with addresses that no zone covers; only where the spec has zones at all."""
     spec = subject.spec

@@ -170,7 +170,7 @@ def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, f"{image.name} loads {GPUDIRECT_MODULE} and mounts encrypted data.", "Leave it out.")
 
 
-@rule("CW551", Severity.ERROR)
+@rule("CW551", Severity.WARNING)
 def import_gate(subject: Subject) -> Iterator[Problem]:
     """Datasets without a review, and those without a data key."""
     spec = subject.spec

@@ -223,7 +223,7 @@ def _is_guarded(words: list[str]) -> bool:
     return at + 1 < len(words) and _any(words[at], ("secret", "ssh-key", "sshkey")) is not None
 
 
-@rule("CW434", Severity.NOTE)
+@rule("CW434", Severity.WARNING)
 def without_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Tiers whose system needs chip settings, where neither `chip_settings` nor `extra_config` has them."""
     spec = subject.spec

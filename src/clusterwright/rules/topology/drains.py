@@ -135,7 +135,7 @@ def unproven_engine(subject: Subject) -> Iterator[Problem]:
         yield Problem(path, message, hint)
 
 
-@rule("CW325", Severity.ERROR)
+@rule("CW325", Severity.WARNING)
 def without_withdrawal(subject: Subject) -> Iterator[Problem]:
     """Mounts with certificates on both sides, and no list of withdrawn ones."""
     spec = subject.spec

@@ -51,7 +51,7 @@ def _cut(left: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, A
     return left.apart() if pair is None and is_whole and left.piece_count > 1 else pair
 
 
-@rule("CW245", Severity.NOTE)
+@rule("CW245", Severity.WARNING)
 def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
     """Tiers whose uplinks in service carry less of the NICs in service than is promised."""
     plan = _plan_with_exceptions(subject)

@@ -106,9 +106,11 @@ def single_failures_left(subject: Subject) -> Iterator[Problem]:
         for fabric in _judged(subject):
             if fabric.fabric.accepts_single_failures is None and not any(_cuts(_whole(fabric))):
                 for _, message, _ in _cuts(ways_up(fabric, subject.states)):
-                    yield Problem(
-                        (*stopped[0].path, "state"), message, "Keep it short, or drain the nodes behind it too."
+                    hint = (
+                        "Keep a second path in service, or drain the nodes behind it too: `up` refuses the change until"
+                        " `--accept-refuted` takes it on."
                     )
+                    yield Problem((*stopped[0].path, "state"), message, hint)
 
 
 @rule("CW251", Severity.NOTE)

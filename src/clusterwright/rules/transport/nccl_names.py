@@ -20,7 +20,7 @@ from clusterwright.spec.zone_reach import memberships_of
 _READS_TABLE, _MENDED = (2, 27, 5), (2, 30)
 
 
-@rule("CW419", Severity.ERROR)
+@rule("CW419", Severity.WARNING)
 def unknown_variable(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that are in no table of the profile's releases."""
     for nccl in subject.spec.nccl_profiles:
@@ -225,7 +225,7 @@ def _covers(earlier: TunerRow, row: TunerRow) -> bool:
     )
 
 
-@rule("CW424", Severity.WARNING)
+@rule("CW424", Severity.ERROR)
 def broken_tuner(subject: Subject) -> Iterator[Problem]:
     """The tuner of a profile, which NCCL's release has to bring as a sound example."""
     for nccl in subject.spec.nccl_profiles:
