@@ -68,6 +68,12 @@ def _judge(tree: RenderedTree) -> Verdict:
     return Verdict(facts=facts, counterexamples=tuple(found), cases=cases, notes=(*_notes(tree, declared), _LEFT))
 
 
+def _judged(tree: RenderedTree, reader: SystemReader) -> Iterator[str]:
+    """The switches of a system whose text was read."""
+    unread = tree.left_open_for("management")
+    return (device for device in tree.devices_with(reader.file) if device not in unread)
+
+
 def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Servers of the spec that a switch names nowhere, or in vain."""
     asked: dict[tuple[str, str], list[str]] = {}
@@ -78,7 +84,7 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
         elif not is_relay:
             named[device, server.what, server.address] = (file, server.at)
     for reader in READERS:
-        for device in tree.devices_with(reader.file):
+        for device in _judged(tree, reader):
             for what, sentence in _ASKED.items():
                 if what not in reader.manages:
                     continue
@@ -125,7 +131,7 @@ def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
     for device, _, login in (each for part in managed(tree) for each in part.logins):
         own.setdefault(device, []).append(login)
     for reader in READERS:
-        for device in tree.devices_with(reader.file):
+        for device in _judged(tree, reader):
             managed_as = declared.managed[reader.system]
             planned = declared.added_logins.get(device, managed_as.logins)
             users = managed_as.snmp_users if SNMP in reader.manages else frozenset()

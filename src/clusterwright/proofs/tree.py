@@ -183,8 +183,17 @@ class RenderedTree:
     """What the spec chooses of which no program has read what is rendered."""
     unreadable: dict[RenderedFile, str] = field(default_factory=dict)
     """What is wrong with files that no reader could take apart: filled in as they are read."""
-    unreadable_lists: dict[RenderedFile, list[str]] = field(default_factory=dict)
-    """What is wrong with packet filters whose meaning is not known: filled in as ports are judged."""
+    left_open: dict[tuple[str, RenderedFile], list[tuple[str, frozenset[str]]]] = field(default_factory=dict)
+    """By device and file, text whose meaning is not known, and the claims that it leaves open: filled in as it is read.
+    """
+
+    def left_open_for(self, claim: str) -> frozenset[str]:
+        """Names of the devices of which text that decides a claim could not be read."""
+        return frozenset(
+            device
+            for (device, file), errors in self.left_open.items()
+            if self.files.get((device, file.path)) is file and any(claim in claims for _, claims in errors)
+        )
 
     def devices_with(self, path: str) -> tuple[str, ...]:
         """Names of the devices that have a file at ``path``, in order."""

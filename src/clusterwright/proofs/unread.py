@@ -35,7 +35,6 @@ UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
 VALUES: Mapping[str, FieldValues] = {file: values for reader in READERS for file, values in reader.values.items()}
 # Beside those: a line that is not understood there is an error, or unread by itself.
 _READ_TO_THE_END = frozenset({RUNNING, BOOTING, *CONF_FILES, NCCL_PARTITION, ZONE_FILE, *UNREAD})
-_OF_LISTS = frozenset({"isolation"})
 _FOLDER = frozenset({"files"})
 _SHOWN = 3  # different texts in one answer
 
@@ -87,7 +86,7 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
     return Left(
         tuple(
             place
-            for place in (*_places(tree), *_unreadable(tree), *_unreadable_lists(tree))
+            for place in (*_places(tree), *_unreadable(tree), *_left_open(tree))
             if (not place.kind or place.kind in kinds) and (not place.what.claims or check in place.what.claims)
         )
     )
@@ -102,17 +101,14 @@ def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
             )
 
 
-def _unreadable_lists(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Packet filters whose meaning is not known: what passes their ports is not, and all else is judged."""
-    for file, errors in tree.unreadable_lists.items():
-        if tree.files.get((file.device, file.path)) is file:
-            for error in dict.fromkeys(errors):
-                yield UnreadPlace(
-                    device=file.device,
-                    kind=file.kind,
-                    what=Unread(file=file.path, line=0, text=error, claims=_OF_LISTS),
-                    because="",
-                )
+def _left_open(tree: RenderedTree) -> Iterator[UnreadPlace]:
+    """Text whose meaning is not known, as that of a packet filter: what it decides is not, and all else is judged."""
+    for (device, file), errors in tree.left_open.items():
+        if tree.files.get((device, file.path)) is not file:  # trees with some other files share what is known
+            continue
+        for error, claims in dict.fromkeys(errors):
+            what = Unread(file=file.path, line=0, text=error, claims=claims)
+            yield UnreadPlace(device=device, kind=file.kind, what=what, because="")
 
 
 @lru_cache(maxsize=4)

@@ -20,7 +20,6 @@ from tests.proofs.isolation.trees import (
     verdict,
 )
 
-from clusterwright.finding import VerifyError
 from clusterwright.proofs.isolation.loading import LOADING, STARTING
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
@@ -179,11 +178,8 @@ REFUSED: dict[str, tuple[str, str, Edit]] = {
 
 
 def refusal(subject: RenderedTree) -> str:
-    """What is not known of a text: of a node's it ends the proof, of a switch's it leaves its ports open."""
-    try:
-        answer = verdict(subject)
-    except VerifyError as error:
-        return str(error)
+    """What is not known of a text: it leaves what the text decides open."""
+    answer = verdict(subject)
     assert not answer.is_settled
     return next(place.what.text for place in answer.unread if place.what.claims == {"isolation"})
 
@@ -215,10 +211,11 @@ def test_text_that_is_not_understood_is_refused_with_its_line() -> None:
     assert_golden("isolation/refused.txt", "\n".join(lines).encode())
 
 
-def test_an_address_that_does_not_read_is_refused_by_file() -> None:
+def test_an_address_that_does_not_read_leaves_its_node_open() -> None:
     path = "etc/systemd/network/20-be0.network"
-    with pytest.raises(VerifyError, match=rf"^{GPU}:/{path}: .*Render the spec again"):
-        verdict(tree("lab-roce", GPU, edits={(GPU, path): replaced("Address=fd00", "Address=fd00:1ab:nobody")}))
+    edits = {(GPU, path): replaced("Address=fd00", "Address=fd00:1ab:nobody")}
+    error = refusal(tree("lab-roce", GPU, edits=edits))
+    assert error.startswith(f"{GPU}:/{path}: ")
 
 
 def test_switches_that_differ_in_their_prefix_alone_are_still_told_apart() -> None:
@@ -242,3 +239,30 @@ def test_a_node_without_its_filter_is_refuted() -> None:
     assert [str(each) for each in found.counterexamples] == [
         "gpu-p00r00n0:/etc/nftables.conf: there is no filter: the node takes and sends whatever its port passes"
     ]
+
+
+def test_a_nodes_filter_that_is_not_understood_leaves_its_own_pairs_open_alone() -> None:
+    unknown = replaced("ct state established", "ct mark 7 ct state established")
+    opened = replaced("ct state invalid counter drop", "ct state invalid counter accept")
+    edits = {("gpu-p00r00n0", NFT): unknown, ("gpu-p00r01n0", NFT): opened}
+    answer = verdict(tree("lab-roce", "gpu-p00r00n0", "gpu-p00r01n0", edits=edits))
+    assert answer.is_refuted
+    assert {example.device for example in answer.counterexamples} == {"gpu-p00r01n0"}
+    (place,) = [place for place in answer.unread if place.device == "gpu-p00r00n0"]
+    assert place.what.claims == {"isolation"}
+    assert any(note.startswith("no pair with compute is proven") for note in answer.notes)
+    assert any(note.startswith("compute: enforced by hosts and edges (1 host)") for note in answer.notes)
+
+
+def test_what_is_closed_does_not_count_zones_with_a_filter_that_is_not_understood() -> None:
+    unknown = replaced("ct state established", "ct mark 7 ct state established")
+    read = verdict(tree("lab-roce", "gpu-p00r00n0", "gpu-p00r00n1"))
+    open_ = verdict(tree("lab-roce", "gpu-p00r00n0", "gpu-p00r00n1", edits={("gpu-p00r00n0", NFT): unknown}))
+    assert read.is_proven
+    assert not open_.is_settled
+    assert not open_.is_refuted
+    name = "pairs of zones without, closed"
+    (closed,), (fewer,) = ([f.value for f in answer.facts if f.name == name] for answer in (read, open_))
+    assert isinstance(closed, int)
+    assert isinstance(fewer, int)
+    assert fewer < closed

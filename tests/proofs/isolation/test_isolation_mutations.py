@@ -165,9 +165,10 @@ def _lists(text: str) -> str:
 def _is_caught(name: str, device: str, path: str, after: str) -> bool:
     subject = tree(name, device, edits={(device, path): lambda _: after})
     try:
-        return bool(set(verdict(subject).counterexamples) - _known(name, device))
+        answer = verdict(subject)
     except VerifyError:
         return True
+    return bool(answer.unread) or bool(set(answer.counterexamples) - _known(name, device))
 
 
 @cache

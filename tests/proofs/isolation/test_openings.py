@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.golden_files import assert_golden
-from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, artifacts_of, tree, verdict
+from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, artifacts_of, left_open, tree, verdict
 
 from clusterwright.finding import VerifyError
 from clusterwright.proofs.tree import RenderedFile
@@ -307,8 +307,8 @@ def test_what_no_reader_knows_is_said_and_not_judged(name: str, path: str, edit:
 def test_a_table_of_sonic_on_a_vlan_is_refused() -> None:
     """It would stop what comes in by any of the VLAN's ports, of which none names it."""
     edit = put('"ACL_TABLE": {', '"ACL_TABLE": {"OWN": {"type": "L3V6", "stage": "ingress", "ports": ["Vlan100"]},')
-    with pytest.raises(VerifyError, match="only front ports are read"):
-        verdict(tree("lab-sonic", "rtsw-p00r00", edits={("rtsw-p00r00", SONIC): edit}))
+    answer = verdict(tree("lab-sonic", "rtsw-p00r00", edits={("rtsw-p00r00", SONIC): edit}))
+    assert "only front ports are read" in left_open(answer, "rtsw-p00r00")
 
 
 SPINE_TEXT = next(each.content.decode() for each in artifacts_of("lab-roce", "ctsw-p00-00") if each.path == EOS)
@@ -328,8 +328,8 @@ def empty(text: str) -> str:
 
 def test_a_list_without_an_entry_is_not_proven() -> None:
     """Whether it passes nothing or everything no manual of EOS says."""
-    with pytest.raises(VerifyError, match="access list SSH-SOURCES has no entry"):
-        verdict(tree("lab-roce", SSW, edits={(SSW, EOS): empty}))
+    answer = verdict(tree("lab-roce", SSW, edits={(SSW, EOS): empty}))
+    assert "access list SSH-SOURCES has no entry" in left_open(answer, SSW)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from random import Random
 import pytest
 from tests.golden_files import assert_golden
 from tests.proofs.isolation.test_isolation import replaced, told
-from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, text_of, tree, verdict
+from tests.proofs.isolation.trees import AGENT, EOS, SONIC, Edit, left_open, text_of, tree, verdict
 
-from clusterwright.finding import VerifyError
 from clusterwright.proofs.isolation.proof import ISOLATION
 
 ZONE = "etc/firewalld/zones/management.xml"
@@ -169,8 +168,8 @@ def test_a_list_with_other_ports_counts_by_its_sources() -> None:
 def test_a_list_with_destinations_is_refused() -> None:
     edit = within("ip access-list MANAGEMENT", r"permit tcp (\S+) any", r"permit tcp \1 host 10.99.0.1")
     both = replaced("ip access-group SSH-SOURCES vrf MGMT in", "ip access-group MANAGEMENT vrf MGMT in")
-    with pytest.raises(VerifyError, match=r"startup-config:\d+: list MANAGEMENT is asked about sources"):
-        verdict(tree("lab-roce", RSW, edits={(RSW, EOS): lambda text: both(edit(text))}))
+    answer = verdict(tree("lab-roce", RSW, edits={(RSW, EOS): lambda text: both(edit(text))}))
+    assert re.search(r"startup-config:\d+: list MANAGEMENT is asked about sources", left_open(answer, RSW))
 
 
 @pytest.mark.parametrize(
@@ -182,10 +181,10 @@ def test_a_list_with_destinations_is_refused() -> None:
         ('port="22"', 'port="23-22"'),
     ],
 )
-def test_a_rule_of_a_zone_that_does_not_read_is_refused(old: str, new: str) -> None:
+def test_a_rule_of_a_zone_that_does_not_read_leaves_its_switch_open(old: str, new: str) -> None:
     """Families and ports that firewalld does not take ended the command as a defect of its own."""
-    with pytest.raises(VerifyError, match=rf"{EDGE}:/{ZONE}:0: .* so what passes cannot be said"):
-        verdict(tree("lab-roce", EDGE, edits={(EDGE, ZONE): replaced(old, new)}))
+    answer = verdict(tree("lab-roce", EDGE, edits={(EDGE, ZONE): replaced(old, new)}))
+    assert re.search(rf"{EDGE}:/{ZONE}:0: .* so what passes cannot be said", left_open(answer, EDGE))
 
 
 def test_more_entries_than_the_chip_takes_are_refuted() -> None:

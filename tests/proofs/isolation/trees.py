@@ -81,3 +81,9 @@ def tree(
 def verdict(subject: RenderedTree) -> Verdict:
     """What the proof says."""
     return ISOLATION.run(subject)
+
+
+def left_open(answer: Verdict, device: str) -> str:
+    """What of a device's text could not be read, so that the claim is not proven."""
+    assert not answer.is_settled
+    return "\n".join(place.what.text for place in answer.unread if place.device == device)

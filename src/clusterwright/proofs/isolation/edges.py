@@ -28,6 +28,7 @@ BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
 OTHER_IN, OTHER_OUT = "list inwards of", "list outwards of"  # where no place of enforcement is
 OUTWARDS = frozenset({BORDER_OUT, OTHER_OUT})
 OTHERS = frozenset({OTHER_IN, OTHER_OUT})
+OF_FILTERS = frozenset({"isolation"})  # claims that what passes decides
 _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
 
 
@@ -158,9 +159,11 @@ def _lists(tree: RenderedTree, device: str, file: str) -> Lists:
         raise unreadable(device, file, error) from None
 
 
-def leave_open(tree: RenderedTree, device: str, file: str, error: VerifyError) -> None:
-    """Leaves what passes a switch's ports open: those of others are judged all the same."""
-    tree.unreadable_lists.setdefault(tree.files[device, file], []).append(str(error))
+def leave_open(
+    tree: RenderedTree, device: str, file: str, error: VerifyError, claims: frozenset[str] = OF_FILTERS
+) -> None:
+    """Leave open what a device's file decides: those of others are judged all the same."""
+    tree.left_open.setdefault((device, tree.files[device, file]), []).append((str(error), claims))
 
 
 def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[PortGroup]:
@@ -290,13 +293,13 @@ def reading(device: str, file: str) -> Iterator[None]:
 
 
 @contextmanager
-def judging(tree: RenderedTree, device: str, file: str) -> Iterator[None]:
-    """Within, a switch's text is read: what is not known in it leaves open what passes there, and ends nothing else."""
+def judging(tree: RenderedTree, device: str, file: str, claims: frozenset[str] = OF_FILTERS) -> Iterator[None]:
+    """Within, a device's text is read: what is not known in it leaves open what it decides, and ends nothing else."""
     try:
         with reading(device, file):
             yield
     except VerifyError as error:
-        leave_open(tree, device, file, error)
+        leave_open(tree, device, file, error, claims)
 
 
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:

@@ -79,7 +79,10 @@ def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
 def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """For each zone with hosts, whether they judge packets themselves besides their edges' ports."""
     hosts: dict[tuple[str, bool], list[str]] = {}
+    unread = tree.left_open_for("isolation")
     for device, zones in sorted(declared.zones_of.items()):
+        if device in unread:
+            continue
         for name in zones:
             hosts.setdefault((name, (device, RUNNING) in tree.files), []).append(device)
     for zone in declared.zones:

@@ -19,7 +19,7 @@ from clusterwright.packets.ranges import EMPTY, Ranges
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
-from clusterwright.proofs.isolation.edges import addresses_in, behaviour, unreadable
+from clusterwright.proofs.isolation.edges import addresses_in, behaviour, leave_open, unreadable
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS
 from clusterwright.proofs.isolation.loading import other_filters, unloaded
 from clusterwright.proofs.isolation.nodes import BOOTING, NETWORKS, RUNNING
@@ -90,7 +90,8 @@ def _nodes(tree: RenderedTree) -> Iterator[Counterexample]:
                 for line, message in _node(ruleset):
                     yield Counterexample(device=names[0], file=file, line=line, message=message + also)
             except Unreadable as error:
-                raise unreadable(names[0], file, error) from None
+                for name in names:
+                    leave_open(tree, name, file, unreadable(names[0], file, error))
 
 
 def _node(ruleset: Ruleset) -> Iterator[tuple[int, str]]:
@@ -136,7 +137,7 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
                                 device=device, file=file, line=each.line, message=idle_phrase(f"port {port}", each)
                             )
             except Unreadable as error:
-                raise unreadable(device, file, error) from None
+                leave_open(tree, device, file, unreadable(device, file, error))
 
 
 def _known(tree: RenderedTree) -> dict[int, Ranges]:

@@ -13,7 +13,7 @@ from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import unreadable
+from clusterwright.proofs.isolation.edges import leave_open, unreadable
 from clusterwright.proofs.isolation.nodes import ZONE_FILE
 from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
@@ -59,7 +59,8 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
         try:
             passes = _passes(text)
         except Unreadable as error:
-            raise unreadable(device, ZONE_FILE, error) from None
+            leave_open(tree, device, ZONE_FILE, unreadable(device, ZONE_FILE, error))
+            continue
         found = list(_differences(declared, passes, _permitted(declared, fabric), text))
         if not found:
             clean.add((fabric, text))

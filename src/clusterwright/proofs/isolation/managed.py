@@ -10,10 +10,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from clusterwright.facts.reader import Fault, Login, Server, ServersByFile, SwitchService, SystemReader, Unsupported
-from clusterwright.proofs.isolation.edges import reading
+from clusterwright.proofs.isolation.edges import judging
 from clusterwright.proofs.reading import SwitchReading
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 from clusterwright.switches.readers import READERS
+
+_CLAIMS = frozenset({"isolation", "management"})
 
 
 class NamedServer(NamedTuple):
@@ -60,7 +62,7 @@ def _management_read(tree: RenderedTree) -> SwitchReading[Managed]:
 
 
 def managed(tree: RenderedTree) -> tuple[Managed, ...]:
-    """How the switches of a tree are managed, part by part. Raises VerifyError."""
+    """How the switches of a tree are managed, part by part; what does not read is left open."""
     return tuple(part for each in management_read(tree) for part in each.parts)
 
 
@@ -85,11 +87,10 @@ def _named(part: RenderedTree, files: ServersByFile, *, is_relay: bool) -> Itera
         for device in part.devices_with(file):
             own = part.files[device, file]
             if own not in known:
-                with reading(device, file):
+                with judging(part, device, file, _CLAIMS):
                     known[own] = tuple(read(own.read()))
-            yield from (
-                NamedServer(device=device, file=file, server=server, is_relay=is_relay) for server in known[own]
-            )
+            for server in known.get(own, ()):
+                yield NamedServer(device=device, file=file, server=server, is_relay=is_relay)
 
 
 def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
@@ -98,9 +99,9 @@ def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
     for device, path, read in _login_files(part, reader):
         own = part.files[device, path]
         if own not in known:
-            with reading(device, path):
+            with judging(part, device, path, _CLAIMS):
                 known[own] = tuple(read(path, own.read()))
-        yield from (FoundLogin(device, path, login) for login in known[own])
+        yield from (FoundLogin(device, path, login) for login in known.get(own, ()))
 
 
 def _login_files(
@@ -122,6 +123,6 @@ def _answers(part: RenderedTree, reader: SystemReader) -> Iterator[tuple[tuple[s
     for device in part.devices_with(reader.file):
         if declared is not None and device in declared.management:
             text = part.text(device, reader.file) or ""
-            with reading(device, reader.file):
+            with judging(part, device, reader.file, _CLAIMS):
                 services = () if isinstance(reader.services, Unsupported) else tuple(reader.services(text))
                 yield (device, reader.file), Answers(services, tuple(reader.silent(text)))

@@ -16,6 +16,7 @@ from clusterwright.packets.passage import Decision, Idle, at_any_rate, base_chai
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.proofs.isolation.edges import leave_open, unreadable
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS, Nics, node_input, node_output
 from clusterwright.proofs.tree import RenderedTree
 
@@ -66,24 +67,25 @@ class JudgedHook:
 def node_filters(
     tree: RenderedTree, declared: DeclaredIsolation, interfaces: InterfaceNumbers
 ) -> tuple[NodeFilter, ...]:
-    """The filters of all nodes, one for all nodes that are alike. Raises VerifyError at the line that does not read."""
+    """The filters of all nodes, one for all nodes that are alike; those that do not read are left open."""
     read: dict[str, Ruleset] = {}
     alike: dict[tuple[str, str, tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
-    nics_of = _nics(tree, declared)
+    nics_of, unread = _nics(tree, declared)
+    refused: dict[str, VerifyError] = {}
     for file in (RUNNING, BOOTING):
         for device in tree.devices_with(file):
-            if device not in declared.zones_of:
+            if device not in declared.zones_of or device in unread:
                 continue
             text = tree.text(device, file) or ""
             digest = hashlib.sha256(text.encode()).hexdigest()
-            if digest not in read:
+            if digest not in read and digest not in refused:
                 try:
                     read[digest] = read_nft(text, interfaces)
                 except Unreadable as error:
-                    raise VerifyError(
-                        f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with "
-                        f"expressions that `clusterwright explain isolation` names."
-                    ) from None
+                    refused[digest] = unreadable(device, file, error)
+            if digest in refused:
+                leave_open(tree, device, file, refused[digest])
+                continue
             key = (file, digest, declared.zones_of.get(device, ()), nics_of.get(device, ()))
             alike.setdefault(key, []).append(device)
     return tuple(
@@ -92,8 +94,14 @@ def node_filters(
     )
 
 
-def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Each node's interfaces by fabric: an interface is on the fabric whose pool its address is in."""
+def _nics(
+    tree: RenderedTree, declared: DeclaredIsolation
+) -> tuple[dict[str, tuple[tuple[str, tuple[str, ...]], ...]], frozenset[str]]:
+    """Each node's interfaces by fabric, and the nodes of which one does not read.
+
+    An interface is on the fabric whose pool its address is in.
+    """
+    unread: set[str] = set()
     found: dict[str, dict[str, list[str]]] = {}
     for device, path in tree.below(NETWORKS):
         if not path.endswith(".network"):
@@ -106,11 +114,14 @@ def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> dict[str, tuple[tu
         try:
             number = addresses(address[1], version).bounds[0][0]
         except ValueError as error:
-            raise VerifyError(f"{device}:/{path}: {error}. Render the spec again.") from None
+            leave_open(tree, device, path, VerifyError(f"{device}:/{path}: {error}"))
+            unread.add(device)
+            continue
         for fabric in declared.fabrics:
             if fabric.version == version and number in fabric.pool:
                 found.setdefault(device, {}).setdefault(fabric.name, []).append(name[1])
-    return {device: tuple((fabric, tuple(names)) for fabric, names in own.items()) for device, own in found.items()}
+    nics = {device: tuple((fabric, tuple(names)) for fabric, names in own.items()) for device, own in found.items()}
+    return nics, frozenset(unread)
 
 
 def judge(declared: DeclaredIsolation, own: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[JudgedHook]:
@@ -134,7 +145,7 @@ def _passing(own: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, t
         try:
             result = passing(ruleset, stage, entering)
         except Unreadable as error:
-            raise VerifyError(f"{own.nodes[0]}:/{own.file}:{error.line}: {error}.") from None
+            raise unreadable(own.nodes[0], own.file, error) from None
         entering, idle = result.packets, (*idle, *result.idle)
     return entering, idle
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
+from clusterwright.and_more import and_more
+from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import (
     DST,
     EVERYTHING,
@@ -36,7 +38,8 @@ from clusterwright.proofs.isolation.edges import (
     OUTWARDS,
     PortFilter,
     PortGroup,
-    reading,
+    judging,
+    leave_open,
 )
 from clusterwright.proofs.isolation.ends import host_port_faults
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
@@ -93,7 +96,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *unloaded(tree),
         *other_filters(tree),
         *_unnarrowed(tree, declared),
-        *(example for own in nodes for example in _node(places, own)),
+        *_nodes(tree, places, nodes),
         *_ports(places, switches.ports),
         *partitions.faults,
         *border_route_faults(tree, declared),
@@ -102,24 +105,47 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *carried_faults(tree, declared),
     ]
     return Verdict(
-        facts=(*_facts(declared, nodes, ports), *partitions.facts),
+        facts=(*_facts(tree, declared, nodes, ports), *partitions.facts),
         counterexamples=tuple(found),
         cases=Cases("zones", len(declared.zones)),
-        notes=(*enforcement_notes(tree, declared), *uncarried_notes(tree, declared)),
+        notes=(*_open_notes(tree, declared), *enforcement_notes(tree, declared), *uncarried_notes(tree, declared)),
     )
 
 
-def _facts(declared: DeclaredIsolation, nodes: tuple[NodeFilter, ...], ports: tuple[PortGroup, ...]) -> Iterator[Fact]:
+def _facts(
+    tree: RenderedTree, declared: DeclaredIsolation, nodes: tuple[NodeFilter, ...], ports: tuple[PortGroup, ...]
+) -> Iterator[Fact]:
+    with_flow = {(flow.source, flow.target) for flow in declared.flows}
+    left_open = _open_zones(tree, declared)
+    zones = [zone.name for zone in declared.zones if zone.name not in left_open]
+    closed = [(one, other) for one in zones for other in zones if (one, other) not in with_flow]
+    unread = tree.left_open_for("isolation")
+    filtered = {device for own in nodes if own.file == RUNNING for device in own.nodes}
     yield Fact("zones", len(declared.zones))
     yield Fact("flows", len(declared.flows))
-    yield Fact("pairs of zones with a flow", len({(flow.source, flow.target) for flow in declared.flows}))
-    yield Fact(
-        "pairs of zones without, closed", len(declared.zones) ** 2 - len({(f.source, f.target) for f in declared.flows})
-    )
-    yield Fact("nodes with a filter", len({device for own in nodes if own.file == RUNNING for device in own.nodes}))
+    yield Fact("pairs of zones with a flow", len(with_flow))
+    yield Fact("pairs of zones without, closed", len(closed))
+    yield Fact("nodes with a filter", len(filtered - unread))
     yield Fact("different node filters", len(nodes))
     yield Fact("switches with a filter", len({each.device for each in ports}))
     yield Fact("switch ports with a filter", sum(len(each.ports) for each in ports))
+
+
+def _open_zones(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
+    """Zones of hosts whose filters do not read: what reaches these hosts, and what they reach, is not known."""
+    unread = tree.left_open_for("isolation")
+    return frozenset(zone for device in unread for zone in declared.zones_of.get(device, ()))
+
+
+def _open_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
+    """The hosts on which no pair of their zones is judged."""
+    unread = sorted(tree.left_open_for("isolation") & declared.zones_of.keys())
+    if unread:
+        zones = and_more(sorted(_open_zones(tree, declared)), 4)
+        yield (
+            f"no pair with {zones} is proven: the filter of {count(len(unread), 'host')}, as {unread[0]}, does not"
+            " read. Every other filter was judged."
+        )
 
 
 def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -177,6 +203,16 @@ def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | No
         and any(part.version == version and number in part.addresses for part in own)
     }
     return min(found, default=None)
+
+
+def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]) -> Iterator[Counterexample]:
+    """The differences of nodes' filters; one that does not read leaves its own nodes open."""
+    for own in nodes:
+        try:
+            yield from _node(places, own)
+        except VerifyError as error:
+            for device in own.nodes:
+                leave_open(tree, device, own.file, error)
 
 
 def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
@@ -254,11 +290,13 @@ def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> 
     for group, shape in groups:
         if shape in clean:
             continue
-        with reading(group.device, group.file):
-            found = [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
+        found: list[Counterexample] = []
+        with judging(group.tree, group.device, group.file):
+            found += [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
         for own in group.filters():
-            passes, idle = own.passes()
-            found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
+            with judging(group.tree, group.device, group.file):
+                passes, idle = own.passes()
+                found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
         if not found:
             clean.add(shape)
         yield from found

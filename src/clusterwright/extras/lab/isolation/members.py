@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_network
 
 from clusterwright.extras.lab.twin import Twin, interface_name
-from clusterwright.finding import ClusterwrightError
+from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.plan.model import Cable
 from clusterwright.proofs.isolation.declared import INTERNET, OUTSIDE, DeclaredIsolation
@@ -99,6 +99,8 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
     nodes = {(name, own.file): own for own in node_filters(tree, declared, numbers) for name in own.nodes}
     # Some track connections, which the places where lists are tried do not.
     lists = tuple(e for group in port_groups(tree, declared) if not group.reader.is_stateful for e in group.filters())
+    for (error, _), *_ in tree.left_open.values():
+        raise VerifyError(error)
     hosts = []
     for number, cable in enumerate(_hosts(twin, declared, nodes, lists), start=1):
         host = _host(twin, declared, cable, number)
