@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.golden_files import REFRESH
-from tests.pages.walked_page import choices, page
+from tests.pages.versions_page import choices, page
 
 from clusterwright.spec.choices.chosen import choices_of
 from clusterwright.spec.choices.table import choice_keys
@@ -17,7 +17,7 @@ from clusterwright.spec.choices.walk import CHECKED, UNTRIED, WALKED, Walk
 from clusterwright.spec.load import load_spec
 
 REPOSITORY = Path(__file__).parents[2]
-PAGE = REPOSITORY / "docs/walked.md"
+PAGE = REPOSITORY / "docs/versions.md"
 SCHEMA = json.loads((REPOSITORY / "inventory/schema/cluster.schema.json").read_text())
 CHOICES = [pytest.param(walk, id=f"{chooses}: {title}") for chooses, title, walk in choices()]
 
@@ -26,7 +26,7 @@ def test_the_page_is_what_the_files_say() -> None:
     text = page()
     if REFRESH:
         PAGE.write_text(text)
-    assert PAGE.read_text() == text, "docs/walked.md is stale; `make golden` writes it"
+    assert PAGE.read_text() == text, "docs/versions.md is stale; `make golden` writes it"
 
 
 @pytest.mark.parametrize("walk", CHOICES)
