@@ -53,7 +53,7 @@ def test_an_update_that_breaks_a_proof_needs_an_answer_which_is_recorded(tmp_pat
     half = run(tmp_path, "up", "--reason", "line card", "--yes", "--accept-refuted", "ethernet-failures")
     unknown = run(tmp_path, "preview", "--no-engine", "--accept-refuted", "x", "--because", "nobody knows this one")
     assert half.returncode == 2
-    assert "--accept-refuted CHECK and --because REASON belong together" in half.stderr
+    assert "--because REASON belongs to --accept-refuted CHECK" in half.stderr
     assert 'There is no check "x"' in unknown.stderr
 
     answer = (*ACCEPTED, "--because", "the spare line card goes in tonight")

@@ -147,8 +147,13 @@ class Seen:
         return (
             waves,
             tuple(self._gates(waves).questions),
+            # What `up` reads by itself.
             self.spec.rollout.failure_budget,
-        )  # the last is what `up` hands on
+            self.spec.rollout.first_failure_percent,
+            [(window.days, window.opens, window.closes, window.timezone) for window in self.spec.rollout.windows],
+            [(approver.name, approver.key) for approver in self.spec.rollout.approvers],
+            self.spec.rollout.approvals,
+        )
 
     @cached_property
     def acceptance(self) -> Any:

@@ -31,6 +31,10 @@ COMMANDS = {
         "clusterwright.cli.allocate:allocate",
         "Writes what stands into the allocation file beside SPEC: cluster.allocated.yaml beside cluster.yaml.",
     ),
+    "approve": (
+        "clusterwright.cli.stacks.approve:approve",
+        "Sign the preview that `preview --save` wrote into FILE, so that `up --approved FILE` may send it.",
+    ),
     "audit": (
         "clusterwright.cli.stacks.audit:audit",
         "Show, check and export the record of the rollouts under ROOT.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from clusterwright import chain
 from clusterwright.finding import ClusterwrightError
-from clusterwright.given_file import read_given
+from clusterwright.signatures import is_signed, public_key_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ def read_records(path: Path, public_key: Path) -> Records:
     Raises ChainError at the first line that was changed, moved or removed, or that somebody else signed, and
     ClusterwrightError where a file cannot be used. That the end was cut off shows in the count alone.
     """
-    key = _key(public_key)
+    key = public_key_in(public_key)
     if not path.exists():
         raise ClusterwrightError(
             f"{path}: no such file. Name a log that the isolation watch or `verify --continuous` left."
@@ -89,19 +85,7 @@ def _pause(times: list[str]) -> tuple[int, str]:
     return pause, times[at]
 
 
-def _key(path: Path) -> Ed25519PublicKey:
-    try:
-        key = load_pem_public_key(read_given(path))
-    except ValueError:
-        raise ClusterwrightError(f"{path}: this is no public key in PEM.") from None
-    if not isinstance(key, Ed25519PublicKey):
-        raise ClusterwrightError(f"{path}: this is no Ed25519 key, with which records are signed.")
-    return key
-
-
 def _check_signature(path: Path, number: int, entry: dict[str, Any], key: Ed25519PublicKey) -> None:
     body = {name: value for name, value in entry.items() if name not in {"digest", "signature"}}
-    try:
-        key.verify(base64.b64decode(entry["signature"], validate=True), json.dumps(body, sort_keys=True).encode())
-    except (InvalidSignature, KeyError, TypeError, binascii.Error):
-        raise chain.ChainError(f"{path}:{number}: was not signed with this node's key") from None
+    if not is_signed(key, json.dumps(body, sort_keys=True).encode(), entry.get("signature")):
+        raise chain.ChainError(f"{path}:{number}: was not signed with this node's key")

@@ -1,16 +1,20 @@
-"""A preview that was approved, in a file: what may be sent, and against what it was compared.
+"""A preview that was approved, in a file: what may be sent, against what it was compared, and who signed that.
 
 ``up --approved`` sends what the file says or nothing: the manifests' digest covers every byte for every device, and the
-base what devices had been given when the preview was made.
+base what devices had been given when the preview was made. A signature of ``clusterwright approve`` covers both, the
+text that was shown, and when it was made.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from clusterwright import durable
 from clusterwright.and_more import and_more
@@ -18,16 +22,30 @@ from clusterwright.deploy.pulumi.manifest import load_manifest
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.finding import ClusterwrightError
 from clusterwright.given_file import read_given
+from clusterwright.signatures import is_signed, public_key_of, sign
+from clusterwright.spec.rollout import Approver, RolloutPolicy
 from clusterwright.typed_record import checked
 
 if TYPE_CHECKING:
     from clusterwright.rollout.prepare import Prepared
 
 _FORMAT = 1
+LASTS = timedelta(days=7)
+"""How long a signature stands for an approval."""
+_CLOCKS_APART = timedelta(minutes=5)
 
 
 class NotApprovedError(ClusterwrightError):
     """What would be sent is not what was approved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One approval: who signs, ``at`` which moment (ISO 8601), and the ``signature`` over both and the preview."""
+
+    name: str
+    at: str
+    signature: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +56,57 @@ class Approved:
     base: str
     manifests: Mapping[str, str]
     text: str
+    signatures: tuple[Signature, ...] = ()
+
+    def statement(self, name: str, at: str) -> bytes:
+        """What ``name`` signs ``at`` that moment."""
+        body = {"approves": _body(self), "name": name, "at": at}
+        return json.dumps(body, sort_keys=True).encode()
+
+    def signed(self, name: str, at: datetime, key: Ed25519PrivateKey) -> Approved:
+        """The same with a signature of ``name``, in place of an earlier one."""
+        moment = at.isoformat(timespec="seconds")
+        signature = Signature(name=name, at=moment, signature=sign(key, self.statement(name, moment)))
+        others = tuple(each for each in self.signatures if each.name != name)
+        return replace(self, signatures=(*others, signature))
+
+    def signers(self, approvers: Iterable[Approver], at: datetime) -> tuple[str, ...]:
+        """Those of ``approvers`` whose signatures stand ``at`` that moment."""
+        keys = {approver.name: public_key_of(approver.key) for approver in approvers}
+        return tuple(each.name for each in self.signatures if self._stands(each, keys.get(each.name), at))
+
+    def _stands(self, signature: Signature, key: Ed25519PublicKey | None, at: datetime) -> bool:
+        try:
+            age = at - datetime.fromisoformat(signature.at)
+        except (ValueError, TypeError):
+            return False
+        if key is None or not -_CLOCKS_APART <= age <= LASTS:
+            return False
+        return is_signed(key, self.statement(signature.name, signature.at), signature.signature)
 
 
 def save_approval(path: Path, prepared: Prepared, text: str) -> None:
-    """Write the file. Raises ClusterwrightError."""
+    """Write the file, without a signature. Raises ClusterwrightError."""
     manifests = {name: manifest.digest for name, manifest in prepared.manifests.items()}
-    body = {"format": _FORMAT, "manifest": prepared.digest, "base": prepared.base, "manifests": manifests, "text": text}
+    write_approval(path, Approved(manifest=prepared.digest, base=prepared.base, manifests=manifests, text=text))
+
+
+def write_approval(path: Path, approved: Approved) -> None:
+    """Write the file with its signatures. Raises ClusterwrightError."""
+    signatures = [asdict(signature) for signature in approved.signatures]
+    body = {**_body(approved), **({"signatures": signatures} if signatures else {})}
     durable.replace(path, (json.dumps(body, indent=1) + "\n").encode())
+
+
+def _body(approved: Approved) -> dict[str, Any]:
+    """Everything of an approval but its signatures."""
+    return {
+        "format": _FORMAT,
+        "manifest": approved.manifest,
+        "base": approved.base,
+        "manifests": dict(approved.manifests),
+        "text": approved.text,
+    }
 
 
 def load_approval(path: Path) -> Approved:
@@ -53,11 +115,34 @@ def load_approval(path: Path) -> Approved:
         data = json.loads(read_given(path))
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']}, this program reads {_FORMAT}")
+        signatures = tuple(checked(Signature(**each)) for each in data.get("signatures", ()))
         return checked(
-            Approved(manifest=data["manifest"], base=data["base"], manifests=dict(data["manifests"]), text=data["text"])
+            Approved(
+                manifest=data["manifest"],
+                base=data["base"],
+                manifests=dict(data["manifests"]),
+                text=data["text"],
+                signatures=signatures,
+            )
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ClusterwrightError(f"{path}: not what `preview --save` writes ({error})") from None
+
+
+def missing_approvals(
+    approved: Approved | None, policies: Iterable[RolloutPolicy], operators: Collection[str], at: datetime
+) -> str:
+    """Whose approval is missing by one of ``policies``, "" where none is.
+
+    A signature of one of ``operators``, who carry the change out, does not count: nobody approves a change of theirs.
+    """
+    for policy in policies:
+        others = [approver for approver in policy.approvers if approver.name not in operators]
+        signers = frozenset(approved.signers(others, at)) if approved is not None else frozenset[str]()
+        if policy.approvers and len(signers) < policy.approvals:
+            names = and_more([approver.name for approver in others], 5) or "nobody else"
+            return f"{len(signers)} of {policy.approvals} approvals are there; who may give one: {names}"
+    return ""
 
 
 def require_approved(approved: Approved, prepared: Prepared, store: Store) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from clusterwright import __version__, chain
 from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
+from clusterwright.rollout.approval import Signature
 from clusterwright.rollout.execution import Result, WaveResult
 from clusterwright.rollout.gates.selection import Asked, LeftOut
 from clusterwright.rollout.stack_change import StackChange
@@ -52,7 +53,7 @@ class Approval:
 
     ``gates`` are asked between waves, those in ``left_out`` are not. ``only`` are the devices that it was about alone;
     empty: all of the stacks. ``kept`` is what the spec is kept as (``keep_spec``), ``manifests`` are the digests by
-    stack, ``to`` names the rollout whose spec it brings back.
+    stack, ``to`` names the rollout whose spec it brings back. ``signatures`` are those of the people who approved it.
     """
 
     action: str
@@ -74,6 +75,7 @@ class Approval:
     kept: str = ""
     manifests: Mapping[str, str] = field(default_factory=dict)
     to: str = ""
+    signatures: tuple[Signature, ...] = ()
 
 
 class Trail:

@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.automation import Engine, Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 from clusterwright.deploy.pulumi.given import Given
@@ -77,11 +78,13 @@ class Orders:
     """How the operator wants it: ``pause_after`` names waves, ``budget`` is devices a wave, ``at_once`` is stacks.
 
     ``is_aborted`` is asked before anything new is started; ``goes_on`` before each wave of an interactive rollout.
-    ``again`` cuts waves for devices that are to be tried once more, by what that does to them.
+    ``again`` cuts waves for devices that are to be tried once more, by what that does to them. ``first_budget_percent``
+    is the share of a stack's devices that may fail in its first update, before no other stack is started.
     """
 
     budget: int
     at_once: int
+    first_budget_percent: float = 0
     pause_after: frozenset[int] = frozenset()
     is_aborted: Callable[[], bool] = lambda: False
     goes_on: Callable[[int, Wave], bool] = lambda _number, _wave: True
@@ -106,6 +109,7 @@ class Execution:
     _stacks: list[Ran] = field(default_factory=list)
     _warned: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)  # by stack that was driven whole
     _untaken: dict[str, Effect] = field(default_factory=dict)  # what taking their trees does to those that did not
+    _lacking: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by new stack, devices that took no tree
 
     def run(self) -> Result:
         """Carries out what is left of the rollout. Raises ClusterwrightError when nothing can be asked or noted."""
@@ -123,7 +127,12 @@ class Execution:
         if self.prepared.only:
             rest = []
         stopped = self._whole(new_upper) or self._all_waves(rollout) or self._whole(rest)
-        return stopped or (UpdateEnd.DONE, "")
+        if stopped:
+            return stopped
+        lacking = sorted(name for names in self._lacking.values() for name in names)
+        if lacking:
+            return UpdateEnd.STOPPED, f"all others were brought up; {_without_tree(lacking)}"
+        return UpdateEnd.DONE, ""
 
     def _all_waves(self, rollout: UnderWay) -> tuple[UpdateEnd, str] | None:
         """The waves that are left, then more for the devices within the budget that did not take their trees."""
@@ -135,21 +144,42 @@ class Execution:
         _, stopped = self._waves_of(rollout)
         if stopped or not self._untaken:
             return stopped
-        return UpdateEnd.STOPPED, f"did not take what they are to have: {', '.join(sorted(self._untaken))}"
+        return UpdateEnd.STOPPED, _without_tree(sorted(self._untaken))
 
     def _is_first(self, stack: Stack) -> bool:
         return stack.name in self.prepared.first
 
     def _whole(self, stacks: list[Stack]) -> tuple[UpdateEnd, str] | None:
         stacks = [stack for stack in stacks if stack.name not in self.prepared.settled]
-        ran = drive_stacks(stacks, self._update, self.orders.at_once, is_stopped=self.orders.is_aborted)
+        ran = drive_stacks(
+            stacks, self._update, self.orders.at_once, is_stopped=self.orders.is_aborted, allows=self._allows
+        )
         self._stacks += ran
-        if failed := [each.stack for each in ran if not each.ok]:
-            return UpdateEnd.STOPPED, f"{', '.join(failed)} failed"
+        if failed := [each.stack for each in ran if not self._allows(each)]:
+            lacking = [name for stack in failed for name in self._lacking.get(stack, ())]
+            more = f"; {_without_tree(lacking)}" if lacking else ""
+            return UpdateEnd.STOPPED, f"{', '.join(failed)} failed{more}"
         if len(ran) < len(stacks):
             left = [stack.name for stack in stacks if stack.name not in {each.stack for each in ran}]
             return UpdateEnd.ABORTED, f"not started: {', '.join(left)}"
         return None
+
+    def _allows(self, ran: Ran) -> bool:
+        """Whether other stacks go on after this one: few enough devices of a new one did not take their trees."""
+        if ran.ok:
+            return True
+        stack = next(stack for stack in self.prepared.stacks if stack.name == ran.stack)
+        if not self._is_first(stack):
+            return False
+        trees = self.prepared.manifests[stack.name].trees
+        if stack.name not in self._lacking:
+            try:
+                given = self.engine.given(stack)
+            except ClusterwrightError:  # nobody knows which devices took theirs
+                return False
+            self._lacking[stack.name] = tuple(name for name in sorted(trees) if not _took(name, trees, given))
+        allowed = max(1, int(len(trees) * self.orders.first_budget_percent / 100))
+        return 0 < len(self._lacking[stack.name]) <= allowed
 
     def _update(self, stack: Stack) -> Ran:
         ran, self._warned[stack.name] = self._run_stack(stack)
@@ -163,7 +193,8 @@ class Execution:
             warned(event)
             self.listen(event)
 
-        ran = self.engine.run("up", stack, heard, units, self.prepared.manifests[stack.name])
+        manifest = self.prepared.manifests[stack.name]
+        ran = self.engine.run("up", stack, heard, units, manifest, tries_all=self._is_first(stack))
         return ran, warned.of(stack.name)
 
     def _waves_of(self, rollout: UnderWay) -> tuple[UnderWay, tuple[UpdateEnd, str] | None]:
@@ -251,6 +282,13 @@ class Execution:
                 count = len(each.said.wrong)
                 return checked, failed, f"{count} devices are not well by {gate.name}, {gate.budget} are allowed"
         return checked, failed, ""
+
+
+def _without_tree(names: Sequence[str]) -> str:
+    return (
+        f"did not take what they are to have: {and_more(names, 10)}. One that is dead stops nothing while an exception "
+        "of the spec says `state: out-of-service`"
+    )
 
 
 def _took(name: str, trees: Mapping[str, str], given: Given) -> bool:

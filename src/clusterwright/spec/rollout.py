@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from clusterwright.spec.structuring import Structuring
+from clusterwright.spec.structuring import Key, Structuring
 from clusterwright.spec.text.document import Path
 
 
@@ -47,21 +49,59 @@ class BootPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A time of the day at which waves may start: ``opens`` and ``closes`` are HH:MM on the clock of ``timezone``.
+
+    ``days`` (mon, tue, ...) are those on which it opens; one that closes no later than it opens ends on the next day.
+    """
+
+    days: tuple[str, ...]
+    opens: Annotated[str, Key("from")]
+    closes: Annotated[str, Key("to")]
+    timezone: str
+    path: Path
+
+    @property
+    def zone(self) -> ZoneInfo | None:
+        """The time zone; None where this machine does not know it."""
+        try:
+            return ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """Somebody who may approve changes: a login name, and a public Ed25519 key in OpenSSH's form."""
+
+    name: str
+    key: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutPolicy:
     """What a wave of a rollout may take.
 
     ``canaries`` units of each kind go first. While a wave lasts every rack outside it keeps at least
     ``min_bandwidth_percent`` of its way to the top of each fabric, and at most ``racks_at_once`` racks are disturbed.
-    ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``gates`` are asked after each wave.
-    ``boots`` is None where nodes are booted by somebody else, at another time.
+    ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``first_failure_percent`` of the devices
+    of a stack may fail in its first update, and at least one: more, and no other stack is started. ``gates`` are asked
+    after each wave.
+    ``boots`` is None where nodes are booted by somebody else, at another time. Waves start in ``windows`` alone, at any
+    time without one. With ``approvers``, ``approvals`` of them sign what is sent.
     """
 
     canaries: int
     min_bandwidth_percent: float
     racks_at_once: int
     failure_budget: int
+    first_failure_percent: float
     gates: GatePolicies
     boots: BootPolicy | None
+    windows: tuple[Window, ...]
+    approvers: tuple[Approver, ...]
+    approvals: int
     path: Path
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clusterwright.cli.stacks.allowed import permission
 from clusterwright.cli.stacks.judged import Judging, judge, judging_options
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
@@ -54,6 +55,8 @@ def preview(
     jobs: Path | None,
     accept_refuted: tuple[str, ...],
     skip_gate: tuple[str, ...],
+    outside_window: bool,
+    unapproved: bool,
     because: str,
     **options: Any,
 ) -> int:
@@ -64,7 +67,14 @@ def preview(
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
-    judging = Judging(jobs=jobs, accept_refuted=accept_refuted, skip_gate=skip_gate, because=because)
+    judging = Judging(
+        jobs=jobs,
+        accept_refuted=accept_refuted,
+        skip_gate=skip_gate,
+        outside_window=outside_window,
+        unapproved=unapproved,
+        because=because,
+    )
     if form == "text" and save is None and (same := _unchanged(options)):
         click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
         status, changes = _drive(same, options) if by_engine else (0, False)
@@ -101,6 +111,8 @@ def preview(
     click.echo(shows, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
+    for line in permission(site, prepared, judged, None).lines:
+        click.echo(line, err=form == "json" or options["events"] == Path("-"))
     previewed = _Previewed(
         cluster=site.plan.name, stacks=site.stacks, manifests=prepared.manifests, engine=engine, devices=site.devices
     )

@@ -45,6 +45,16 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             help="Do not ask this between waves; needs --because; may be repeated.",
         ),
+        click.option(
+            "--outside-window",
+            is_flag=True,
+            help="Start waves though no window of the spec's `rollout:` is open; needs --because.",
+        ),
+        click.option(
+            "--unapproved",
+            is_flag=True,
+            help="Go on without the approvals that the spec's `rollout:` asks for; needs --because.",
+        ),
         click.option("--because", default="", metavar="REASON", help="Why that is right; recorded with your name."),
     )
     for decorate in reversed(decorators):
@@ -56,6 +66,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class Judging:
     """What the command line says about it: the file of ``jobs`` that run, checks to accept, gates to leave out, why.
 
+    ``outside_window`` and ``unapproved`` answer for a change at another time, and for one that nobody else approved.
     Raises ClusterwrightError for something that is overridden or left out without a reason, and the other way round.
     """
 
@@ -63,10 +74,13 @@ class Judging:
     accept_refuted: tuple[str, ...]
     skip_gate: tuple[str, ...]
     because: str
+    outside_window: bool = False
+    unapproved: bool = False
 
     def __post_init__(self) -> None:
         """See the class."""
-        _require_reason((*self.accept_refuted, *self.skip_gate), self.because)
+        flags = [flag for flag in (self.outside_window, self.unapproved) if flag]
+        _require_reason((*self.accept_refuted, *self.skip_gate, *flags), self.because)
 
     @property
     def skipped(self) -> Mapping[str, str]:
@@ -179,12 +193,12 @@ def _overrides(checks: tuple[str, ...], because: str) -> tuple[Override, ...]:
     return tuple(Override(check, because.strip(), who()[0]) for check in checks)
 
 
-def _require_reason(overridden: Sequence[str], because: str) -> None:
+def _require_reason(overridden: Sequence[object], because: str) -> None:
     """Raises ClusterwrightError for something that is overridden without a reason, and for a reason without that."""
     if bool(overridden) != bool(because):
         raise ClusterwrightError(
-            "--accept-refuted CHECK and --because REASON belong together, and so do --skip-gate GATE and --because: "
-            "say both. Nothing was touched."
+            "--because REASON belongs to --accept-refuted CHECK, --skip-gate GATE, --outside-window or --unapproved: "
+            "say what you answer for, and why. Nothing was touched."
         )
     if overridden and len(because.strip()) < _SHORTEST_REASON:
         raise ClusterwrightError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clusterwright.cli.stacks.allowed import Permission, answers, closed_until, now, require_allowed
 from clusterwright.cli.stacks.judged import JudgedPreview, Judging, judge, judging_options, note_done
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
@@ -104,6 +105,8 @@ def up(
     jobs: Path | None,
     accept_refuted: tuple[str, ...],
     skip_gate: tuple[str, ...],
+    outside_window: bool,
+    unapproved: bool,
     because: str,
     **options: Any,
 ) -> int:
@@ -114,7 +117,14 @@ def up(
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
-    judging = Judging(jobs=jobs, accept_refuted=accept_refuted, skip_gate=skip_gate, because=because)
+    judging = Judging(
+        jobs=jobs,
+        accept_refuted=accept_refuted,
+        skip_gate=skip_gate,
+        outside_window=outside_window,
+        unapproved=unapproved,
+        because=because,
+    )
     pauses = frozenset(pause_after)
     wishes = Wishes(
         reason=reason,
@@ -177,10 +187,20 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
     if text:
         click.echo(text, err=True)
-    _require_allowed(site, wishes, prepared, is_resumed=is_resumed)
+    allowed = require_allowed(
+        site,
+        prepared,
+        judged,
+        file=wishes.approved,
+        accept=wishes.accept,
+        judging=wishes.judging,
+        is_resumed=is_resumed,
+    )
     reason = _reason(wishes, prepared)
     _confirm(wishes, rollout)
-    approval = _approval(site, wishes, prepared, reason=reason, text=text, judged=judged, gates=gates, kept=kept)
+    approval = _approval(
+        site, wishes, prepared, reason=reason, text=text, judged=judged, gates=gates, kept=kept, allowed=allowed
+    )
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=is_resumed)
     with shown(events) as listen, interruptible(engine) as is_aborted:
@@ -189,9 +209,10 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
         orders = Orders(
             budget=budget,
             at_once=at_once,
+            first_budget_percent=site.spec.rollout.first_failure_percent,
             pause_after=wishes.pause_after,
             is_aborted=is_aborted,
-            goes_on=_asks(wishes),
+            goes_on=_asks(wishes, allowed),
             again=again,
         )
         execution = Execution(
@@ -230,22 +251,6 @@ def _at(rollout: UnderWay) -> str:
     return " behind its waves" if rollout.waves else ""
 
 
-def _require_allowed(site: ChosenStacks, wishes: Wishes, prepared: Prepared, *, is_resumed: bool) -> None:
-    """Raises ClusterwrightError when this is not what was approved, or breaks the policy and nobody answers for it."""
-    from clusterwright.deploy.store import Store
-    from clusterwright.rollout.approval import load_approval, require_approved
-
-    if wishes.approved and not is_resumed:
-        require_approved(load_approval(wishes.approved), prepared, Store(site.root / "objects"))
-    if wishes.approved and is_resumed and load_approval(wishes.approved).manifest != prepared.digest:
-        raise ClusterwrightError("the rollout that is under way sends something else than what was approved")
-    if prepared.breaks and not wishes.accept:
-        raise ClusterwrightError(
-            f"{len(prepared.breaks)} of {len(prepared.waves)} waves break the policy of the spec's `rollout:`. Nothing "
-            'was touched. Take it in smaller steps, or answer for it: --accept "why".'
-        )
-
-
 def _reason(wishes: Wishes, prepared: Prepared) -> str:
     if wishes.reason or not prepared.waves:
         return wishes.reason
@@ -262,11 +267,19 @@ def _confirm(wishes: Wishes, rollout: UnderWay) -> None:
         click.confirm(f"Start{_at(rollout)}?", abort=True, err=True)
 
 
-def _asks(wishes: Wishes) -> Callable[[int, Wave], bool]:
+def _asks(wishes: Wishes, allowed: Permission) -> Callable[[int, Wave], bool]:
+    """Whether a wave may start: in a window that is still open, and as its operator says where it is interactive."""
+
     def asks(number: int, wave: Wave) -> bool:
+        opening = "" if wishes.judging.outside_window else closed_until(allowed.policies, now())
+        if opening:
+            click.echo(f"wave {number} waits: the next window opens {opening}", err=True)
+            return False
+        if not wishes.interactive:
+            return True
         return click.confirm(f"Wave {number}: {len(wave.devices)} devices of {wave.layer}. Go on?", err=True)
 
-    return asks if wishes.interactive else lambda _number, _wave: True
+    return asks
 
 
 def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
@@ -302,13 +315,14 @@ def _approval(
     judged: JudgedPreview | None,
     gates: Gates,
     kept: str,
+    allowed: Permission,
 ) -> Approval:
     from clusterwright.rollout.approval import load_approval
     from clusterwright.rollout.audit import Approval, RecordedOverride, revision_of, who
 
     user, host = who()
     path, back = site.deployment.spec, site.brought_back
-    shown_then = load_approval(wishes.approved).text if wishes.approved else text
+    approved = load_approval(wishes.approved) if wishes.approved else None
     policy = (RecordedOverride(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
     left_out = (RecordedOverride(f"gate not asked: {name}", why, user) for name, why in wishes.judging.skipped.items())
     return Approval(
@@ -322,9 +336,15 @@ def _approval(
         revision=back.revision if back else revision_of(path, (Path(name) for name in site.spec.document.files)),
         manifest=prepared.digest,
         base=prepared.base,
-        text=shown_then,
+        text=approved.text if approved else text,
         waves=prepared.rollout.waves,
-        answers=(*policy, *left_out, *(judged.answers if judged else ())),
+        answers=(
+            *policy,
+            *left_out,
+            *answers(allowed, wishes.judging, user),
+            *(judged.answers if judged else ()),
+        ),
+        signatures=approved.signatures if approved else (),
         gates=gates.questions,
         left_out=gates.left_out,
         only=tuple(sorted(prepared.only)),

@@ -132,10 +132,15 @@ def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -
     from clusterwright.cli.stacks.up import Wishes, update_stacks
     from clusterwright.deploy.pulumi.automation import Engine
 
-    names = ("jobs", "accept_refuted", "skip_gate", "because")
-    jobs, accepted, skipped, because = (options.pop(name) for name in names)
+    names = ("jobs", "accept_refuted", "skip_gate", "outside_window", "unapproved", "because")
+    jobs, accepted, skipped, outside_window, unapproved, because = (options.pop(name) for name in names)
     judging = Judging(
-        jobs=jobs, accept_refuted=accepted, skip_gate=skipped, because=because if accepted or skipped else ""
+        jobs=jobs,
+        accept_refuted=accepted,
+        skip_gate=skipped,
+        outside_window=outside_window,
+        unapproved=unapproved,
+        because=because if accepted or skipped or outside_window or unapproved else "",
     )
     wishes = Wishes(
         reason=because.strip(),

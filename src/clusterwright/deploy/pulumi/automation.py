@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -171,6 +172,8 @@ class Engine:
             self.known()
             self._is_there = {stack.name: False for stack in every} | self._is_there
         there = [stack for stack in every if self._is_there.get(stack.name, True)]
+        if self._upper_downlinks is None and any(stack.layer == UPPER for stack in every if stack not in there):
+            self._upper_downlinks = {}
         with ThreadPoolExecutor(STATES_AT_ONCE, "state") as pool:
             found = zip(there, pool.map(self._read, there), strict=True)
             return {stack.name: given for stack, given in found if given is not None}
@@ -183,6 +186,8 @@ class Engine:
             said = self._command.run(["stack", "export", "--stack", stack.name], str(self._project), self._environment)
         except automation.StackNotFoundError:
             self._is_there[stack.name] = False
+            if stack.layer == UPPER and self._upper_downlinks is None:
+                self._upper_downlinks = {}
             return None
         except automation.CommandError as error:
             if is_damage(str(error)) and self._mend_states(thoroughly=True):
@@ -202,13 +207,15 @@ class Engine:
         listen: Listener,
         units: Collection[str] = (),
         manifest: Manifest | None = None,
+        *,
+        tries_all: bool = False,
     ) -> Ran:
         """One of ``ACTIONS`` over a stack, or over those of its units that ``units`` names.
 
         With a ``manifest`` the stack's program takes that instead of the spec, and runs in this process, which has
         imported all that it needs: one of its own is a sixth of an update that changes nothing. Named units are all
-        tried, whatever becomes of the others; a whole stack stops at its first failure. Nothing is raised for what goes
-        wrong in a stack: the answer says it.
+        tried, whatever becomes of the others; a whole stack stops at its first failure, unless ``tries_all``. Nothing
+        is raised for what goes wrong in a stack: the answer says it.
         """
         watch = _Watch(stack.name, listen)
         listen(
@@ -220,7 +227,8 @@ class Engine:
             opened = self._open(stack, program, adopts=action == ADOPT)
             urns = [unit_urn(stack, unit) for unit in stack.units if unit.name in units]
             urns += parent_urns(stack, manifest) if urns and manifest else []
-            self._drive_alone(action, stack.name, opened, watch, urns)
+            drive = partial(self._drive, action, watch=watch, target=urns, tries_all=tries_all or bool(urns))
+            self._drive_alone(action, stack.name, opened, watch, drive)
         except automation.CommandError as error:
             reason = "\n".join(watch.errors) or _reason(error)
         except Busy as error:
@@ -253,14 +261,23 @@ class Engine:
             return None
         return {name: {stack.pod: pods[stack.pod]} for name, pods in self._upper_downlinks.items() if stack.pod in pods}
 
-    def _drive_alone(self, action: str, name: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
-        """As ``_drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
+    def _drive_alone(
+        self,
+        action: str,
+        name: str,
+        stack: automation.Stack,
+        watch: _Watch,
+        drive: Callable[[automation.Stack], None],
+    ) -> None:
+        """``drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
         if action == "preview":
-            self._drive(action, stack, watch, target)
+            drive(stack)
             return
         is_torn = self._locks.take(name, action)
         try:
-            self._drive_from(is_torn, action, stack, watch, target)
+            if is_torn:
+                _forget_pending(stack)
+            drive(stack)
         except automation.CommandError as error:
             owners = owners_in(str(error))
             if not owners:
@@ -271,24 +288,13 @@ class Engine:
             stack.cancel()
             watch.errors.clear()
             watch.said.clear()
-            self._drive_from(True, action, stack, watch, target)
+            _forget_pending(stack)
+            drive(stack)
         self._locks.settle(name)
 
-    def _drive_from(
-        self, is_torn: bool, action: str, stack: automation.Stack, watch: _Watch, target: list[str]
+    def _drive(
+        self, action: str, stack: automation.Stack, watch: _Watch, target: list[str], *, tries_all: bool
     ) -> None:
-        """As ``_drive``. What was under way when an update was torn off is forgotten first: all of it can be repeated.
-
-        Pulumi itself would remember it for ever, and warn of it in each update.
-        """
-        if is_torn:
-            state = stack.export_stack()
-            deployment = dict(state.deployment or {})
-            if deployment.pop("pending_operations", None):
-                stack.import_stack(automation.Deployment(state.version, deployment))
-        self._drive(action, stack, watch, target)
-
-    def _drive(self, action: str, stack: automation.Stack, watch: _Watch, target: list[str]) -> None:
         options: dict[str, Any] = {"on_event": watch, "color": "never", "parallel": RESOURCES_AT_ONCE}
         if target:
             options["target"] = target
@@ -296,7 +302,7 @@ class Engine:
             case "preview":
                 stack.preview(**options)
             case "up" | "adopt":
-                stack.up(**options, continue_on_error=bool(target))
+                stack.up(**options, continue_on_error=tries_all)
             case "refresh":
                 stack.refresh(**options)
             case _:
@@ -322,6 +328,17 @@ class Engine:
     ) -> automation.LocalWorkspace:
         options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command, "program": program}
         return kind(**options, env_vars={**self._environment, **({ADOPTS: "1"} if adopts else {})})
+
+
+def _forget_pending(stack: automation.Stack) -> None:
+    """Forgets what was under way when an update was torn off: all of it can be repeated.
+
+    Pulumi itself would remember it for ever, and warn of it in each update.
+    """
+    state = stack.export_stack()
+    deployment = dict(state.deployment or {})
+    if deployment.pop("pending_operations", None):
+        stack.import_stack(automation.Deployment(state.version, deployment))
 
 
 def is_damage(said: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from clusterwright.deploy.pulumi.units import UPPER, Stack
+from clusterwright.deploy.pulumi.units import SERVICE, UPPER, Stack
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:  # the engine's own library takes long to import
@@ -16,6 +16,10 @@ STACKS_AT_ONCE = 2
 """Each stack keeps about one core busy: the engine, the program and the provider take turns."""
 
 
+def _is_ok(ran: Ran) -> bool:
+    return ran.ok
+
+
 def drive_stacks(
     stacks: Iterable[Stack],
     run: Callable[[Stack], Ran],
@@ -23,20 +27,31 @@ def drive_stacks(
     *,
     upper_last: bool = False,
     is_stopped: Callable[[], bool] = lambda: False,
+    allows: Callable[[Ran], bool] = _is_ok,
 ) -> tuple[Ran, ...]:
     """What ``run`` answers for each stack that was started, in the order of ``stacks``.
 
-    The upper layer goes before all others, or after them with ``upper_last``; the others lean on it alone, and go
-    ``at_once`` side by side. After a failure, or when ``is_stopped``, none is started any more; those that run end.
+    The upper layer goes first, then stacks with machines of services, which nodes boot and log in by, then all others;
+    the other way round with ``upper_last``. Those of one group go ``at_once`` side by side. After an answer that is not
+    ``allows``, or when ``is_stopped``, none is started any more; those that run end.
     """
     every = tuple(stacks)
     upper = [stack for stack in every if stack.layer == UPPER]
-    others = [stack for stack in every if stack.layer != UPPER]
+    services = [stack for stack in every if stack not in upper and _has_services(stack)]
+    others = [stack for stack in every if stack not in upper and stack not in services]
+    groups = [upper, services, others]
+    if upper_last:
+        groups.reverse()
     answers: dict[str, Ran] = {}
-    for group in (others, upper) if upper_last else (upper, others):
-        if all(ran.ok for ran in answers.values()):
-            answers |= _side_by_side(group, run, at_once, is_stopped)
+    for group in groups:
+        answers |= _side_by_side(group, run, at_once, is_stopped, allows)
+        if not all(allows(ran) for ran in answers.values()):
+            break
     return tuple(answers[stack.name] for stack in every if stack.name in answers)
+
+
+def _has_services(stack: Stack) -> bool:
+    return any(unit.kind == SERVICE for unit in stack.units)
 
 
 def require_none_left(stacks: Collection[Stack], every: Collection[Stack], deployed: Collection[str]) -> None:
@@ -52,14 +67,18 @@ def require_none_left(stacks: Collection[Stack], every: Collection[Stack], deplo
 
 
 def _side_by_side(
-    stacks: list[Stack], run: Callable[[Stack], Ran], at_once: int, is_stopped: Callable[[], bool]
+    stacks: list[Stack],
+    run: Callable[[Stack], Ran],
+    at_once: int,
+    is_stopped: Callable[[], bool],
+    allows: Callable[[Ran], bool],
 ) -> dict[str, Ran]:
     answers: dict[str, Ran] = {}
     waiting = iter(stacks)
     with ThreadPoolExecutor(max(at_once, 1), "stack") as pool:
         running: set[Future[Ran]] = set()
         while True:
-            while len(running) < at_once and not is_stopped() and all(ran.ok for ran in answers.values()):
+            while len(running) < at_once and not is_stopped() and all(allows(ran) for ran in answers.values()):
                 stack = next(waiting, None)
                 if stack is None:
                     break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from clusterwright import __version__
@@ -26,6 +26,8 @@ from clusterwright.rollout.running_jobs import RunningJob, planned_jobs
 from clusterwright.rollout.trees import Trees, trees_of
 from clusterwright.rollout.unbuilt_images import UnbuiltImage
 from clusterwright.rollout.waves import Wave
+from clusterwright.spec.model import SpecException
+from clusterwright.spec.rollout import RolloutPolicy
 
 _RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file that the spec names, gives other files now"
 
@@ -50,6 +52,10 @@ class Preview:
     guarded: Guarded
     unbuilt: tuple[UnbuiltImage, ...] = ()
     """Images that boot servers lack."""
+    policy_in_force: RolloutPolicy | None = None
+    """The `rollout:` of the spec in force; None where none is recorded."""
+    moves_state_alone: bool = False
+    """Whether drains, and what gives them back, are all that changes, and every device takes that while it runs."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -114,7 +120,28 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         ),
         guarded=guard(plan.name, trees, (was, Declaration(plan)), change.waves, drained_alone(before, plan, values)),
         unbuilt=change.unbuilt,
+        policy_in_force=before.spec.rollout if before is not None else None,
+        moves_state_alone=_moves_state_alone(change, before, values)
+        and force is not None
+        and force.program == __version__,
     )
+
+
+def _moves_state_alone(change: Change, before: Plan | None, values: Sequence[SpecChange]) -> bool:
+    """Whether only drains come and go, and each changed device takes that while it runs."""
+    if before is None or not values or not all(value.key.startswith("exceptions") for value in values):
+        return False
+    if any(effect is not Effect.LIVE for effect in change.effects.values()):
+        return False
+    sides = [
+        Counter(replace(item, path=(), reason="") for item in plan.spec.exceptions) for plan in (before, change.plan)
+    ]
+    moved = (*(sides[0] - sides[1]), *(sides[1] - sides[0]))
+    return all(item.state == DRAINED and item.image is None for item in moved)
+
+
+def _placeless_exceptions(plan: Plan) -> Counter[SpecException]:
+    return Counter(replace(item, path=(), reason="") for item in plan.spec.exceptions)
 
 
 def drained_alone(before: Plan | None, after: Plan, values: Sequence[SpecChange]) -> tuple[str, ...]:

@@ -1,0 +1,138 @@
+"""Whether an update may start now: as it was approved, by enough people, within a window, and within the policy.
+
+What somebody answers for instead is said on the command line with a reason, and recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.cli.stacks.judged import JudgedPreview, Judging
+    from clusterwright.cli.stacks.options import ChosenStacks
+    from clusterwright.rollout.approval import Approved
+    from clusterwright.rollout.audit import RecordedOverride
+    from clusterwright.rollout.prepare import Prepared
+    from clusterwright.spec.rollout import RolloutPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What the policy asks before an update may start.
+
+    ``policies`` are those of the spec in force and of the new one. ``opening`` says when waves may start, "" where they
+    may now. ``missing`` says whose approval is not there, "" where none is asked for or all are.
+    """
+
+    policies: tuple[RolloutPolicy, ...]
+    opening: str
+    missing: str
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What stands in the way, for people."""
+        if self.opening:
+            yield f"no wave starts now: the next window opens {self.opening}"
+        if self.missing:
+            yield f"not approved yet: {self.missing}"
+
+
+def now() -> datetime:
+    """This moment, by which windows are open and signatures stand."""
+    return datetime.now(UTC)
+
+
+def permission(
+    site: ChosenStacks, prepared: Prepared, judged: JudgedPreview | None, approved: Approved | None
+) -> Permission:
+    """What the spec in force and the new one ask of this update. Drains and what gives them back are asked nothing."""
+    from clusterwright.rollout.approval import missing_approvals
+    from clusterwright.rollout.audit import who
+
+    if judged is None or judged.preview.moves_state_alone:
+        return Permission(policies=(), opening="", missing="")
+    in_force = judged.preview.policy_in_force
+    policies = (*((in_force,) if in_force is not None else ()), site.spec.rollout)
+    moment = now()
+    operators = frozenset((who()[0], os.environ.get("SUDO_USER", "")))
+    return Permission(
+        policies=policies,
+        opening=closed_until(policies, moment) if prepared.waves else "",
+        missing=missing_approvals(approved, policies, operators, moment),
+    )
+
+
+def closed_until(policies: Iterable[RolloutPolicy], moment: datetime) -> str:
+    """When the next window opens of a policy by which none is open, "" where waves may start.
+
+    Raises ClusterwrightError.
+    """
+    from clusterwright.rollout.windows import next_opening, told_opening
+
+    for policy in policies:
+        opening = next_opening(policy.windows, moment)
+        if opening is not None:
+            return told_opening(opening, policy.windows)
+    return ""
+
+
+def require_allowed(
+    site: ChosenStacks,
+    prepared: Prepared,
+    judged: JudgedPreview | None,
+    *,
+    file: Path | None,
+    accept: str,
+    judging: Judging,
+    is_resumed: bool,
+) -> Permission:
+    """Raises ClusterwrightError where this is not what was approved, or breaks the policy and nobody answers for it."""
+    from clusterwright.deploy.store import Store
+    from clusterwright.rollout.approval import NotApprovedError, load_approval, require_approved
+
+    approved = load_approval(file) if file else None
+    if approved and not is_resumed:
+        require_approved(approved, prepared, Store(site.root / "objects"))
+    if approved and is_resumed and approved.manifest != prepared.digest:
+        raise ClusterwrightError("the rollout that is under way sends something else than what was approved")
+    if prepared.breaks and not accept:
+        raise ClusterwrightError(
+            f"{len(prepared.breaks)} of {len(prepared.waves)} waves break the policy of the spec's `rollout:`. Nothing "
+            'was touched. Take it in smaller steps, or answer for it: --accept "why".'
+        )
+    allowed = permission(site, prepared, judged, approved)
+    if allowed.missing and not judging.unapproved:
+        raise NotApprovedError(
+            f"{allowed.missing}. Nothing was touched. `preview --save FILE` writes what is to be approved, "
+            "`clusterwright approve FILE` signs it, `up --approved FILE` sends it; --unapproved --because "
+            '"why" answers for it alone.'
+        )
+    is_signed_for = any(policy.approvers for policy in allowed.policies) and not judging.unapproved
+    if approved and judged and is_signed_for and not is_resumed and not approved.text.startswith(judged.text):
+        raise NotApprovedError(
+            "the preview that was signed reads otherwise than what this update does. Nothing was touched: make it "
+            "anew, with the options that `up` has (--jobs, --accept-refuted), and have it approved."
+        )
+    if allowed.opening and not judging.outside_window:
+        raise ClusterwrightError(
+            f"no wave may start now: the next window of the spec's `rollout:` opens {allowed.opening}. Nothing was "
+            'touched. --outside-window --because "why" answers for it.'
+        )
+    return allowed
+
+
+def answers(allowed: Permission, judging: Judging, user: str) -> Iterator[RecordedOverride]:
+    """What was answered for on the command line, for the audit log."""
+    from clusterwright.rollout.audit import RecordedOverride
+
+    if allowed.opening and judging.outside_window:
+        yield RecordedOverride(f"outside the windows: the next opens {allowed.opening}", judging.because.strip(), user)
+    if allowed.missing and judging.unapproved:
+        yield RecordedOverride(f"unapproved: {allowed.missing}", judging.because.strip(), user)

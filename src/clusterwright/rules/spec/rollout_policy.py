@@ -1,0 +1,40 @@
+"""CW565 and CW566: windows that open, and approvers of whom enough can sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.signatures import public_key_of
+
+
+@rule("CW565", Severity.ERROR)
+def unknown_clock(subject: Subject) -> Iterator[Problem]:
+    """Rollout windows on the clock of a time zone that nobody knows."""
+    for window in subject.spec.rollout.windows:
+        if window.zone is None:
+            message = f"This machine knows no time zone {window.timezone}: no wave would ever start."
+            yield Problem((*window.path, "timezone"), message, "Name one of the IANA database, such as Europe/Berlin.")
+
+
+@rule("CW566", Severity.ERROR)
+def too_few_approvers(subject: Subject) -> Iterator[Problem]:
+    """Approvals that nobody can give: too few approvers, two of one key or name, keys that are none."""
+    policy = subject.spec.rollout
+    names: dict[str, str] = {}
+    for approver in policy.approvers:
+        key = public_key_of(approver.key)
+        if key is None:
+            yield Problem((*approver.path, "key"), f"{approver.name}: this is no Ed25519 key.", "Write it anew.")
+            continue
+        if approver.name in names.values():
+            yield Problem((*approver.path, "name"), f"{approver.name} is an approver twice.", "Take one out.")
+        raw = approver.key.split()[1]
+        if raw in names:
+            message = f"{approver.name} has the key of {names[raw]}: one person could sign for both."
+            yield Problem((*approver.path, "key"), message, "Give each their own key.")
+        names[raw] = approver.name
+    if policy.approvers and policy.approvals > len(policy.approvers):
+        message = f"{policy.approvals} approvals are asked for, and {len(policy.approvers)} may give one."
+        yield Problem((*policy.path, "approvals"), message, "Name more approvers, or ask for fewer approvals.")
