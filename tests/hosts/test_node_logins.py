@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -39,28 +40,43 @@ ssh -F none -p 2200 -i {folder}/key -o ConnectionAttempts=30 -o BatchMode=yes \\
 """
 
 
-def test_an_operator_enters_and_becomes_root(tmp_path: Path) -> None:
+def entering(folder: Path, until: str = "") -> subprocess.CompletedProcess[str]:
+    """What becomes of an operator, with a last day where there is one, who logs in to a node of the lab."""
     for name in ("key", "host"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)], check=True)
-    key = (tmp_path / "key.pub").read_text().strip()
-    overlay = f'site:\n  operators:\n    - {{name: netops, keys: ["{key}"]}}\n'
-    plan = plan_with(tmp_path, "lab-roce", overlay)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    key = (folder / "key.pub").read_text().strip()
+    last_day = f", until: {until}" if until else ""
+    overlay = f'site:\n  operators:\n    - {{name: netops, keys: ["{key}"]{last_day}}}\n'
+    plan = plan_with(folder, "lab-roce", overlay)
     for artifact in logins.WRITER.render(plan, plan.by_name["gpu-p00r00n0"]):
-        file = tmp_path / "root" / artifact.path
+        file = folder / "root" / artifact.path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(artifact.content)
         file.chmod(artifact.mode)
-    subprocess.run(["visudo", "-cf", str(tmp_path / "root" / logins.SUDOERS)], check=True, capture_output=True)
-    done = subprocess.run(
-        [*APART, "sh", "-c", SCRIPT.format(folder=tmp_path)],
+    subprocess.run(["visudo", "-cf", str(folder / "root" / logins.SUDOERS)], check=True, capture_output=True)
+    return subprocess.run(
+        [*APART, "sh", "-c", SCRIPT.format(folder=folder)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+def test_an_operator_enters_and_becomes_root(tmp_path: Path) -> None:
+    done = entering(tmp_path)
     log = tmp_path / "sshd.log"
     assert done.returncode == 0, done.stdout + done.stderr + (log.read_text() if log.exists() else "")
     assert done.stdout.split()[-2:] == ["ops", "root"]
+
+
+def test_sshd_refuses_an_operator_from_the_day_after_the_last_one(tmp_path: Path) -> None:
+    today = datetime.now(UTC).date()
+    for offset, enters in ((0, True), (-1, False)):
+        folder = tmp_path / str(enters)
+        folder.mkdir()
+        done = entering(folder, until=str(today + timedelta(days=offset)))
+        assert (done.returncode == 0) is enters, done.stdout + done.stderr + (folder / "sshd.log").read_text()
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc-phase1"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
-from tests.plans import plan_of
+from tests.plans import plan_of, plan_with
 
 from clusterwright.artifact import Artifact
 from clusterwright.output.rendering import Rendering
@@ -106,3 +107,19 @@ def test_a_line_that_nobody_knows_leaves_the_claim_open(path: str, line: str) ->
 def test_a_folder_without_a_spec_shows_doors_that_need_none() -> None:
     assert verdict(KEYS, added(f"{KEY} eve"), declared=False).is_proven
     assert verdict(SSHD, changed("PasswordAuthentication no", "PasswordAuthentication yes"), declared=False).is_refuted
+
+
+def test_a_key_that_is_to_end_has_to_say_so(tmp_path: Path) -> None:
+    """An operator with a last day: a key without it, or with another one, opens the account for longer."""
+    plan = plan_with(tmp_path, "lab-ib", "site:\n  operators:\n    - {name: netops, until: 2026-12-01}\n")
+    tree = replace(whole(), declaration=Declaration(plan))
+    text = tree.files[NODE, KEYS].read()
+
+    def faults(keys: str) -> list[str]:
+        files = {**tree.files, **tree_of(tree.cluster, [Artifact(NODE, KEYS, keys.encode(), "node-logins")]).files}
+        found = NODE_LOGINS.run(replace(tree, files=files)).counterexamples
+        return [example.message for example in found if example.device == NODE]
+
+    assert not faults(text.replace("ssh-ed25519", 'expiry-time="20261201235959" ssh-ed25519'))
+    assert faults(text)
+    assert faults(text.replace("ssh-ed25519", 'expiry-time="20991201235959" ssh-ed25519'))

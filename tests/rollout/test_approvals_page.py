@@ -1,4 +1,4 @@
-"""The page on windows and approvals, walked with the real engine as if all windows were closed; and what it says is refused."""
+"""The page on windows and approvals, walked with the real engine as if all windows were closed; and its refusals."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.cli.in_process import command
 from tests.pages.test_commands import blocks, part_of_line
 from tests.test_docs import REPOSITORY
 
+from clusterwright.cli.stacks import allowed
 from clusterwright.data_files import folder
 
 pytestmark = [pytest.mark.usefixtures("pulumi_on_the_path"), pytest.mark.slow]
@@ -60,12 +62,32 @@ def test_the_page_is_true(site: Path) -> None:
                 "nothing changes\n"
             )
     cable = "ctsw-p00-00, rtsw-p00r00"
-    assert changed == ["ctsw-p00-00", "", "ctsw-p00-00", cable, cable, "svc-v00n0", "svc-v00n0"]
+    assert changed == ["ctsw-p00-00", "", "ctsw-p00-00", cable, cable, *["svc-v00n0"] * 4]
     assert (site / "cluster.yaml").read_bytes() == spec
     assert held(site) == files
     rollouts = [json.loads(line) for line in (site / "up/audit/rollouts.jsonl").read_text().splitlines()]
     reasons = [entry["reason"] for entry in rollouts if entry["event"] == "started"]
     assert reasons[1] == "ticket 4711: line card 3 fails"
+
+
+def test_a_drain_that_lapsed_is_told_by_lint_preview_and_status(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = (site / "cluster.yaml").read_bytes()
+    words = ("cluster.yaml", "gpu-p00r01n0", "--because", "lent to the vendor", "--yes")
+    past = command("drain", *words, "--until", "2026-01-31", cwd=site)
+    assert (past.returncode, "has passed already" in past.stderr) == (2, True), past.stderr
+    done = command("drain", *words, "--until", "2099-01-31", cwd=site)
+    assert done.returncode == 0, done.stderr
+    assert "lapsed" not in command("status", "up", cwd=site).stdout
+    monkeypatch.setattr(allowed, "now", lambda: datetime(2099, 2, 3, tzinfo=UTC))
+    told = "gpu-p00r01n0 was to be drained until 2099-01-31, 3 days ago: lent to the vendor"
+    assert f"lapsed: {told}" in command("status", "up", cwd=site).stdout
+    assert told in json.loads(command("status", "up", "--format", "json", cwd=site).stdout)["lapsed"][0]
+    assert told in command("preview", "cluster.yaml", "--no-engine", cwd=site).stdout
+    linted = command("lint", "cluster.yaml", "--on", "2099-02-03", cwd=site)
+    assert f"CW567: {told}" in linted.stdout
+    assert "CW567" not in command("lint", "cluster.yaml", "--on", "2099-01-31", cwd=site).stdout
+    assert command("undrain", *words, cwd=site).returncode == 0
+    assert (site / "cluster.yaml").read_bytes() == spec
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ COMMANDS = {
     ),
     "status": (
         "clusterwright.cli.tasks.status:status",
-        "Say who changes the cluster of ROOT just now, how far that is, and what waits to go on.",
+        "Say who changes the cluster of ROOT just now, how far that is, what waits to go on, and what has lapsed.",
     ),
     "stop": (
         "clusterwright.cli.tasks.status:stop",

@@ -146,11 +146,20 @@ def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
 
 def programs(root: Path) -> frozenset[str]:
     """The versions of this program by which stacks were brought to what they are; a note that is damaged has none."""
-    versions: set[str] = set()
+    return _noted(root, "program")
+
+
+def specs_in_force(root: Path) -> frozenset[str]:
+    """The digests of the specs that stacks were brought to last; a note that is damaged has none."""
+    return _noted(root, "spec")
+
+
+def _noted(root: Path, key: str) -> frozenset[str]:
+    values: set[str] = set()
     for file in (root / FOLDER).glob("*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError):
-            versions.add(str(json.loads(file.read_bytes())["program"]))
-    return frozenset(versions)
+            values.add(str(json.loads(file.read_bytes())[key]))
+    return frozenset(values)
 
 
 def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deployed | None:

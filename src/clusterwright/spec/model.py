@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -112,7 +113,10 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class SpecException:
-    """What is different somewhere: a drained switch, a port out of service, a group of nodes with another image."""
+    """What is different somewhere: a drained switch, a port out of service, a group of nodes with another image.
+
+    ``until`` is the last day on which it is wanted; it holds until it is taken out.
+    """
 
     device: str | None
     group: str | None
@@ -121,6 +125,7 @@ class SpecException:
     image: str | None
     reason: str
     path: Path
+    until: Annotated[date | None, By(Reading.day)] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from datetime import date
+from typing import Annotated, Any
 
 from clusterwright.spec.allocated.ranges import expand
 from clusterwright.spec.reading import Reading, Servers
+from clusterwright.spec.structuring import By
 from clusterwright.spec.text.document import Path
 
 
@@ -16,13 +18,26 @@ class Operator:
     """Somebody who logs in to managed switches: ``role`` is ``admin`` or ``monitor``, ``keys`` are public SSH keys.
 
     ``password`` names the secret that holds the hash of a password, for consoles and eAPI; None: there is none.
+    ``until`` is the last day on which they log in.
     """
 
     name: str
     role: str
     keys: tuple[str, ...]
     password: str | None
+    until: Annotated[date | None, By(Reading.day)]
     path: Path
+
+    @property
+    def node_keys(self) -> tuple[str, ...]:
+        """The keys as lines of authorized_keys of nodes: sshd refuses them from the day after ``until`` (sshd(8)).
+
+        Without a zone the moment is on the node's own clock: sshd before 9.1 reads none.
+        """
+        if self.until is None:
+            return self.keys
+        day = self.until.isoformat().replace("-", "")
+        return tuple(f'expiry-time="{day}235959" {key}' for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)

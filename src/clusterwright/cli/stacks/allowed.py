@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clusterwright.rollout.approval import Approved
     from clusterwright.rollout.audit import RecordedOverride
     from clusterwright.rollout.prepare import Prepared
+    from clusterwright.spec.model import ClusterSpec
     from clusterwright.spec.rollout import RolloutPolicy
 
 
@@ -126,6 +127,27 @@ def require_allowed(
             'touched. --outside-window --because "why" answers for it.'
         )
     return allowed
+
+
+def lapsed_lines(spec: ClusterSpec) -> Iterator[str]:
+    """What was wanted until a day that has passed, for people."""
+    from clusterwright.rules.spec.lapsed import lapsed
+
+    for item in lapsed(spec, now().date()):
+        yield f"{item.message} {item.hint}"
+
+
+def overdue_lines(spec: ClusterSpec) -> Iterator[str]:
+    """What lapsed, and certificates of the key schedule that ended, are due or cannot be read, for people."""
+    yield from lapsed_lines(spec)
+    if not spec.keys:
+        return
+    from clusterwright.keys.certificates import certificate_dues
+
+    try:
+        yield from certificate_dues(spec.keys, Path(spec.document.file).parent, now().date())
+    except ClusterwrightError as error:
+        yield f"nobody knows when certificates end: {error}"
 
 
 def answers(allowed: Permission, judging: Judging, user: str) -> Iterator[RecordedOverride]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.stacks.allowed import permission
+from clusterwright.cli.stacks.allowed import overdue_lines, permission
 from clusterwright.cli.stacks.judged import Judging, judge, judging_options
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
@@ -111,7 +111,7 @@ def preview(
     click.echo(shows, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
-    for line in permission(site, prepared, judged, None).lines:
+    for line in (*permission(site, prepared, judged, None).lines, *overdue_lines(site.spec)):
         click.echo(line, err=form == "json" or options["events"] == Path("-"))
     previewed = _Previewed(
         cluster=site.plan.name, stacks=site.stacks, manifests=prepared.manifests, engine=engine, devices=site.devices

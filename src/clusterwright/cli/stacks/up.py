@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.stacks.allowed import Permission, answers, closed_until, now, require_allowed
+from clusterwright.cli.stacks.allowed import Permission, answers, closed_until, now, overdue_lines, require_allowed
 from clusterwright.cli.stacks.judged import JudgedPreview, Judging, judge, judging_options, note_done
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
@@ -185,8 +185,9 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
         judged.require_held()
     gates = _gates(site, wishes, prepared)
     text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
-    if text:
-        click.echo(text, err=True)
+    for part in (text, *overdue_lines(site.spec)):
+        if part:
+            click.echo(part, err=True)
     allowed = require_allowed(
         site,
         prepared,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +31,27 @@ _PORT = click.argument("port", default="")
 @click.command()
 @spec_edit_options
 @_PORT
-def drain(*, spec: Path, name: str, port: str, **options: Any) -> int:
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="The last day on which that is wanted: from the day after, lint, preview and status ask for the undrain.",
+)
+def drain(*, spec: Path, name: str, port: str, until: datetime | None, **options: Any) -> int:
     """Take traffic and jobs off a switch, a node or a cable: the spec's exception, and what changes by it.
 
     NAME is a device of SPEC; with PORT, the cable at that port of it: both its ends are shut, and it keeps its place.
     The exception is written into SPEC with --because as its reason, and only the devices that change by it are sent
     what they are to have, as `up --device` does. One of those that stand in for each other may be away; a second one is
-    refused, and SPEC is put back as it was.
+    refused, and SPEC is put back as it was. Nothing is given back by itself, also not after --until.
 
     Exit status: 0 drained, 1 errors in the spec, 2 refused, 3 stopped by failures, 130 interrupted.
     """
     require_because(options)
-    return _send(_drained(spec, name, port, options["because"].strip()), options)
+    day = until.date() if until is not None else None
+    if day is not None and day < datetime.now(UTC).date():
+        raise click.UsageError(f"--until {day} has passed already.")
+    return _send(_drained(spec, name, port, reason=options["because"].strip(), until=day), options)
 
 
 @click.command()
@@ -66,7 +76,7 @@ def _send(edit: SpecEdit, options: dict[str, Any]) -> int:
     return carry_out(edit, devices, options)
 
 
-def _drained(path: Path, name: str, port: str, reason: str) -> SpecEdit:
+def _drained(path: Path, name: str, port: str, *, reason: str, until: date | None) -> SpecEdit:
     """Raises ClusterwrightError for what is drained otherwise already."""
     from clusterwright.plan.service import ACTIVE, DRAINED
     from clusterwright.spec.model import SpecException
@@ -74,7 +84,16 @@ def _drained(path: Path, name: str, port: str, reason: str) -> SpecEdit:
 
     plan = plan_of(path)
     device, at = _concerned(plan, name, port)
-    item = SpecException(device=device, group=None, port=at or None, state=DRAINED, image=None, reason=reason, path=())
+    item = SpecException(
+        device=device,
+        group=None,
+        port=at or None,
+        state=DRAINED,
+        image=None,
+        reason=reason,
+        path=(),
+        until=until,
+    )
     known = _exceptions_about(plan, device, at)
     file = Path(plan.spec.document.file)
     if not known:

@@ -29,7 +29,7 @@ _SHOWN = 5
 @_ROOT
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def status(root: Path, form: str) -> int:
-    """Say who changes the cluster of ROOT just now, how far that is, and what waits to go on.
+    """Say who changes the cluster of ROOT just now, how far that is, what waits to go on, and what has lapsed.
 
     Exit status: 0 nobody is at work, 4 somebody is, or a rollout waits, 2 could not run.
     """
@@ -37,10 +37,12 @@ def status(root: Path, form: str) -> int:
     from clusterwright.rollout import ledger
 
     owners, under_way, last = lock_owners(root / "locks"), ledger.load(root), _last(root)
+    overdue = _overdue(root)
     if form == "json":
-        click.echo(json.dumps(_document(owners, under_way, last), indent=1, ensure_ascii=False))
+        document = _document(owners, under_way, last) | {"lapsed": overdue}
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
-        click.echo("\n".join(_lines(owners, under_way, last)))
+        click.echo("\n".join([*_lines(owners, under_way, last), *(f"lapsed: {line}" for line in overdue)]))
     return 4 if owners or under_way else 0
 
 
@@ -79,6 +81,23 @@ def _last(root: Path) -> Rollout | None:
 
     found = rollouts(chain.read(path_of(root)))
     return found[-1] if found else None
+
+
+def _overdue(root: Path) -> list[str]:
+    """What was wanted until a day that has passed, by the specs that the stacks were brought to last."""
+    from clusterwright.cli.stacks.allowed import lapsed_lines
+    from clusterwright.deploy.store import MissingObject, Store
+    from clusterwright.rollout.deployed import kept_spec, specs_in_force
+    from clusterwright.spec.load import load_spec
+
+    found: dict[str, None] = {}
+    for digest in specs_in_force(root):
+        try:
+            with kept_spec(Store(root / "objects"), digest) as path:
+                found.update(dict.fromkeys(lapsed_lines(load_spec(path))))
+        except (MissingObject, ClusterwrightError) as error:
+            found[f"nobody knows: the spec that was deployed cannot be read ({str(error).splitlines()[0]})"] = None
+    return list(found)
 
 
 def _lines(owners: tuple[LockOwner, ...], under_way: UnderWay | None, last: Rollout | None) -> Iterator[str]:

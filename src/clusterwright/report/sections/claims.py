@@ -96,6 +96,7 @@ def exceptions_section(plan: Plan) -> Section:
             code(exception.port or "–"),
             Cell(exception.state or "–"),
             Cell(exception.image or "–"),
+            Cell(str(exception.until or "–")),
             Cell(exception.reason),
         )
         for exception in plan.spec.exceptions
@@ -103,7 +104,7 @@ def exceptions_section(plan: Plan) -> Section:
     table = PageTable(
         name="exception-list",
         caption="What differs from its group",
-        columns=("Where", "Port", "State", "Image", "Reason"),
+        columns=("Where", "Port", "State", "Image", "Until", "Reason"),
         rows=rows,
     )
     return Section("exceptions", "Exceptions", (Block(heading="", text="", drawings=(), tables=(table,)), *added))

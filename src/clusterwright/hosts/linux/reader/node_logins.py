@@ -25,6 +25,7 @@ _KNOWN: Mapping[str, str] = {
     _HOMES: r"d /\S+ 0[0-7]{3} [\w.-]+ [\w.-]+ -",
     _HOST_KEY: r"\S+",
 }
+_ENDS = re.compile(r'expiry-time="\d{14}"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,16 @@ def read_accounts(text: str) -> Mapping[str, NodeAccount]:
 
 @lru_cache(maxsize=256)
 def read_keys(text: str) -> Mapping[str, int]:
-    """Public keys by kind and content, with their lines; a line with options is no key alone."""
-    return {" ".join(line.split()[:2]): number for number, line in _lines(text)}
+    """Public keys by kind and content, with their lines; one that ends has its last moment in front.
+
+    A line with other options is no key alone.
+    """
+    return {_key_of(line): number for number, line in _lines(text)}
+
+
+def _key_of(line: str) -> str:
+    words = line.split()
+    return " ".join(words[: 3 if _ENDS.fullmatch(words[0]) else 2])
 
 
 @lru_cache(maxsize=256)

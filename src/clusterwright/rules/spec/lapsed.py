@@ -1,0 +1,82 @@
+"""CW567 and CW568: exceptions and operators whose last day has passed, which previews and `status` say as well.
+
+Nothing ends by itself: what is rendered never depends on the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """Something whose last day has passed: its place in the spec, in a sentence, and what to do."""
+
+    path: Path
+    message: str
+    hint: str
+
+
+def lapsed_exceptions(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
+    """The exceptions whose last day lies before ``on``."""
+    for item in spec.exceptions:
+        if item.until is None or item.until >= on:
+            continue
+        what = " ".join(word for word in (item.device or item.group, item.port) if word)
+        state = item.state or f"with the image {item.image}"
+        is_drained_device = item.state == "drained" and item.device
+        back = f"`clusterwright undrain` gives {what} back" if is_drained_device else "Take the exception out"
+        yield Lapsed(
+            path=(*item.path, "until"),
+            message=f"{what} was to be {state} until {item.until}, {_ago(item.until, on)}: {item.reason}",
+            hint=f"{back}, or ask for a new day.",
+        )
+
+
+def lapsed_operators(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
+    """The operators whose last day lies before ``on``."""
+    for operator in spec.site.operators:
+        if operator.until is None or operator.until >= on:
+            continue
+        yield Lapsed(
+            path=(*operator.path, "until"),
+            message=f"{operator.name} was to log in until {operator.until}, {_ago(operator.until, on)}; switches still "
+            "have the account.",
+            hint="Take the operator out and run `clusterwright up`, or write a new day.",
+        )
+
+
+def lapsed(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
+    """All that lapsed before ``on``."""
+    yield from lapsed_exceptions(spec, on)
+    yield from lapsed_operators(spec, on)
+
+
+def _ago(day: date, on: date) -> str:
+    days = (on - day).days
+    return f"{days:,} {'day' if days == 1 else 'days'} ago"
+
+
+@rule("CW567", Severity.WARNING)
+def lapsed_exception(subject: Subject) -> Iterator[Problem]:
+    """Exceptions whose last day lies before the day of judgement; none where no day is given."""
+    if subject.day is None:
+        return
+    for item in lapsed_exceptions(subject.spec, subject.day):
+        yield Problem(item.path, item.message, item.hint)
+
+
+@rule("CW568", Severity.WARNING)
+def lapsed_operator(subject: Subject) -> Iterator[Problem]:
+    """Operators whose last day lies before the day of judgement; none where no day is given."""
+    if subject.day is None:
+        return
+    for item in lapsed_operators(subject.spec, subject.day):
+        yield Problem(item.path, item.message, item.hint)
