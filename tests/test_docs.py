@@ -72,7 +72,7 @@ HOST = re.compile(r"\bhttps?://(?:[\w-]+@)?([A-Za-z0-9.-]*[A-Za-z0-9])(?![\w.-]*
 OWNED = re.compile(
     r"(www\.w3\.org|json-schema\.org|docs\.oasis-open\.org|semver\.org|no-color\.org"
     r"|(deb|security)\.debian\.org|archive\.ubuntu\.com"
-    r"|docs\.nvidia\.com|pre-commit\.com|www\.batfish\.org"
+    r"|docs\.nvidia\.com|pre-commit\.com|www\.batfish\.org|www\.pulumi\.com"
     # Manuals and sources behind docs/effects.md.
     r"|www\.arista\.com|github\.com|www\.freedesktop\.org|docs\.kernel\.org|man7\.org"
     r"|slurm\.schedmd\.com|ipxe\.org|wiki\.nftables\.org"

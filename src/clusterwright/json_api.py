@@ -10,6 +10,7 @@ import ssl
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from clusterwright.finding import ClusterwrightError
 
@@ -63,8 +64,23 @@ def open_server(
 
 
 def reason_of(error: httpx.TransportError) -> str:
-    """Why there was no answer; never empty."""
-    return str(error) or type(error).__name__
+    """Why there was no answer; never empty. A proxy of the environment is named: the server may be well."""
+    reason = str(error) or type(error).__name__
+    try:
+        proxy = _proxy_of(error.request.url)
+    except RuntimeError:  # it was not asked yet
+        proxy = None
+    return reason if proxy is None else f"the proxy {proxy} does not answer for it: {reason}"
+
+
+def _proxy_of(url: httpx.URL) -> str | None:
+    """The proxy that the environment names for an address, without user and password; None without one."""
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if proxy is None or _is_loopback(url.host) or proxy_bypass(url.host):
+        return None
+    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def answer_text(answer: httpx.Response) -> str:

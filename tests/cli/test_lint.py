@@ -16,7 +16,9 @@ import pytest
 from tests.cli import in_process
 
 from clusterwright import data_files
-from clusterwright.cli.main import cli
+from clusterwright.cli.command_groups import GROUPS
+from clusterwright.cli.main import COMMANDS, cli
+from clusterwright.extras.summaries import SUMMARIES as EXTRAS
 
 INVENTORY = data_files.folder("inventory")
 COMMAND = Path(sys.executable).with_name("clusterwright")
@@ -349,9 +351,35 @@ def test_the_names_of_commands_are_completed_without_importing_one() -> None:
 
 @pytest.mark.parametrize("group", [[], ["audit"], ["keys"], ["lab"]])
 def test_the_help_of_a_group_cuts_no_sentence_short(group: list[str]) -> None:
-    listing = run(*group, "--help").stdout.partition("Commands:\n")[2]
+    listing = run(*group, "--help").stdout.partition("Commands:\n" if group else "Start:\n")[2]
     assert listing.strip()
     assert "..." not in listing
+
+
+def test_every_command_stands_in_one_group_of_the_help() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted({*COMMANDS, *EXTRAS})
+    page = (data_files.folder("docs") / "daily.md").read_text(encoding="utf-8")
+    assert [title for title in GROUPS if f"\n## {title}\n" not in page] == []
+
+
+def test_a_missing_package_is_no_defect_of_the_program() -> None:
+    code = (
+        "import sys; sys.modules['pulumi'] = None; from clusterwright.cli.main import main;"
+        "sys.argv[1:] = ['preview', 'inventory/lab-ib.yaml', '--pod', 's00']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "needs the Python package pulumi" in done.stderr
+    assert "defect" not in done.stderr
+
+
+def test_words_are_searched_for_in_all_pages() -> None:
+    found = run("explain", "management", "key").stdout
+    assert "  infiniband " in found
+    title = run("explain", "lossless", "queue").stdout.splitlines()
+    assert all(line.startswith("  ") for line in title)
+    assert run("explain", "nosuchwordanywhere").returncode == 2
 
 
 def test_help_keeps_its_lists_as_lists() -> None:

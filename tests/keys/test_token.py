@@ -119,3 +119,14 @@ def test_what_stays_on_this_machine_passes_no_proxy(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv("http_proxy", proxy)
         assert TransitKms(address, TOKEN).state("kek") is None
         assert not heard
+
+
+def test_a_proxy_that_does_not_answer_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every other server is asked through the proxy of the environment, and the error says which one failed."""
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://user:p4ss@127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(KmsError, match=r"the proxy http://127\.0\.0\.1:9 does not answer for it") as refused:
+        TransitKms("https://kms.example.net", TOKEN).state("kek")
+    assert "p4ss" not in str(refused.value)

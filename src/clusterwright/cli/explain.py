@@ -14,19 +14,23 @@ _LOOKALIKES = str.maketrans("OIL", "011")
 
 
 @click.command()
-@click.argument("page", required=False)
-def explain(page: str | None) -> int:
+@click.argument("words", metavar="[PAGE|WORD...]", nargs=-1)
+def explain(words: tuple[str, ...]) -> int:
     """Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.
 
-    PAGE is a rule's code, or the name of another page of the docs, such as isolation. Without it, all are listed.
+    PAGE is a rule's code, or the name of another page of the docs, such as isolation. Without it, all are listed. Other
+    words are searched for: the pages that have all of them are listed, those with them in the title first.
 
     Exit status: 0 printed, 2 there is no such page.
     """
-    if page is None:
+    if not words:
         _list()
         return 0
     known = pages()
+    page = " ".join(words)
     found = known.get(page.upper()) or known.get(page.lower().removesuffix(".md"))
+    if found is None and not _looks_like_code(page) and _search(page.lower().split()):
+        return 0
     if found is None:
         close = get_close_matches(page.upper().translate(_LOOKALIKES), known, 1) or get_close_matches(
             page.lower(), known, 1
@@ -35,6 +39,28 @@ def explain(page: str | None) -> int:
         raise ClusterwrightError(f'There is no rule and no page "{page}". {hint}')
     click.echo(found.read_text(encoding="utf-8"), nl=False)
     return 0
+
+
+def _looks_like_code(page: str) -> bool:
+    """Whether somebody means a rule's code, with letters in the place of digits or without all of them."""
+    return page.upper().startswith("CW") and any(character.isdigit() for character in page.translate(_LOOKALIKES))
+
+
+def _search(words: list[str]) -> bool:
+    """Lists the pages that have all words; whether there is any."""
+    titled: list[str] = []
+    others: list[str] = []
+    for name, path in pages().items():
+        text = path.read_text(encoding="utf-8")
+        title = text.partition("\n")[0].removeprefix("# ")
+        line = f"  {name:18} {title}"
+        if all(word in f"{name} {title}".lower() for word in words):
+            titled.append(line)
+        elif all(word in text.lower() for word in words):
+            others.append(line)
+    for line in (*titled, *others):
+        click.echo(line)
+    return bool(titled or others)
 
 
 def _list() -> None:

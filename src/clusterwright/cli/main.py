@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from clusterwright import __version__
 from clusterwright.cli.command_group import CommandGroup
+from clusterwright.cli.command_groups import GROUPS, OTHERS
 from clusterwright.cli.isolating import with_isolation
 from clusterwright.cli.terminal import echo_styled, escaping_streams
 from clusterwright.extras.summaries import SUMMARIES
@@ -181,6 +182,19 @@ class LazyGroup(CommandGroup):
                 summaries.setdefault(name, f"Added by {package_of(entry)}.")
         return sorted(summaries.items())
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands in the groups of GROUPS, those of other packages last."""
+        summaries = dict(self.summaries(ctx))
+        rows_by_title = {
+            title: [(name, summaries.pop(name)) for name in names if name in summaries]
+            for title, names in GROUPS.items()
+        }
+        rows_by_title[OTHERS] = list(summaries.items())
+        for title, rows in rows_by_title.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """As click does, by the list of commands alone."""
         named = [
@@ -265,6 +279,16 @@ def _run_escaped(arguments: list[str]) -> Any:
         return EXIT_CANNOT_RUN
     except ClusterwrightError as error:
         click.echo(str(error), err=True)
+        return EXIT_CANNOT_RUN
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in {"", "clusterwright"}:
+            return _tell_defect(error)
+        click.echo(
+            f"This command needs the Python package {package}, which {sys.prefix} lacks: clusterwright-core was "
+            "installed, or another package taken away. `pip install clusterwright` brings it.",
+            err=True,
+        )
         return EXIT_CANNOT_RUN
     except Exception as error:  # the last resort: whatever else happens is a defect to be reported
         return _tell_defect(error)

@@ -18,6 +18,7 @@ from tests.cli.in_process import command
 from tests.deploy.pulumi.rendered_pod import Deployed, RenderedPod, keep, render_pod
 
 from clusterwright.data_files import folder
+from clusterwright.deploy.pulumi.command import how_to_install
 from clusterwright.deploy.pulumi.project import pulumi_environment
 from clusterwright.spec.text.extends import read_spec_document
 
@@ -390,8 +391,14 @@ def test_without_pulumi_the_command_says_how_to_get_it(untouched: Site, monkeypa
     done = untouched.run("up")
 
     assert done.returncode == 2
-    assert "pulumi is not on the PATH" in done.stderr
+    assert "pulumi is not on the PATH. Install Pulumi 3, or build it" in done.stderr
     assert not untouched.root.exists()
+
+
+def test_who_installed_the_package_is_sent_to_pulumis_own_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clusterwright.deploy.pulumi.command._BUILDER", Path("/nonexistent/build-pulumi"))
+    assert "https://www.pulumi.com/docs/install/" in how_to_install()
+    assert "checkout" not in how_to_install()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import IO
 
 from pulumi import automation
@@ -26,7 +27,17 @@ _MAJOR, _LEAST_MINOR = 3, 100
 
 _VERSION = re.compile(r"v?(\d+\.\d+\.\d+\S*)")
 _ANSWER_S = 60
-_INSTALL = 'Install Pulumi 3, or build it in a checkout: PATH="$(tools/build-pulumi):$PATH".'
+_BUILDER = Path(__file__).resolve().parents[4] / "tools" / "build-pulumi"
+
+
+def how_to_install() -> str:
+    """Where Pulumi's program comes from, in a checkout and for who installed the package."""
+    if _BUILDER.is_file():
+        return f'Install Pulumi 3, or build it: PATH="$({_BUILDER}):$PATH".'
+    return (
+        "Pulumi 3 is a program of its own, which no Python package brings: https://www.pulumi.com/docs/install/ has it "
+        "for every system. What asks no device, as lint, render, verify and report, needs none."
+    )
 
 
 @cache
@@ -46,13 +57,14 @@ def _asked(program: str) -> tuple[str, VersionInfo]:
             env=child_environment(prefixes=["PULUMI_"]) | {"PULUMI_SKIP_UPDATE_CHECK": "true"},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ClusterwrightError(f"{program} cannot be run: {error}. {_INSTALL}") from None
+        raise ClusterwrightError(f"{program} cannot be run: {error}. {how_to_install()}") from None
     found = _VERSION.fullmatch(done.stdout.strip())
     if done.returncode != 0 or found is None or not VersionInfo.is_valid(found[1]):
-        raise ClusterwrightError(f"{program} does not say which version of Pulumi it is. {_INSTALL}")
+        raise ClusterwrightError(f"{program} does not say which version of Pulumi it is. {how_to_install()}")
     version = VersionInfo.parse(found[1])
     if version.major != _MAJOR or version.minor < _LEAST_MINOR:
-        raise ClusterwrightError(f"{program} is Pulumi {version}, and 3.{_LEAST_MINOR} or newer is needed. {_INSTALL}")
+        needed = f"3.{_LEAST_MINOR} or newer is needed"
+        raise ClusterwrightError(f"{program} is Pulumi {version}, and {needed}. {how_to_install()}")
     return program, version
 
 

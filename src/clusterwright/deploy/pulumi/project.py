@@ -21,6 +21,7 @@ from clusterwright.child_environment import child_environment, proxy_environment
 from clusterwright.deploy.pulumi import LOCAL_GRPC
 from clusterwright.deploy.pulumi.backend import VARIABLE as BACKEND_VARIABLE
 from clusterwright.deploy.pulumi.backend import backend_url
+from clusterwright.deploy.pulumi.command import how_to_install
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.passphrase import FILE_VARIABLE, VARIABLE, salt_of_none
 from clusterwright.deploy.targets import Chosen
@@ -75,10 +76,7 @@ def pulumi_environment(root: Path, variables: Collection[str] = ()) -> dict[str,
     """
     path = os.pathsep.join((str(_own_programs()), os.environ.get("PATH", os.defpath)))
     if shutil.which("pulumi", path=path) is None:
-        raise ClusterwrightError(
-            "pulumi is not on the PATH. Install Pulumi's CLI, or build it in a checkout: "
-            'PATH="$(tools/build-pulumi):$PATH"'
-        )
+        raise ClusterwrightError(f"pulumi is not on the PATH. {how_to_install()}")
     (root / "state").mkdir(parents=True, exist_ok=True)
     return {
         # State holds digests, never secrets, so an empty passphrase protects all there is; a user's own wins.

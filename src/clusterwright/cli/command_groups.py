@@ -1,0 +1,24 @@
+"""The groups of commands in the help, as docs/daily.md has them: by what a reader wants to do."""
+
+from __future__ import annotations
+
+GROUPS = {
+    "Start": ("init", "models", "schema"),
+    "Before anything is sent": (
+        "lint",
+        "explain",
+        "render",
+        "verify",
+        "diff",
+        "report",
+        "inventory",
+        "allocate",
+        "snapshot",
+        "evidence",
+    ),
+    "Questions to the plan": ("nccl", "why", "place", "simulate"),
+    "On the devices": ("preview", "up", "refresh", "status", "stop", "audit", "destroy"),
+    "Devices in service": ("observe", "bringup", "drain", "undrain", "replace", "keys"),
+    "Beside the devices": ("lab", "sync", "import"),
+}
+OTHERS = "Of other packages"
