@@ -13,6 +13,7 @@ MEAN_WORDS = 17
 LONG_SHARE = 0.06
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_GENERATED = re.compile(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _HEADING = re.compile(r"^#.*$", re.MULTILINE)
@@ -65,8 +66,8 @@ class Prose:
 
 
 def prose_of(page: str) -> Prose:
-    """The prose of a Markdown page: code, headings and comments are left out."""
-    text = _COMMENT.sub("", _FENCE.sub("", page))
+    """The prose of a Markdown page: code, headings, comments and what a test writes are left out."""
+    text = _COMMENT.sub("", _GENERATED.sub("", _FENCE.sub("", page)))
     rows = tuple(row.strip() for row in _ROW.findall(text))
     text = _HEADING.sub("", _ROW.sub("", text))
     text = _CODE.sub("CODE", _LINK.sub(r"\1", text))
