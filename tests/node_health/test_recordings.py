@@ -136,3 +136,24 @@ def test_a_spec_may_leave_out_every_check() -> None:
     strings = json.loads((data_files.folder("inventory") / "schema/strings.schema.json").read_text())
     known = re.compile(strings["$defs"]["health_check"]["pattern"])
     assert not {name for node in NODES for name in checks(*kept(node)) if not known.search(name)}
+
+
+def in_domain(
+    ready: str = "READY\n", clique: str = "32766", cluster: str = "2f1c5d6a-8d5e-4c56-9d3c-0a4bd3f5c7e1"
+) -> set[str]:
+    """The checks that fail on a node of an NVLink domain, by what IMEX says, and the driver of its first GPU."""
+    answers, expected = kept("h100-ib")
+    text = re.sub(r"(CliqueId +): 0\n", r"\g<1>: 32766\n", answers["nvidia-smi -q"].text)
+    text = text.replace(": 32766\n", f": {clique}\n", 1)
+    text = re.sub(r"(ClusterUUID +): \S+\n", rf"\g<1>: {cluster}\n", text)
+    told = {**answers, "nvidia-smi -q": Answer(text), "nvidia-imex-ctl -q": Answer(ready)}
+    gpus = {**expected["gpus"], "shares_nvlink": True}
+    return {name for name, each in checks(told, {**expected, "gpus": gpus}).items() if not each.ok}
+
+
+def test_a_node_of_an_nvlink_domain_is_asked_for_it() -> None:
+    assert in_domain() == set()
+    assert in_domain(ready="WAITING_FOR_PEERS\n") == {"gpu-memory-exchange"}
+    assert in_domain(ready="") == {"gpu-memory-exchange"}
+    assert in_domain(clique="32765") == {"gpu-fabric"}
+    assert in_domain(cluster="00000000-0000-0000-0000-000000000000") == {"gpu-fabric"}

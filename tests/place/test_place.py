@@ -162,3 +162,22 @@ def test_a_silent_job_is_placed_too() -> None:
     space = room((2, 2), 2)
     work = job({"data": 8}, {"data": 0.0})
     _is_whole(space, work, place(space, work))
+
+
+def test_tensor_groups_stay_inside_nvlink_domains(tmp_path: Path) -> None:
+    overlay = """\
+nodes:
+  - {name: compute, nvlink_domain: rack}
+jobs:
+  - {name: moe, nodes: compute, axes: {tensor: 64, data: 8}, bytes_per_step: {tensor: 4.0e+10, data: 8.0e+9}}
+"""
+    plan = plan_with(tmp_path, "published/gb200-1su", overlay)
+    work = _job(plan, "moe")
+    space = room_for(plan, work)
+
+    found = place(space, work)
+
+    _is_whole(space, work, found)
+    assert space.layers == ("node", "rack", "su", "cluster")
+    assert found.bytes_by_axis["tensor"][2:] == (0.0, 0.0)
+    assert linear(space, work).bytes_by_axis["tensor"][2] > 0

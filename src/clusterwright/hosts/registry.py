@@ -9,6 +9,7 @@ from clusterwright.hosts.linux.writer import encryption as node_encryption
 from clusterwright.hosts.linux.writer import health as node_health
 from clusterwright.hosts.linux.writer import ipoib as node_ipoib
 from clusterwright.hosts.linux.writer import logins as node_logins
+from clusterwright.hosts.linux.writer import memory_exchange as node_memory_exchange
 from clusterwright.hosts.linux.writer import mounts, nftables
 from clusterwright.hosts.linux.writer import network as node_network
 from clusterwright.hosts.linux.writer import qos as node_qos
@@ -32,6 +33,7 @@ WRITERS: tuple[Writer, ...] = (
     node_qos.WRITER,
     node_rdma.WRITER,
     node_ipoib.WRITER,
+    node_memory_exchange.WRITER,
     mounts.WRITER,
     node_encryption.WRITER,
     nccl.WRITER,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from clusterwright.spec.hardware.accelerators import (
     FabricManager,
+    MemoryExchange,
     Vendor,
     runs_fabric_manager,
     vendor_of,
@@ -14,6 +15,7 @@ from clusterwright.spec.hardware.accelerators import (
 )
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import Driver, Image, Package
+from clusterwright.spec.model import NodeGroup
 
 CONTAINER_DEVICES, ENROOT_FOLDERS = "nvidia-cdi.service", "enroot-folders.service"
 PODMAN, ENROOT = "podman", "enroot"
@@ -58,6 +60,20 @@ def fabric_managers(image: Image, manager: FabricManager) -> tuple[Package, ...]
     return tuple(package for package in all_packages_named(image) if name.fullmatch(package.name))
 
 
+def memory_exchange(group: NodeGroup, image: Image | None) -> MemoryExchange | None:
+    """The service by which nodes of a group share memory inside their NVLink domain; None where they have no domain."""
+    if group.nvlink_domain is None:
+        return None
+    vendor = gpu_vendor(group.model, image)
+    return vendor.memory_exchange if vendor is not None else None
+
+
+def memory_exchanges(image: Image, exchange: MemoryExchange) -> tuple[Package, ...]:
+    """The packages of an image that hold that service."""
+    name = re.compile(exchange.packages)
+    return tuple(package for package in all_packages_named(image) if name.fullmatch(package.name))
+
+
 def sees_gpus_in_containers(image: Image, runtime: str) -> bool:
     """Whether a program of the vendor shows containers of ``runtime`` their GPUs."""
     vendor = driven_vendor(image)
@@ -77,14 +93,17 @@ def metrics_units(image: Image) -> tuple[str, ...]:
     return vendor.metrics_units if image.gpu_metrics is not None and vendor is not None else ()
 
 
-def gpu_units(image: Image, models: Iterable[HardwareModel]) -> Iterator[str]:
-    """The units that start at boot on nodes of ``models`` for their GPUs and containers, by what the image brings."""
+def gpu_units(image: Image, groups: Iterable[NodeGroup]) -> Iterator[str]:
+    """The units that start at boot on nodes of ``groups`` for their GPUs and containers, by what the image brings."""
+    groups = tuple(groups)
+    exchanges = (memory_exchange(group, image) for group in groups)
+    yield from dict.fromkeys(exchange.unit for exchange in exchanges if exchange is not None)
     if image.containers is not None and image.containers.runtime == ENROOT:
         yield ENROOT_FOLDERS
     vendor = driven_vendor(image)
     if vendor is None:
         return
-    if vendor.fabric_manager is not None and any(runs_fabric_manager(model) for model in models):
+    if vendor.fabric_manager is not None and any(runs_fabric_manager(group.model) for group in groups):
         yield vendor.fabric_manager.unit
     yield from metrics_units(image)
     if sees_gpus_in_containers(image, PODMAN):

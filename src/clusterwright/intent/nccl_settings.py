@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.intent.device_kind import NodeKind
-from clusterwright.intent.gpu_services import gpu_vendor
+from clusterwright.intent.gpu_services import gpu_vendor, memory_exchange
 from clusterwright.intent.nccl_torch import OF_JOB, torch_settings
 from clusterwright.intent.partitions import FULL_MEMBER, nccl_partition
 from clusterwright.intent.per_plan import per_plan
@@ -99,6 +99,7 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
         else _infiniband(plan, nccl, fabric, node_group)
     )
     found = {each.name: each for each in derived if names is None or each.name in names}
+    found |= {each.name: each for each in _nvlink_domain(plan, nccl, node_group) if names is None or each.name in names}
     for name, value in _vendor_environment(plan, node_group).items():
         reason = "the collective library of the GPUs' vendor reads no /etc/nccl.conf by itself"
         found[name] = Setting(name=name, value=value, origin=nccl.path, reason=reason, environment=True)
@@ -285,6 +286,16 @@ def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Itera
             origin=nccl.path,
             reason="connections are made at first use, not all at the start",
         )
+
+
+def _nvlink_domain(plan: Plan, nccl: NcclProfile, node_group: str) -> Iterator[Setting]:
+    """NVLink between nodes: found by NCCL itself, which goes by the network where a job leaves a domain."""
+    group = plan.spec.node_group(node_group)
+    if group is None or memory_exchange(group, plan.spec.image(group.image or "")) is None:
+        return
+    origin: Path = (*group.path, "nvlink_domain")
+    why = f"nodes of a {group.nvlink_domain} share NVLink; 1 would end jobs that also have a node elsewhere"
+    yield Setting(name="NCCL_MNNVL_ENABLE", value="2", origin=origin, reason=why)
 
 
 def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Iterator[Setting]:

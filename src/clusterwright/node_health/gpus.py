@@ -32,6 +32,9 @@ _WHOLE_FABRIC = {
     "Access Timeout Recovery": ("False", "N/A"),
     "Incorrect Configuration": ("None", "N/A"),
 }
+# What NCCL compares (src/mnnvl.cc): a cluster of zeros is no domain. Cliques are numbered from 0.
+_CLUSTER = "ClusterUUID"
+_EXCHANGE_READY = "READY"  # nvidia-imex-ctl -q, as DCGM reads it (dcgm_fields.h, DCGM_FI_IMEX_DAEMON_STATUS)
 _WHOLE_QUERY_S = 10.0  # it asks everything of every GPU
 # 154 tells of the action that the GPU asks for; that it asks for none any more is told by the same number.
 _XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (?!154,.*\(None\)$)(\d+)", re.M)
@@ -98,7 +101,9 @@ def gpu_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         yield _nvlinks(readings, gpus["count"], gpus["nvlinks"])
         yield _nvlink_errors(readings, gpus["count"] * gpus["nvlinks"], expected["limits"]["nvlink_errors"])
     if gpus["has_fabric_state"]:
-        yield _fabric(readings, gpus["count"])
+        yield _fabric(readings, gpus["count"], in_domain=gpus.get("shares_nvlink", False))
+    if gpus.get("shares_nvlink"):
+        yield _memory_exchange(readings)
     yield _xid(readings, expected)
 
 
@@ -163,8 +168,19 @@ def _nvlink_errors(readings: Readings, links: int, most: int) -> Check:
     return check("gpu-nvlink-errors", f"{len(counts)} links", f"at most {most} on each", wrong)
 
 
-def _fabric(readings: Readings, count: int) -> Check:
-    """How far each GPU has joined the fabric of NVSwitches: one that has not takes no work, or hangs."""
+def _memory_exchange(readings: Readings) -> Check:
+    """IMEX, without which no job shares memory over NVLink. Only this node's: others of the domain tell of theirs."""
+    asked = readings.run("nvidia-imex-ctl", "-q")
+    state = asked.text.strip()
+    wrong = [] if state == _EXCHANGE_READY else [asked.trouble or f"nvidia-imex-ctl says {state or 'nothing'}"]
+    return check("gpu-memory-exchange", state or "no answer", _EXCHANGE_READY, wrong)
+
+
+def _fabric(readings: Readings, count: int, *, in_domain: bool) -> Check:
+    """How far each GPU has joined the fabric of NVSwitches: one that has not takes no work, or hangs.
+
+    GPUs of a node ``in_domain`` are in one: NCCL uses NVLink between those alone whose cluster and clique are the same.
+    """
     asked = readings.run("nvidia-smi", "-q", limit_s=_WHOLE_QUERY_S)
     by_gpu: dict[str, dict[str, str]] = {}
     gpu, is_fabric = "", False
@@ -184,6 +200,12 @@ def _fabric(readings: Readings, count: int) -> Check:
             if name in _WHOLE_FABRIC and text not in _WHOLE_FABRIC[name]:
                 states.append(f"{name} {text}")
         wrong += [f"{address}: {', '.join(states)}"] if states else []
+    if in_domain:
+        clusters = {words.get(_CLUSTER, "missing") for words in by_gpu.values()}
+        cliques = {words.get("CliqueId", "missing") for words in by_gpu.values()}
+        wrong += [f"{_CLUSTER} of zeros"] if any(not cluster.strip("0-") for cluster in clusters) else []
+        for name, said in ((_CLUSTER, clusters), ("CliqueId", cliques)):
+            wrong += [f"{name} is {', '.join(sorted(said))}"] if len(said) > 1 or "missing" in said else []
     wrong += [f"{len(by_gpu)} of {count} GPUs tell of their fabric"] if len(by_gpu) != count else []
     return check("gpu-fabric", f"{len(by_gpu)} GPUs", "joined on each", [asked.trouble] if asked.trouble else wrong)
 

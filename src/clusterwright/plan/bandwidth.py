@@ -161,3 +161,14 @@ def domain_levels(plan: Plan, node_group: str) -> tuple[str, ...]:
         return ()
     tiers = {tier.per for tier in fabric.tiers}
     return tuple(level.name for level in group.levels if level.name in tiers)
+
+
+def placement_levels(plan: Plan, node_group: str) -> tuple[str, ...]:
+    """The levels between which a job's bandwidth may change, the smallest first: the fabric's, and NVLink domains."""
+    group = plan.spec.node_group(node_group)
+    levels = set(domain_levels(plan, node_group))
+    if group is None:
+        return ()
+    if group.nvlink_domain is not None:
+        levels.add(group.nvlink_domain)
+    return tuple(level.name for level in group.levels if level.name in levels)

@@ -42,6 +42,7 @@ from clusterwright.proofs.infiniband.declared_members import (
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.operation.declared_boot import DeclaredBoot, declared_boot
+from clusterwright.proofs.operation.declared_nvlink import declared_nvlink_domains
 from clusterwright.proofs.operation.declared_slurm import DeclaredSlurm, declared_slurms
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.ipoib import lnet_networks
@@ -109,6 +110,11 @@ class Declaration:
     def boot(self) -> DeclaredBoot | None:
         """The machines that start over the network; None where none does."""
         return declared_boot(self._plan)
+
+    @cached_property
+    def nvlink_domains(self) -> Mapping[str, frozenset[str]]:
+        """By NVLink domain, its nodes."""
+        return declared_nvlink_domains(self._plan)
 
     @cached_property
     def slurms(self) -> tuple[DeclaredSlurm, ...]:

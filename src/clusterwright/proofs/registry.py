@@ -27,6 +27,7 @@ from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.node_logins import NODE_LOGINS
 from clusterwright.proofs.operation.boot import NETWORK_BOOT
+from clusterwright.proofs.operation.nvlink import NVLINK_DOMAINS
 from clusterwright.proofs.operation.slurm import SLURM_NODES
 
 CHECKS: tuple[ProofCheck, ...] = (
@@ -55,4 +56,5 @@ CHECKS: tuple[ProofCheck, ...] = (
     NODE_LOGINS,
     NETWORK_BOOT,
     SLURM_NODES,
+    NVLINK_DOMAINS,
 )

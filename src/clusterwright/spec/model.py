@@ -69,6 +69,8 @@ class NodeGroup:
     image: str | None
     path: Path
     name_pattern: str | None = None
+    nvlink_domain: str | None = None
+    """The level each of whose instances shares switch trays of NVLink; None where nodes share none."""
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> NodeGroup:

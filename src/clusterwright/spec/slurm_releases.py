@@ -15,6 +15,8 @@ MAJOR = ("20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05",
 _THREE_BACK_SINCE = "24.11"
 # CHANGELOG of 24.05.5 and 24.11.0: "Support IPv6 in configless mode."
 CONFIGLESS_OVER_IPV6 = "24.05"
+# CHANGELOG of 24.05 has the first entries of switch/nvidia_imex.
+IMEX_CHANNELS_SINCE = "24.05"
 _PACKAGES = re.compile(r"slurm.*")
 
 

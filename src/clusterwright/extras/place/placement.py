@@ -7,7 +7,7 @@ every pair can be tried are exchanged while that helps. What counts are the byte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from clusterwright.extras.simulate.scramble import scrambled
 from clusterwright.finding import ClusterwrightError
 from clusterwright.spec.workload import Job
 
+TENSOR = "tensor"
+_OUTWEIGHS = 1e6
 _ORDER = 5  # what the seed is used for here
 
 
@@ -39,10 +41,12 @@ class Placement:
 def place(room: Room, job: Job) -> Placement:
     """The placement with the fewest bytes across the outermost layer, then across the next one, down to the node.
 
-    Raises ClusterwrightError when the job is not whole nodes, or more than there are in service.
+    Where nodes share NVLink, tensor groups stay inside a domain wherever one has room: a ring is as slow as its slowest
+    hop, however few bytes take that one. Raises ClusterwrightError when the job is not whole nodes, or more than there
+    are in service.
     """
     count = _nodes_needed(room, job)
-    sent = streams(job)
+    sent = tuple(_weighed(room, stream) for stream in streams(job))
     talk = edges(job, sent)
     best: Ints | None = None
     best_cost: tuple[float, ...] = ()
@@ -55,7 +59,14 @@ def place(room: Room, job: Job) -> Placement:
             best, best_cost = node_of, here
     if best is None:
         raise ClusterwrightError(f"Job {job.name} finds no room.")
-    return _placement(room, talk, refined(room, talk, best))
+    return _placement(room, edges(job, streams(job)), refined(room, talk, best))
+
+
+def _weighed(room: Room, stream: Stream) -> Stream:
+    """What a stream counts for: where nodes share NVLink no bytes of others outweigh those of tensor groups."""
+    if not room.joins_nodes_by_nvlink or stream.axis != TENSOR:
+        return stream
+    return replace(stream, sent_bytes=stream.sent_bytes * _OUTWEIGHS)
 
 
 def linear(room: Room, job: Job) -> Placement:

@@ -10,7 +10,7 @@ import numpy as np
 
 from clusterwright.extras.place.grid import Ints
 from clusterwright.finding import ClusterwrightError
-from clusterwright.plan.bandwidth import data_fabric, domain_levels
+from clusterwright.plan.bandwidth import data_fabric, placement_levels
 from clusterwright.plan.model import Plan
 from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.workload import Job
@@ -32,6 +32,8 @@ class Room:
     layers: tuple[str, ...]
     domains: Ints
     left_out: tuple[str, ...]
+    joins_nodes_by_nvlink: bool = False
+    """Whether one of the layers is the nodes that share NVLink's switch trays."""
 
     def layer_of(self, one: Ints, other: Ints) -> Ints:
         """For pairs of nodes, by index: the layer that their traffic climbs to, as an index of ``layers``."""
@@ -58,7 +60,7 @@ def room_for(plan: Plan, job: Job, failed: Collection[str] = ()) -> Room:
         cables = (cable for cable in plan.cables_of[device.name] if cable.fabric == fabric.name)
         if device.state == "active" and device.name not in failed and all(cable.in_service for cable in cables):
             free.append(device)
-    levels = domain_levels(plan, job.nodes)
+    levels = placement_levels(plan, job.nodes)
     labels = np.zeros((len(levels), len(free)), np.int64)
     for row, level in enumerate(levels):
         numbers: dict[str, int] = {}
@@ -72,6 +74,7 @@ def room_for(plan: Plan, job: Job, failed: Collection[str] = ()) -> Room:
         layers=(NODE, *levels, CLUSTER),
         domains=labels,
         left_out=tuple(device.name for device in every if device.name not in kept),
+        joins_nodes_by_nvlink=group.nvlink_domain is not None,
     )
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.hosts.slurm.hostlist import hostlist
+from clusterwright.intent.gpu_services import memory_exchange
 from clusterwright.plan.bandwidth import domain_levels
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.job import Scheduler
 from clusterwright.spec.model import CLUSTER
+
+_IMEX_CHANNELS = "switch/nvidia_imex"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,15 @@ def _parent(plan: Plan, name: str, boundaries: set[str]) -> str:
 def blocks(plan: Plan, scheduler: Scheduler) -> tuple[TopologyBlock, ...]:
     """One block for each group of the leaf level."""
     return tuple(TopologyBlock(name, hostlist(nodes)) for name, nodes in _leaves(plan, scheduler).items())
+
+
+def switch_type(plan: Plan, scheduler: Scheduler) -> str:
+    """The plugin that gives each job an IMEX channel of its own (SwitchType); "" without NVLink domains."""
+    for name in scheduler.nodes:
+        group = plan.spec.node_group(name)
+        if group is not None and memory_exchange(group, plan.spec.image(group.image or "")) is not None:
+            return _IMEX_CHANNELS
+    return ""
 
 
 def _leaves(plan: Plan, scheduler: Scheduler) -> dict[str, list[str]]:

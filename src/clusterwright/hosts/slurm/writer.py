@@ -19,7 +19,7 @@ from clusterwright.hosts.linux.writer.secrets import MUNGE_KEY
 from clusterwright.hosts.slurm.gpu_devices import DeviceLine, device_lines, gres
 from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.hosts.slurm.partitions import memory_mib, partition_settings
-from clusterwright.hosts.slurm.topology import blocks, compute_nodes, tree
+from clusterwright.hosts.slurm.topology import blocks, compute_nodes, switch_type, tree
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.gpu_services import driven_vendor, gpu_vendor, uses_enroot
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
@@ -104,6 +104,8 @@ class SlurmView:
     cluster: str
     controllers: tuple[str, ...]
     plugin: str
+    switch_type: str
+    """What gives jobs channels of an NVLink domain; "" where no node has one."""
     gres_types: str
     ipv6: bool
     nodes: tuple[NodeLine, ...]
@@ -230,6 +232,7 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         cluster=cluster_name(plan, scheduler),
         controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
         plugin=f"topology/{topology.plugin}",
+        switch_type=switch_type(plan, scheduler),
         gres_types="gpu" if any(resource for _, resource, _, _ in by_line) else "",
         ipv6=any(":" in address for address in addresses.values() if address),
         nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),

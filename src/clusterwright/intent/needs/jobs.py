@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from clusterwright.intent.gpu_services import memory_exchange
 from clusterwright.intent.needs.need import Need, Party, imaged_party, party_of, server_at
 from clusterwright.spec.image import Image
 from clusterwright.spec.isolation import ROCE_PORT
@@ -138,6 +139,27 @@ def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[P
                 why="the database answers there",
                 unit="slurmdbd.service",
                 path=accounting.path,
+            )
+
+
+def nvlink_domains(spec: ClusterSpec) -> Iterator[Need]:
+    """Nodes of an NVLink domain, which agree over the network on the memory that they share."""
+    for group in spec.node_groups:
+        exchange = memory_exchange(group, spec.image(group.image or ""))
+        if exchange is None:
+            continue
+        path = (*group.path, "nvlink_domain")
+        for who, whom in product(imaged_party(spec, group.name), repeat=2):
+            yield Need(
+                topic="jobs",
+                who=who,
+                whom=whom,
+                protocol="tcp",
+                low=exchange.port,
+                high=exchange.port,
+                why="nodes of an NVLink domain meet there",
+                unit=exchange.unit,
+                path=path,
             )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from clusterwright.intent.needs.booting import booting
 from clusterwright.intent.needs.hosts import deployment, mesh, metrics, mounts, secrets, site
-from clusterwright.intent.needs.jobs import jobs, kueue, slurm
+from clusterwright.intent.needs.jobs import jobs, kueue, nvlink_domains, slurm
 from clusterwright.intent.needs.need import Need
 from clusterwright.intent.needs.switches import switches
 from clusterwright.spec.model import ClusterSpec
@@ -18,6 +18,6 @@ from clusterwright.spec.model import ClusterSpec
 
 def needs_of(spec: ClusterSpec, group_of: Mapping[str, str]) -> tuple[Need, ...]:
     """The whole table; ``group_of`` is the node group of every machine. Names that mean nothing are passed over."""
-    sections = (site, booting, mounts, slurm, kueue, jobs, secrets, metrics, switches)
+    sections = (site, booting, mounts, slurm, kueue, jobs, nvlink_domains, secrets, metrics, switches)
     found = [need for section in sections for need in section(spec)]
     return (*found, *mesh(spec, group_of), *deployment(spec, group_of))

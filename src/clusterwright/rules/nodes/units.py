@@ -105,7 +105,7 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (manages, ("opensm.service",), "the subnet manager"),
         (
             own,
-            tuple(gpu_units(image, (group.model for group in own))),
+            tuple(gpu_units(image, own)),
             "its GPUs, or what sees them",
         ),
     )

@@ -48,6 +48,18 @@ class FabricManager:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryExchange:
+    """The service by which nodes of an NVLink domain share memory; ``packages`` is a pattern of its packages' names."""
+
+    unit: str
+    packages: str
+    port: int
+    """The TCP port that its instances meet at."""
+    command_port: int
+    """The TCP port at which an instance tells how it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceFiles:
     """The device files of accelerators: ``before`` and a number, that of the first one ``first``."""
 
@@ -77,6 +89,7 @@ class Vendor:
     modules: tuple[str, ...]
     generations: tuple[Generation, ...]
     fabric_manager: FabricManager | None
+    memory_exchange: MemoryExchange | None
     device_files: DeviceFiles | None
     persistence_unit: str | None
     container_toolkit: bool

@@ -63,6 +63,8 @@ class Nvlink:
     """NVLinks of each accelerator."""
     switches: str
     """``node``: NVLink switches of its own node; ``domain``: switch trays that several nodes share."""
+    domain_gpus: int | None = None
+    """The most accelerators that switch trays join; None where nobody stated it."""
 
 
 @dataclass(frozen=True, slots=True)

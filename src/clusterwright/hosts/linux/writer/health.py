@@ -27,7 +27,7 @@ from clusterwright.hosts.linux.writer.system import (
 )
 from clusterwright.hosts.linux.writer.system import kernel_settings as kernel_settings_of
 from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
-from clusterwright.intent.gpu_services import gpu_driver, gpu_vendor
+from clusterwright.intent.gpu_services import gpu_driver, gpu_vendor, memory_exchange
 from clusterwright.intent.nccl_settings import NCCL_CONF, port_key
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.partitions import nccl_partition
@@ -162,7 +162,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
     model, kernel = kind.model, shape_of(kind)
     hardware = plan.spec.catalogue[model]
     document = {
-        "gpus": _gpus(plan, image, model),
+        "gpus": _gpus(plan, image, kind),
         "bmc": {"oldest_s": _MISSED_LOOKS * image.health.interval_s} if hardware.management is not None else None,
         "memory_gib": hardware.host.memory_gb if hardware.host is not None else None,
         **_parts(hardware),
@@ -224,8 +224,10 @@ def _limits(health: Health) -> dict[str, float]:
     return {each.name: getattr(health, each.name) for each in fields(health) if each.name not in _NO_LIMITS}
 
 
-def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
-    hardware = plan.spec.catalogue[model]
+def _gpus(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any] | None:
+    hardware = plan.spec.catalogue[kind.model]
+    group = plan.spec.node_group(kind.node_group)
+    shares_nvlink = group is not None and memory_exchange(group, image) is not None
     if hardware.gpus is None:
         return None
     pcie = hardware.pcie
@@ -246,6 +248,8 @@ def _gpus(plan: Plan, image: Image, model: str) -> dict[str, Any] | None:
         "has_fabric_state": knows_fabric_state(hardware),
         "driver": driver.version if driver is not None else None,
         "fatal_xids": FATAL_XIDS,
+        # Only where there is one, so that files of other nodes stay as they are.
+        **({"shares_nvlink": True} if shares_nvlink else {}),
     }
 
 

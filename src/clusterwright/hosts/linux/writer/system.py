@@ -263,8 +263,7 @@ def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tu
     if mounts_of(plan, node_group):
         services.append("remote-fs.target")
     services.extend(_boot_server_services(plan, image, node_group))
-    models = (plan.spec.catalogue[device.model] for device in plan.devices if device.node_group == node_group)
-    services.extend(gpu_units(image, models))
+    services.extend(gpu_units(image, (group for group in plan.spec.node_groups if group.name == node_group)))
     services.extend(unit for unit in image.enabled_units if unit not in services)
     return tuple(services)
 

@@ -1,0 +1,179 @@
+"""NVLink domains: IMEX's members list each other, alike, and nobody else; NCCL and Slurm use what they share.
+
+An instance refuses others whose list differs, and a job whose nodes are not all listed goes by the network, without a
+word. Whether switch trays join these nodes no file of theirs says: the node check asks the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from clusterwright.and_more import and_more
+from clusterwright.hosts.linux.reader.memory_exchange import MEMBERS, SETTINGS, read_members, read_settings
+from clusterwright.hosts.linux.reader.nccl import CONF_FILES, read_nccl
+from clusterwright.hosts.linux.reader.network import DEVICES, NETWORKS, read_nics
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.tree import RenderedTree
+
+Address = IPv4Address | IPv6Address
+# NCCL, user guide, Environment Variables: what takes NVLink between nodes away, as MNNVL asks for cuMem and for P2P.
+_OFF = {
+    "NCCL_MNNVL_ENABLE": ("0",),
+    "NCCL_CUMEM_ENABLE": ("0",),
+    "NCCL_P2P_DISABLE": ("1",),
+    "NCCL_P2P_LEVEL": ("LOC", "0"),
+}
+_SHOWN = 3
+# Settings without which instances do not meet: the list that was read here, and one port for all.
+_LIST, _PORT = "IMEX_NODE_CONFIG_FILE", "SERVER_PORT"
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    """IMEX on a node, as its files have it."""
+
+    members: tuple[Address, ...]
+    addresses: frozenset[Address]
+    port: str
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    domains = tree.declaration.nvlink_domains if tree.declaration is not None else {}
+    wanted = {name: domain for domain, names in domains.items() for name in names}
+    found: list[Counterexample] = []
+    instances: dict[str, _Instance] = {}
+    networks = _networks(tree)
+    for device in sorted({*tree.devices_with(MEMBERS), *wanted}):
+        try:
+            instances[device] = _read(tree, device, networks.get(device, {}))
+        except _UnreadError as error:
+            found.append(Counterexample(device, error.file, error.line, str(error)))
+    holders = _holders(instances)
+    for device, instance in instances.items():
+        found += _member_faults(device, instance, instances, holders)
+        found += _nccl_faults(tree, device)
+        if tree.declaration is not None:
+            found += _domain_faults(device, instance, holders, domains, wanted)
+    lists = {instance.members for instance in instances.values()}
+    facts = (Fact("NVLink domains", len(lists)), Fact("nodes that share memory over NVLink", len(instances)))
+    return Verdict(facts, tuple(found), Cases("nodes of NVLink domains", len(instances)))
+
+
+class _UnreadError(Exception):
+    """A file that IMEX does not read, or reads otherwise."""
+
+    def __init__(self, file: str, line: int, message: str) -> None:
+        super().__init__(message)
+        self.file, self.line = file, line
+
+
+def _read(tree: RenderedTree, device: str, networks: Mapping[str, str]) -> _Instance:
+    texts = {}
+    for path in (MEMBERS, SETTINGS):
+        text = tree.text(device, path)
+        if text is None:
+            raise _UnreadError(path, 0, "the file is missing: the node shares no memory over NVLink")
+        texts[path] = text
+    try:
+        members = tuple(address for _, address in read_members(texts[MEMBERS]))
+    except ValueError as error:
+        raise _UnreadError(MEMBERS, 0, f"IMEX does not start: {error}") from None
+    try:
+        settings = read_settings(texts[SETTINGS])
+    except ValueError as error:
+        raise _UnreadError(SETTINGS, 0, f"IMEX does not start: {error}") from None
+    line, file = settings.get(_LIST, (0, f"/{MEMBERS}"))
+    if file != f"/{MEMBERS}":
+        raise _UnreadError(SETTINGS, line, f"the members are those of {file}, which is not read")
+    nics = read_nics(device, networks)
+    return _Instance(
+        members=members,
+        addresses=frozenset(ip_address(nic.address) for nic in nics),
+        port=settings.get(_PORT, (0, ""))[1],
+    )
+
+
+def _networks(tree: RenderedTree) -> Mapping[str, dict[str, str]]:
+    """By device, the texts of its networks by path."""
+    texts: dict[str, dict[str, str]] = {}
+    for device, path in tree.below((NETWORKS, DEVICES)):
+        if path.endswith((".network", ".netdev")):
+            texts.setdefault(device, {})[path] = tree.text(device, path) or ""
+    return texts
+
+
+def _holders(instances: Mapping[str, _Instance]) -> Mapping[Address, str]:
+    """The node that has each address."""
+    holders = {}
+    for device, instance in instances.items():
+        for address in instance.addresses:
+            holders[address] = device
+    return holders
+
+
+def _member_faults(
+    device: str, instance: _Instance, instances: Mapping[str, _Instance], holders: Mapping[Address, str]
+) -> Iterator[Counterexample]:
+    """Lists that leave the node itself out, name somebody twice or nobody, or are not those of other members."""
+    if instance.addresses.isdisjoint(instance.members):
+        yield Counterexample(device, MEMBERS, 0, "the node is no member of its own domain: IMEX does not start")
+    twice = sorted({str(member) for member in instance.members if instance.members.count(member) > 1})
+    if twice:
+        yield Counterexample(device, MEMBERS, 0, f"{and_more(twice, _SHOWN)} stands twice")
+    strangers = [str(member) for member in instance.members if member not in holders]
+    if strangers:
+        yield Counterexample(device, MEMBERS, 0, f"{and_more(strangers, _SHOWN)}: no node with IMEX has the address")
+    others = (holders[member] for member in instance.members if member in holders)
+    for other in others:
+        peer = instances[other]
+        if peer.members != instance.members:
+            message = f"its members are not those of {other}, which refuses it"
+            yield Counterexample(device, MEMBERS, 0, message)
+            break
+        if peer.port != instance.port:
+            message = f"it listens at {instance.port or 'its own port'}, {other} at {peer.port or 'its own port'}"
+            yield Counterexample(device, SETTINGS, 0, message)
+            break
+
+
+def _nccl_faults(tree: RenderedTree, device: str) -> Iterator[Counterexample]:
+    for path in CONF_FILES:
+        settings = read_nccl(tree.text(device, path) or "")
+        for name, values in _OFF.items():
+            if settings.get(name) in values:
+                message = f"{name} is {settings[name]}: jobs go by the network inside the domain"
+                yield Counterexample(device, path, 0, message)
+
+
+def _domain_faults(
+    device: str,
+    instance: _Instance,
+    holders: Mapping[Address, str],
+    domains: Mapping[str, frozenset[str]],
+    wanted: Mapping[str, str],
+) -> Iterator[Counterexample]:
+    if device not in wanted:
+        yield Counterexample(device, MEMBERS, 0, "the spec has no NVLink domain here")
+        return
+    domain = wanted[device]
+    members = {holders[member] for member in instance.members if member in holders}
+    strange = sorted(members ^ domains[domain])
+    if strange:
+        yield Counterexample(device, MEMBERS, 0, f"the list and {domain} differ in {and_more(strange, _SHOWN)}")
+
+
+def _applies(tree: RenderedTree) -> bool:
+    return bool(tree.devices_with(MEMBERS)) or (tree.declaration is not None and bool(tree.declaration.nvlink_domains))
+
+
+NVLINK_DOMAINS = ProofCheck(
+    name="nvlink-domains",
+    claim="Nodes that share NVLink's switch trays list each other, alike, and nobody else; NCCL uses NVLink between"
+    " them.",
+    kinds=frozenset({"node-memory-exchange", "node-network", "nccl"}),
+    applies=_applies,
+    judge=_run,
+    spec_only="which nodes share switch trays",
+)
