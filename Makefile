@@ -115,8 +115,9 @@ golden: develop ## writes the tests' golden files anew; look at the diff before 
 	@PATH="$(BIN):$$PATH" CLUSTERWRIGHT_GOLDEN=write $(BIN)/pytest $(SIDE_BY_SIDE)
 
 lock: ## resolves pyproject.toml into the lock files; UPGRADE=--upgrade takes newer versions
-	@$(COMPILE) pyproject.toml -o requirements.lock
-	@$(COMPILE) pyproject.toml --group lint --group test --group docs -c requirements.lock \
+	@$(COMPILE) pyproject.toml --extra full -o requirements.lock
+	@$(COMPILE) pyproject.toml -c requirements.lock -o requirements-core.lock
+	@$(COMPILE) pyproject.toml --extra full --group lint --group test --group docs -c requirements.lock \
 		--override tools/overrides.txt -o requirements-dev.lock
 	@printf 'hatchling==1.27.0\neditables\n' | $(COMPILE) --no-annotate - -o requirements-build.lock
 

@@ -78,7 +78,8 @@ def test_sums_and_provenance_are_of_what_is_published(released: Path) -> None:
     assert sums == {name: hashlib.sha256((dist / name).read_bytes()).hexdigest() for name in sums}
     statement = json.loads((dist / f"{NAME}.provenance.json").read_text())
     subject = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
-    assert subject == {name: sums[name] for name in (f"{NAME}-py3-none-any.whl", f"{NAME}.tar.gz")}
+    built = (f"{name}-{__version__}" for name in ("clusterwright", "clusterwright_core"))
+    assert subject == {name: sums[name] for each in built for name in (f"{each}-py3-none-any.whl", f"{each}.tar.gz")}
     definition = statement["predicate"]["buildDefinition"]
     head = run("git", "rev-parse", "HEAD", cwd=released).stdout.strip()
     assert definition["resolvedDependencies"][0]["digest"] == {"gitCommit": head}

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -62,9 +63,58 @@ def test_another_build_has_the_same_bytes(built: Path, tmp_path: Path) -> None:
     for file in (built / "source").rglob("*.py"):
         os.utime(file, (1_000_000_000, 1_000_000_000))
     uv(*BUILD, "--sdist", "--wheel", "--out-dir", tmp_path, built / "source", cwd=tmp_path)
-    made = sorted(file.name for file in tmp_path.glob("clusterwright-*"))
+    made = sorted(file.name for file in tmp_path.glob("clusterwright_core-*"))
     assert len(made) == 2
     assert [name for name in made if (tmp_path / name).read_bytes() != (built / name).read_bytes()] == []
+
+
+@pytest.fixture(scope="module")
+def core(built: Path) -> Path:
+    """The programs of an environment with the package and what clusterwright-core asks for, no more."""
+    environment = built / "core"
+    uv("venv", "--quiet", "--python", sys.executable, environment, cwd=built)
+    install = ("pip", "install", "--quiet", "--no-deps", "--python", environment / "bin/python")
+    uv(*install, "--require-hashes", "-r", CHECKOUT / "requirements-core.lock", cwd=built)
+    uv(*install, *built.glob("*.whl"), cwd=built)
+    return environment / "bin"
+
+
+def test_the_core_alone_starts_lints_renders_lists_and_compares(core: Path, tmp_path: Path) -> None:
+    wish = ("--nodes", "8", "--node-model", "dgx-h100", "--fabric", "roce")
+    for words in (
+        ("init", "mine", *wish),
+        ("lint", "mine"),
+        ("explain", "CW203"),
+        ("models", "--grep", "400G"),
+        ("schema",),
+        ("render", "mine/cluster.yaml", "--out", "out"),
+        ("inventory", "mine/cluster.yaml", "--format", "csv", "--out", "lists"),
+        ("nccl", "mine/cluster.yaml"),
+        ("diff", "mine/cluster.yaml", "mine/cluster.yaml"),
+        ("--help",),
+    ):
+        done = run(core / "clusterwright", *words, cwd=tmp_path)
+        assert done.returncode == 0, (words, done.stdout + done.stderr)
+    proving = run(core / "clusterwright", "verify", "mine/cluster.yaml", cwd=tmp_path)
+    assert proving.returncode == 2
+    assert "`pip install clusterwright` brings it" in proving.stderr
+
+
+def test_the_core_is_small(core: Path) -> None:
+    """The figure of docs/install.md, without what Python compiles."""
+    size = sum(
+        path.stat().st_size
+        for path in core.parent.glob("lib/**/*")
+        if path.is_file() and path.suffix != ".pyc" and "pip" not in path.parts
+    )
+    assert 10e6 < size < 40e6, f"{size / 1e6:.0f} MB"
+
+
+def test_the_whole_distribution_asks_for_the_same_version_and_all_it_can_use() -> None:
+    whole = tomllib.loads((CHECKOUT / "full/pyproject.toml").read_text())["project"]
+    assert whole["version"] == __version__
+    assert whole["dependencies"] == [f"clusterwright-core[full]=={__version__}"]
+    assert "clusterwright" in whole["scripts"]  # `uvx clusterwright` takes programs of no other package
 
 
 def test_the_pages_that_messages_cite_travel(built: Path) -> None:

@@ -164,12 +164,23 @@ def _data_folder(name: str) -> Path:
     return data_files.folder(top) / below
 
 
+_OWN = ("clusterwright", "clusterwright-core")  # the distributions that this program comes in
+_OF_ALL = ("extra == 'full'", 'extra == "full"')  # what deploying needs
+
+
 def _libraries() -> Iterator[tuple[str, str]]:
-    for requirement in metadata.requires("clusterwright") or ():
-        if "extra ==" not in requirement:
+    for own in _OWN:
+        try:
+            requirements = metadata.requires(own) or ()
+        except metadata.PackageNotFoundError:
+            continue
+        for requirement in requirements:
+            if "extra ==" in requirement and not requirement.endswith(_OF_ALL):
+                continue
             name = requirement.split(";")[0].split("[")[0]
             name = name[: next((at for at, letter in enumerate(name) if letter in " <>=!~("), len(name))]
-            yield name, metadata.version(name)
+            if name not in _OWN:
+                yield name, metadata.version(name)
 
 
 def _objects(store: Store, manifest: Manifest) -> set[str]:
