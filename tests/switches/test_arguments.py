@@ -1,6 +1,7 @@
 """A known word with an argument that no reader knows is unread at its line, and ends no other answer.
 
-Argument forms are those of SONiC's yang models and of NVUE's command reference, and forms that no manual has.
+Argument forms are those of SONiC's yang models, of NVUE's command reference and of FBOSS's structures, and forms that
+no manual has.
 """
 
 from __future__ import annotations
@@ -53,6 +54,27 @@ NVUE_FORMS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("vrf default router bgp peer-group * timers hold", ("9",), ("auto", "none")),
     ("vrf default router bgp peer-group * bfd min-rx-interval", ("300",), ("auto", "300ms")),
     ("vrf default router bgp address-family * multipaths ebgp", ("64",), ("auto",)),
+)
+# By file and place, where `*` is any key or entry.
+FBOSS_FORMS: tuple[tuple[str, str, tuple[Any, ...], tuple[Any, ...]], ...] = (
+    (AGENT, "sw ports * maxFrameSize", (1500, 9412), ("9412", "auto", -1, 1.5, True, [], [9412])),
+    (AGENT, "sw ports * logicalID", (900,), ("900", {}, [])),
+    (AGENT, "sw ports * pfc tx", (True, False), (1, "true", [])),
+    (AGENT, "sw ports * name", ("eth9/1/1",), (7, [])),
+    (AGENT, "sw interfaces * ipAddresses *", ("fd00::1/64", "10.0.0.1/31"), (7, "dhcp", "10.0.0.1/33", "fd00::1/129")),
+    (AGENT, "sw interfaces * vlanID", (4000,), ("4000", -1)),
+    (AGENT, "sw aclTableGroup aclTables * aclEntries * dstIp", ("fd00::/8",), ("any", 7, [])),
+    (AGENT, "sw aclTableGroup aclTables * aclEntries * l4DstPort", (22,), ("ssh", "22-23", [22])),
+    (AGENT, "sw qosPolicies * qosMap trafficClassToQueueId *", (3,), ("3", "best-effort")),
+    (AGENT, "sw loadBalancers * fieldSelection udfGroups *", ("roceQpn",), (7,)),
+    (BGP, "local_as_4_byte", (65001,), ("65001", "1.10", -1)),
+    (BGP, "router_id", ("10.0.0.1",), ("auto", 7)),
+    (BGP, "peers * local_addr", ("fd00::1", "10.0.0.1"), ("eth1/1/1", "fd00::1/64", 7)),
+    (BGP, "peers * remote_as_4_byte", (65001,), ("external", "65001")),
+    (BGP, "peer_groups * bgp_peer_timers hold_time_seconds", (9,), ("9s", -1)),
+    (BGP, "policies prefix_lists * prefixes * base_prefix", ("fd00::/8",), ("any", 7)),
+    (BGP, "policies prefix_lists * prefixes * prefix_len_ranges * value", (64,), ("64", -1)),
+    (BGP, "policies community_lists * members * community value", ("1:1",), (7, [])),
 )
 ODD: tuple[Any, ...] = (
     "",
@@ -151,6 +173,35 @@ def test_nvue(words: str, known: tuple[str, ...], unknown: tuple[str, ...]) -> N
         left = [each.text for each in unread_of(NVUE, text)]
         assert router_reads(NVUE, text), value
         assert (" / ".join(place) in left) is (value in unknown), (value, left)
+
+
+@pytest.mark.parametrize(("path", "words", "known", "unknown"), FBOSS_FORMS)
+def test_fboss(path: str, words: str, known: tuple[Any, ...], unknown: tuple[Any, ...]) -> None:
+    place = next(document_places(json.loads(rendered(path)), tuple(words.split()), ()))
+    for index, value in enumerate((*known, *unknown)):
+        changed = json.loads(rendered(path))
+        above = changed
+        for key in place[:-1]:
+            above = above[key]
+        above[place[-1]] = value
+        text = json.dumps(changed, indent=1)
+        left = unread_of(path, text)
+        assert bool(left) is (index >= len(known)), (value, left)
+        for unread in left:
+            assert unread.text == " / ".join(key for key in place if isinstance(key, str))
+            assert unread.line > 0
+
+
+def document_places(node: Any, words: tuple[str, ...], above: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Places of a document that words lead to."""
+    if not words:
+        yield above
+    elif words[0] == "*":
+        keys = range(len(node)) if isinstance(node, list) else node
+        for key in keys:
+            yield from document_places(node[key], words[1:], (*above, key))
+    elif isinstance(node, dict) and words[0] in node:
+        yield from document_places(node[words[0]], words[1:], (*above, words[0]))
 
 
 def nvue_places(node: Any, words: tuple[str, ...], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

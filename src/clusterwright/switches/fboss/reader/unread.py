@@ -9,6 +9,7 @@ from functools import cache, lru_cache, partial
 from typing import Any
 
 from clusterwright.facts.unread import BETWEEN, Unread
+from clusterwright.switches.fboss.reader.arguments import FORMS, Form, has_ill_formed_words
 from clusterwright.switches.fboss.reader.configuration import AGENT, BGP, LAYOUTS
 from clusterwright.switches.fboss.reader.defaults import AGENT_DEFAULTS, BGP_DEFAULTS, Defaults, defaults_of
 from clusterwright.switches.fboss.reader.document import FileShape, document_of, fields_of
@@ -28,7 +29,8 @@ _WHATEVER = "..."
 _EMPTY: dict[str, Any] = {}  # a list of which no entry is known
 _Keys = tuple[str | int, ...]
 _Shapes = dict[tuple[Any, ...], tuple[list[tuple[str, Any]], list[str]]]
-_Node = dict[str, Any]  # fields to what is known of them: a node, the values that are accounted for, None for any
+# Fields to what is known of them: a node, the values or the form that is accounted for, None for any.
+_Node = dict[str, Any]
 _MANIFOLD = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
@@ -63,9 +65,11 @@ def _known(tables: Iterable[str], empty: str, defaults: Defaults) -> _Node:
             if name.endswith(_WHATEVER):
                 node[name.removesuffix(_WHATEVER)] = _WHATEVER
             elif name.endswith(_LIST):
-                node.setdefault(name.removesuffix(_LIST), {_LIST: None})
+                node.setdefault(name.removesuffix(_LIST), {_LIST: _form(line[0], name.removesuffix(_LIST))})
+            elif has_values:
+                node[name] = frozenset(allowed.split("|"))
             else:
-                node[name] = frozenset(allowed.split("|")) if has_values else None
+                node[name] = _form(line[0], name)
     for line in (line.split() for line in empty.strip().split("\n")):
         node = root
         for part in line[0].replace(_LIST, f".{_LIST}").split("."):
@@ -73,6 +77,11 @@ def _known(tables: Iterable[str], empty: str, defaults: Defaults) -> _Node:
         node.update(dict.fromkeys((field.removesuffix(_LIST) for field in line[1:]), _EMPTY))
     _add_defaults(root, defaults)
     return root
+
+
+def _form(structure: str, field: str) -> Form | None:
+    """What values of a field look like; None where any is accounted for."""
+    return FORMS.get(f"{structure.rpartition('.')[2]}.{field}") or FORMS.get(field)
 
 
 def _add_defaults(node: _Node, defaults: Defaults) -> None:
@@ -108,6 +117,8 @@ def _unread(file: str, text: str) -> tuple[Unread, ...]:
 
 def _is_read(file: str, text: str) -> bool:
     """Whether every field is surely accounted for and none stands twice: most files have nothing to tell of."""
+    if file == BGP and has_ill_formed_words(text):
+        return False
     try:
         return _is_shape_read(file, document_of(text, LAYOUTS[file]).shape)
     except (ValueError, RecursionError):
@@ -145,13 +156,15 @@ def _fields(value: Any, known: Any, shapes: _Shapes) -> int:
     if isinstance(value, dict):
         return _fields_of_rows([value], known, shapes)
     if isinstance(value, list):
+        if isinstance(known, Form | frozenset):
+            raise ValueError
         entry = _beneath(known, _LIST) if value else None
         if set(map(type, value)) == {dict}:
             return _fields_of_rows(value, entry, shapes)
         return sum([_fields(each, entry, shapes) for each in value])
     if value is None or known is None or known == _WHATEVER:
         return 0
-    if isinstance(known, dict) or _written(value) not in known:
+    if not _is_known(value, known):
         raise ValueError
     return 0
 
@@ -225,13 +238,20 @@ def _unknown(value: Any, known: Any, keys: _Keys) -> Iterator[_Keys]:
             else:
                 yield (*keys, key)
     elif isinstance(value, list):
-        if value and (not isinstance(known, dict) or _LIST not in known):
+        if isinstance(known, Form | frozenset) or (value and (not isinstance(known, dict) or _LIST not in known)):
             yield keys
             return
         for at, each in enumerate(value):
             yield from _unknown(each, known[_LIST], (*keys, at))
-    elif isinstance(known, dict) or (known is not None and _written(value) not in known):
+    elif known is not None and not _is_known(value, known):
         yield keys
+
+
+def _is_known(value: Any, known: Any) -> bool:
+    """Whether a value without parts is accounted for."""
+    if isinstance(known, Form):
+        return known.fits(value)
+    return not isinstance(known, dict) and _written(value) in known
 
 
 def _written(value: object) -> str:
