@@ -133,6 +133,10 @@ class Chosen:
         reached = set(access.addresses) | set(access.eapi.addresses if access.eapi else ())
         return tuple(device for device in devices if device in reached)
 
+    def ssh_access(self) -> Access | None:
+        """The access file; None for a directory. Raises as ``open`` does."""
+        return None if self.name == DIRECTORY else self._access()
+
     def _access(self) -> Access:
         if self.name != ANSIBLE:
             raise ClusterwrightError(f"there is no target {self.name!r}; choose one of: {', '.join(TARGETS)}")

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from clusterwright.deploy.activation import require_activation
 from clusterwright.deploy.pulumi.automation import Engine
 from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, joint_digest
@@ -140,6 +141,7 @@ def _prepared(
     begun: UnderWay | None,
     only: frozenset[str],
 ) -> Prepared:
+    require_activation(plan, target, stacks)
     manifests = make_manifests(plan, target, stacks, source, only)
     read = engine.all_given(stacks)
     if only:

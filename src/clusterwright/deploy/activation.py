@@ -1,0 +1,42 @@
+"""Whether files that are put on a switch come to anything there: where its system has no steps, they only lie there."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+
+from clusterwright.and_more import and_more
+from clusterwright.deploy.pulumi.units import Stack
+from clusterwright.deploy.targets import Chosen
+from clusterwright.facts.reader import Unsupported
+from clusterwright.finding import ClusterwrightError
+from clusterwright.plan.model import Plan
+from clusterwright.switches.registry import SYSTEMS
+
+
+def require_activation(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
+    """Raises ClusterwrightError for switches that get files over SSH which nothing there would act on.
+
+    Steps of the access file count: who wrote them knows what brings the files about.
+    """
+    access = target.ssh_access()
+    if access is None:
+        return
+    patterns = [str(pattern) for step in access.switch_overs for pattern in step.get("files", ())]
+    refused: dict[str, list[str]] = {}
+    for name in (name for stack in stacks for unit in stack.units for name in unit.devices):
+        device = plan.by_name[name]
+        if name not in access.addresses or device.kind != "switch":
+            continue
+        system = SYSTEMS.get(plan.spec.catalogue[device.model].network_os or "")
+        if system is None or not isinstance(system.steps, Unsupported):
+            continue
+        if not any(fnmatch.fnmatchcase(system.reader.file, pattern) for pattern in patterns):
+            refused.setdefault(f"{system.system}: {system.steps.reason}", []).append(name)
+    if refused:
+        lines = [f"  {and_more(names, 3)} ({why})" for why, names in refused.items()]
+        raise ClusterwrightError(
+            "the access file has these switches under `addresses`, where files would be put and nothing would act on "
+            "them:\n" + "\n".join(lines) + "\nTake them out there, or say under `switch_overs` by which commands they "
+            "take their file. Nothing was touched."
+        )
