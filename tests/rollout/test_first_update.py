@@ -72,6 +72,7 @@ def test_dead_devices_stop_no_bring_up_and_are_owed_until_they_are_out_of_servic
     assert first.returncode == 3, first.stderr
     assert "did not take what they are to have: atsw-01, gpu-p00r00n0." in first.stderr
     assert {"gpu-p00r00n1", "gpu-p01r00n0", "svc-v00n0", "ssw-00", "rtsw-p00r00"} <= holding(site)
+    assert 'clusterwright_rollout_stopped{cluster="lab-roce"} 1' in (site / "up/metrics/rollout.prom").read_text()
     lines = first.stdout.splitlines()
     ends = [at for name in ("services-rack0", "pod0") for at, line in enumerate(lines) if f"-{name}: " in line]
     assert ends == sorted(ends), "services first"

@@ -153,6 +153,7 @@ class Seen:
             [(window.days, window.opens, window.closes, window.timezone) for window in self.spec.rollout.windows],
             [(approver.name, approver.key) for approver in self.spec.rollout.approvers],
             self.spec.rollout.approvals,
+            self.spec.rollout.notify and (self.spec.rollout.notify.url, self.spec.rollout.notify.secret),
         )
 
     @cached_property

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clusterwright.deploy.activation import require_activation
 from clusterwright.deploy.pulumi.automation import Engine
 from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, joint_digest
@@ -24,6 +23,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
 from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.rollout import ledger
+from clusterwright.rollout.activation import require_activation
 from clusterwright.rollout.consequences import effect_of
 from clusterwright.rollout.deployed import recorded
 from clusterwright.rollout.drifted import running_tree

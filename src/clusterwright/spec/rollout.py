@@ -80,6 +80,15 @@ class Approver:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """A server that is told of rollouts at ``url``; ``secret`` names what messages are signed with."""
+
+    url: str
+    secret: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutPolicy:
     """What a wave of a rollout may take.
 
@@ -89,7 +98,7 @@ class RolloutPolicy:
     of a stack may fail in its first update, and at least one: more, and no other stack is started. ``gates`` are asked
     after each wave.
     ``boots`` is None where nodes are booted by somebody else, at another time. Waves start in ``windows`` alone, at any
-    time without one. With ``approvers``, ``approvals`` of them sign what is sent.
+    time without one. With ``approvers``, ``approvals`` of them sign what is sent. ``notify`` is who is told of it.
     """
 
     canaries: int
@@ -102,6 +111,7 @@ class RolloutPolicy:
     windows: tuple[Window, ...]
     approvers: tuple[Approver, ...]
     approvals: int
+    notify: Notify | None
     path: Path
 
 

@@ -14,31 +14,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.cli.stacks.allowed import Permission, answers, closed_until, now, overdue_lines, require_allowed
+from clusterwright.cli.stacks.ended import tell_brought_back, tell_end, tell_result
 from clusterwright.cli.stacks.judged import JudgedPreview, Judging, judge, judging_options, note_done
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
-    EXIT_INTERRUPTED,
-    EXIT_PAUSED,
-    EXIT_STOPPED,
     ChosenStacks,
     device_option,
     interruptible,
     open_site,
     rollback_option,
     stack_options,
-    tell_ran,
 )
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.automation import Engine
-    from clusterwright.deploy.pulumi.events import Listener
     from clusterwright.deploy.target import Target
     from clusterwright.rollout.audit import Approval
-    from clusterwright.rollout.execution import Result
     from clusterwright.rollout.gates.health import Gate
     from clusterwright.rollout.gates.selection import Gates
-    from clusterwright.rollout.kept_rollouts import KeptRollout
     from clusterwright.rollout.ledger import UnderWay
     from clusterwright.rollout.prepare import Prepared
     from clusterwright.rollout.waves import Wave
@@ -152,6 +146,7 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     Whatever is refused was refused before a device was touched.
     """
     from clusterwright.cli.stacks.progress import shown
+    from clusterwright.cli.stacks.watched import watched
     from clusterwright.cli.stacks.waves import waves_text
     from clusterwright.deploy.pulumi.events import Event, EventKind
     from clusterwright.deploy.store import Store
@@ -204,7 +199,11 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     )
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=is_resumed)
-    with shown(events) as listen, interruptible(engine) as is_aborted:
+    with (
+        shown(events) as show,
+        watched(show, site, rollout, is_quiet=prepared.is_quiet) as listen,
+        interruptible(engine) as is_aborted,
+    ):
         budget = site.spec.rollout.failure_budget
         again = partial(plan_waves, site.plan, site.stacks, policy=site.spec.rollout)
         orders = Orders(
@@ -229,21 +228,12 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
         result = execution.run()
         if result.end is UpdateEnd.DONE:
             note_done(site, prepared, kept)
-        _tell_end(listen, rollout, result)
+        tell_end(listen, rollout, result)
     trail.ended(result)
-    status = _tell(site, result, prepared.settled)
+    status = tell_result(site, result, prepared.settled)
     if site.brought_back is not None:
-        _tell_brought_back(site, site.brought_back)
+        tell_brought_back(site, site.brought_back)
     return status
-
-
-def _tell_brought_back(site: ChosenStacks, rollout: KeptRollout) -> None:
-    commit = f", commit {rollout.revision.commit[:12]}" if rollout.revision.commit else ""
-    click.echo(
-        f"this was the spec of {rollout.name}{commit}. {site.deployment.spec} was not edited: put it back as it was "
-        "then, or the next up brings its changes again.",
-        err=True,
-    )
 
 
 def _at(rollout: UnderWay) -> str:
@@ -353,41 +343,3 @@ def _approval(
         manifests={name: manifest.digest for name, manifest in prepared.manifests.items()},
         to=back.name if back else "",
     )
-
-
-def _tell_end(listen: Listener, rollout: UnderWay, result: Result) -> None:
-    from clusterwright.deploy.pulumi.events import Event, EventKind
-    from clusterwright.rollout.execution import UpdateEnd
-
-    kind = EventKind.ROLLOUT_FINISHED if result.end is UpdateEnd.DONE else EventKind.ROLLOUT_STOPPED
-    text = f"{result.end.value}: {result.text}" if result.text else ""
-    listen(Event(kind, text=text, details={"rollout": rollout.name, "waves": len(rollout.waves)}))
-
-
-def _tell(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
-    from clusterwright.rollout.execution import UpdateEnd
-
-    if result.end is UpdateEnd.DONE:
-        changed = sum(len(each.wave.devices) - len(each.failed) for each in result.waves)
-        if changed:
-            click.echo(f"{len(result.waves)} waves: {changed} devices changed", err=True)
-            return 0
-        return _tell_whole(site, result, settled)
-    click.echo(f"up {result.end.value}: {result.text}. The same command goes on from here.", err=True)
-    status = {
-        UpdateEnd.DONE: 0,
-        UpdateEnd.PAUSED: EXIT_PAUSED,
-        UpdateEnd.STOPPED: EXIT_STOPPED,
-        UpdateEnd.ABORTED: EXIT_INTERRUPTED,
-    }
-    return status[result.end]
-
-
-def _tell_whole(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
-    """What became of stacks that were driven as a whole, beside those that nothing was to be done for."""
-    if len(settled) == len(site.stacks):
-        click.echo("nothing changed; every stack holds what it is to have", err=True)
-        return 0
-    if settled:
-        click.echo(f"left alone, as they hold what they are to have: {', '.join(sorted(settled))}", err=True)
-    return tell_ran("up", tuple(stack for stack in site.stacks if stack.name not in settled), result.stacks)

@@ -131,14 +131,19 @@ def _slurm_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
             yield slurm.accounting.database.secret, (*slurm.accounting.database.path, "secret")
 
 
-def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
-    """The name of every secret that the spec's own values ask for, with its place."""
+def _shared_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     snmp = spec.site.snmp
     if snmp is not None:
         yield snmp.authentication, (*snmp.path, "authentication")
         yield snmp.privacy, (*snmp.path, "privacy")
-    if spec.site.aaa is not None:
-        yield spec.site.aaa.secret, (*spec.site.aaa.path, "secret")
+    for shared in (spec.site.aaa, spec.rollout.notify):
+        if shared is not None:
+            yield shared.secret, (*shared.path, "secret")
+
+
+def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    """The name of every secret that the spec's own values ask for, with its place."""
+    yield from _shared_secrets(spec)
     passwords = [(operator.password, operator.path) for operator in spec.site.operators]
     passwords += [(user.password, user.path) for image in spec.images for user in image.users]
     yield from ((name, (*path, "password")) for name, path in passwords if name is not None)

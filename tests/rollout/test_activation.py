@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from tests.plans import plan_of
 
-from clusterwright.deploy.activation import require_activation
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.deploy.targets import ANSIBLE, DIRECTORY, Chosen
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
+from clusterwright.rollout.activation import require_activation
 
 
 def target(folder: Path, *devices: str, **more: Any) -> Chosen:
