@@ -113,7 +113,7 @@ def test_hooks_are_what_pre_commit_takes(tmp_path: Path) -> None:
     assert config["repos"][0]["hooks"][0]["id"] in {hook["id"] for hook in yaml.safe_load(HOOKS.read_text())}
 
 
-LOCKS = ("requirements", "requirements-build")
+LOCKS = ("requirements-core", "requirements-build")
 
 
 def steps(folder: Path, project: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
@@ -159,6 +159,28 @@ def test_the_action_annotates_and_leaves_a_log(tmp_path: Path, project: Path) ->
     assert steps(tmp_path, project, paths="clusters/lab.yaml deployment.yaml").returncode == 1
     assert steps(tmp_path, project, paths="clusters/lab.yaml", isolated="true").returncode == 0
     assert steps(tmp_path, project, sarif="log.sarif", paths="nowhere.yaml").returncode != 0
+
+
+def test_the_action_comments_what_a_pull_request_changes(tmp_path: Path, project: Path) -> None:
+    base = run("git", "rev-parse", "HEAD", cwd=project).stdout.strip() or commit(project)
+    (tmp_path / "programs").mkdir(exist_ok=True)
+    gh = tmp_path / "programs/gh"
+    gh.write_text(f'#!/bin/bash\necho "$*" >> {tmp_path}/asked\n[[ "$*" != *--edit-last* ]]\n')
+    gh.chmod(0o755)
+    spec = project / "clusters/lab.yaml"
+    spec.write_text(spec.read_text().replace("ports: [161, 623]", "ports: [161]", 1))
+    action = yaml.safe_load((REPOSITORY / "action.yml").read_text())
+    step = next(each for each in action["runs"]["steps"] if each["name"] == "Comment")
+    steps(tmp_path, project)
+    path = f"{tmp_path / 'programs'}{os.pathsep}{os.environ['PATH']}"
+    given = {"CHANGES": "clusters/lab.yaml", "BASE": base, "NUMBER": "7", "RUNNER_TEMP": str(tmp_path)}
+    done = run("bash", "-eo", "pipefail", "-c", step["run"], cwd=project, PATH=path, **given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    comment = tmp_path / "clusterwright.md"
+    assert "| zones | closes operations → management: udp 623" in comment.read_text()
+    edited, written = (tmp_path / "asked").read_text().splitlines()
+    assert edited == f"pr comment 7 --edit-last --body-file {comment}"
+    assert written == f"pr comment 7 --body-file {comment}"
 
 
 def test_the_action_and_its_workflow_are_what_github_takes(tmp_path: Path) -> None:

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.finding import ClusterwrightError
+
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
 
 _EXIT_DIFFERENT = 1
+MARKDOWN = "markdown"
+_NOT_ASKED = "nothing of the kind"
 
 
 @click.command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(("text", "json", MARKDOWN)), default="text", show_default=True)
 @click.option(
     "--cables", type=click.Path(path_type=Path), metavar="FILE.csv", help="Write the floor's work order to this file."
 )
@@ -27,17 +31,20 @@ _EXIT_DIFFERENT = 1
 @click.option(
     "--lines", type=click.IntRange(0), default=12, show_default=True, help="Diff lines shown a file; 0 shows all."
 )
-def diff(before: str, *, after: str, form: str, cables: Path | None, config: bool, lines: int) -> int:
+@click.option("--prove", is_flag=True, help="With markdown: prove both and name the proofs whose answer changes.")
+def diff(before: str, *, after: str, form: str, cables: Path | None, config: bool, lines: int, prove: bool) -> int:
     """Compares two specs: what moves first, then zones, flows, devices and cables, then configuration line by line.
 
     A and B are spec files, or REV:path in git, read from that revision with all that they extend. Devices whose
-    configuration changes by the same lines are told together.
+    configuration changes by the same lines are told together. With markdown it is a comment for a pull request: what is
+    touched in a table, and all lines folded below.
 
     Exit status: 0 same, 1 different, 2 could not run.
     """
     from clusterwright.compare.configuration import config_changes
     from clusterwright.compare.document import document
     from clusterwright.compare.images import image_changes, image_lines
+    from clusterwright.compare.markdown import markdown_lines
     from clusterwright.compare.plans import compare_plans
     from clusterwright.compare.text import text_lines
     from clusterwright.compare.work_order import work_order, work_order_csv
@@ -53,7 +60,13 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
     if cables is not None:
         write_lines(cables, [work_order_csv(work_order(one, other, changes.cables))])
         click.echo(f"wrote {cables}", err=True)
-    if form == "json":
+    if prove and form != MARKDOWN:
+        raise ClusterwrightError("--prove is for --format markdown.")
+    if form == MARKDOWN:
+        claims = _claims(one, other) if prove else None
+        text = markdown_lines(one, other, changes, groups, claims, most_lines=lines)
+        sys.stdout.writelines(f"{line}\n" for line in text)
+    elif form == "json":
         found = {**document(changes, groups), "images": [asdict(item) for item in images]}
         sys.stdout.write(dump_lines(found).decode())
     else:
@@ -61,6 +74,20 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
         if images:
             sys.stdout.writelines(f"{line}\n" for line in image_lines(images))
     return _EXIT_DIFFERENT if changes or groups or images else 0
+
+
+def _claims(before: Plan, after: Plan) -> list[tuple[str, str, str]]:
+    """Every proof by name, with its answer before and after."""
+    from clusterwright.cli.proofs import prove
+    from clusterwright.cli.trees import tree_of_plan
+    from clusterwright.proofs.registry import CHECKS
+
+    old, new = (
+        {check.name: verdict.word for check, verdict in prove(tree_of_plan(plan, CHECKS), CHECKS)}
+        for plan in (before, after)
+    )
+    names = [check.name for check in CHECKS if check.name in old or check.name in new]
+    return [(name, old.get(name, _NOT_ASKED), new.get(name, _NOT_ASKED)) for name in names]
 
 
 def _plan(name: str) -> Plan:
