@@ -91,7 +91,7 @@ def test_an_edited_folder_cannot_be_judged(rendered: Path) -> None:
     [
         (["{lab-ib}", "--check", "ib-rail"], 'Did you mean "ib-rail-purity"?'),
         (["{lab-roce}", "--check", "ib-lid-space"], "nothing here that ib-lid-space could prove"),
-        (["{hardware}"], "slurm could prove: no such files are rendered for it"),
+        (["{hardware}"], "isolation-watch could prove: no such files are rendered for it"),
     ],
 )
 def test_what_cannot_run(arguments: list[str], said: str) -> None:

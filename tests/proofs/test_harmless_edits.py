@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import ExpectedTree, rendering_of
 
 NODE = "gpu-s00r01n0"  # runs no subnet manager
+MANAGER = "gpu-s00r00n0"
+FILTER = "etc/nftables.conf"
 SSHD = "etc/ssh/sshd_config.d/10-clusterwright.conf"
 
 
@@ -39,29 +42,35 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def unsettled(folder: Path, edits: dict[str, bytes]) -> set[str]:
-    """The claims that are not settled when bytes are added to files of the node."""
+def unsettled(folder: Path, edits: dict[str, bytes], node: str = NODE, unread: str = "") -> set[str]:
+    """The claims that are not settled when bytes are added to files of the node, were files of a kind ``unread``."""
     _, declaration, rendering = _rendered()
-    before = {path: (folder / NODE / path).read_bytes() for path in edits}
+    rendering = replace(rendering, kinds=rendering.kinds - {unread})
+    before = {path: (folder / node / path).read_bytes() for path in edits}
     for path, added in edits.items():
-        (folder / NODE / path).write_bytes(before[path] + added)
+        (folder / node / path).write_bytes(before[path] + added)
     try:
         tree = read_folder(folder, declaration=declaration, rendering=rendering)
-        return {each.name for each in (FILES, *CHECKS) if each.applies(tree) and not each.run(tree).is_settled}
+        checks = [each for each in CHECKS if unread not in each.kinds]
+        return {each.name for each in (FILES, *checks) if each.applies(tree) and not each.run(tree).is_settled}
     finally:
         for path, content in before.items():
-            (folder / NODE / path).write_bytes(content)
+            (folder / node / path).write_bytes(content)
 
 
 def test_comments_in_all_files_that_have_any_touch_no_claim(folder: Path) -> None:
     own = [each for each in _rendered()[0] if each.device == NODE and lines_that_count(each.path, each.content)]
     assert len(own) > 40
-    assert unsettled(folder, {each.path: b"# a comment\n\n" for each in own}) == set()
+    added = {each.path: b"\n" if each.path.endswith(".json") else b"# a comment\n\n" for each in own}
+    assert unsettled(folder, {path: edit for path, edit in added.items() if path != FILTER}) == set()
+    # the node itself compares the bytes of its filter
+    assert unsettled(folder, {FILTER: b"# a comment\n"}) == {"node-check"}
 
 
 def test_a_setting_that_no_claim_reads_leaves_the_folder_alone_open(folder: Path) -> None:
     assert not runs_programs("etc/tlshd/config")
-    assert unsettled(folder, {"etc/clusterwright/health.json": b" "}) == {"files"}
+    edit = {"etc/opensm/topology/backend.topo": b"x"}
+    assert unsettled(folder, edit, MANAGER, unread="subnet-topology") == {"files"}
     assert "ib-bisection" not in unsettled(folder, {SSHD: b"X11Forwarding no\n"})
 
 
@@ -73,6 +82,8 @@ def test_what_runs_as_root_could_undo_anything(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "content"),
     [
+        ("etc/clusterwright/health.json", b'{"a": 1, "a": 2}'),
+        ("etc/clusterwright/health.json", b'{"a": '),
         ("etc/sudoers.d/90-clusterwright", b"# Written by clusterwright.\n#includedir /tmp\n"),
         ("usr/local/sbin/x", b"#!/bin/sh\ncat <<EOF\n# text\nEOF\n"),
         ("etc/x.json", b'{"a": 1}\n'),

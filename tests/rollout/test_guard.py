@@ -134,8 +134,8 @@ def test_a_filter_that_opens_without_a_flow_is_refused_with_a_packet(site: Site)
 
     found = site.preview(tampered=opened)
 
-    (proof,) = found.guarded.refusals
-    assert proof.check == "isolation"
+    proof, node_check = found.guarded.refusals
+    assert (proof.check, node_check.check) == ("isolation", "node-check")  # a node looks whether its filter is the one
     assert "tcp port 8080" in proof.found[0].message or "8080" in proof.found[0].message
     assert "no flow allows it" in proof.found[0].message
 
@@ -153,8 +153,9 @@ def test_text_that_a_check_cannot_read_is_refused_at_its_place(site: Site) -> No
     site.edit()
     torn = Tampered("gpu-p00r00n0", "etc/nftables.conf", "table inet clusterwright {", "table inet clusterwright {{")
 
-    (proof,) = site.preview(tampered=torn).guarded.refusals
+    proof, node_check = site.preview(tampered=torn).guarded.refusals
 
+    assert node_check.check == "node-check"
     assert (proof.found[0].device, proof.found[0].file) == ("gpu-p00r00n0", "etc/nftables.conf")
     assert proof.found[0].line > 0
     assert proof.found[0].message.startswith("cannot be judged: ")
@@ -191,7 +192,7 @@ def test_only_the_checks_that_read_what_changes_are_made(site: Site) -> None:
 
     guarded = site.preview().guarded
 
-    assert guarded.held == ("isolation", "encryption")
+    assert guarded.held == ("isolation", "encryption", "node-check")
     assert {"reachability", "qos", "ethernet-failures"} <= set(guarded.untouched)
 
 

@@ -128,6 +128,8 @@ class ProofCheck:
     readings: Callable[[RenderedTree], Iterable[SwitchReading[Any]]] = _nothing
     concerns: Callable[[Fabric], bool] = _every_fabric
     unjudgeable: Callable[[RenderedTree], str] = _judgeable
+    compared: frozenset[str] = frozenset()
+    """Those of ``kinds`` of which it takes single values: what else stands there is for other claims."""
 
     def answers(self, tree: RenderedTree) -> bool:
         """Whether a tree has what the check speaks about, or switches of another system that it ought to read."""
@@ -165,7 +167,7 @@ class ProofCheck:
             verdict = self._verdict(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
-        left = left_by(tree, self.name, self.kinds)
+        left = left_by(tree, self.name, self.kinds - self.compared)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds]
         others = self._other_systems(tree)
         if not left.places and not missing and not others:

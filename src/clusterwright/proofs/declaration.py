@@ -29,7 +29,14 @@ from clusterwright.proofs.encryption.declared import (
     encrypted_link_ends,
     mounts_in_clear,
 )
-from clusterwright.proofs.infiniband.declared import DeclaredNccl, DeclaredSubnet, declared_nccl, declared_subnets
+from clusterwright.proofs.infiniband.declared import (
+    DeclaredNccl,
+    DeclaredSubnet,
+    Ends,
+    declared_ib_cables,
+    declared_nccl,
+    declared_subnets,
+)
 from clusterwright.proofs.infiniband.declared_members import (
     DeclaredIpoib,
     DeclaredPartition,
@@ -42,6 +49,14 @@ from clusterwright.proofs.infiniband.declared_members import (
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.operation.declared_boot import DeclaredBoot, declared_boot
+from clusterwright.proofs.operation.declared_kueue import DeclaredKueue, declared_kueues
+from clusterwright.proofs.operation.declared_node_check import CheckedNode, declared_node_checks
+from clusterwright.proofs.operation.declared_node_units import (
+    DeclaredNames,
+    Readers,
+    declared_credentials,
+    declared_names,
+)
 from clusterwright.proofs.operation.declared_nvlink import declared_nvlink_domains
 from clusterwright.proofs.operation.declared_slurm import DeclaredSlurm, declared_slurms
 from clusterwright.spec.fabric import Fabric
@@ -115,6 +130,32 @@ class Declaration:
     def nvlink_domains(self) -> Mapping[str, frozenset[str]]:
         """By NVLink domain, its nodes."""
         return declared_nvlink_domains(self._plan)
+
+    @cached_property
+    def node_checks(self) -> Mapping[str, CheckedNode]:
+        """By node that runs an image, what it is to ask of itself."""
+        return declared_node_checks(self._plan)
+
+    @cached_property
+    def adapter_names(self) -> Mapping[str, DeclaredNames]:
+        """By node that runs an image, what its adapters are called."""
+        return declared_names(self._plan)
+
+    @cached_property
+    def credentials(self) -> Mapping[str, Readers]:
+        """By node that runs an image, the keys that it reads, with who does."""
+        return declared_credentials(self._plan)
+
+    @cached_property
+    def own_prefixes(self) -> frozenset[str]:
+        """The prefixes that hosts of Ethernet fabrics have addresses of."""
+        fabrics = self._plan.spec.fabrics
+        return frozenset(str(fabric.addressing.hosts) for fabric in fabrics if fabric.addressing is not None)
+
+    @cached_property
+    def kueues(self) -> tuple[DeclaredKueue, ...]:
+        """Every view for Kueue, with the places of its nodes."""
+        return declared_kueues(self._plan)
 
     @cached_property
     def slurms(self) -> tuple[DeclaredSlurm, ...]:
@@ -215,6 +256,11 @@ class Declaration:
         }
 
     # InfiniBand
+
+    @cached_property
+    def ib_cables(self) -> Mapping[str, frozenset[Ends]]:
+        """By InfiniBand fabric its cables, ports as ibdm calls them."""
+        return declared_ib_cables(self._plan)
 
     @cached_property
     def _guids(self) -> Mapping[str, Mapping[int, str]]:

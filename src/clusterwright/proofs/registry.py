@@ -23,12 +23,18 @@ from clusterwright.proofs.infiniband.partitions import PARTITIONS
 from clusterwright.proofs.infiniband.paths import PATH_BALANCE
 from clusterwright.proofs.infiniband.rails import RAIL_PURITY
 from clusterwright.proofs.infiniband.routing import UP_DOWN
+from clusterwright.proofs.infiniband.topology import SUBNET_TOPOLOGY
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.node_logins import NODE_LOGINS
+from clusterwright.proofs.operation.adapter_names import ADAPTER_NAMES
 from clusterwright.proofs.operation.boot import NETWORK_BOOT
+from clusterwright.proofs.operation.credentials import CREDENTIALS
+from clusterwright.proofs.operation.kueue import KUEUE
+from clusterwright.proofs.operation.node_check import NODE_CHECK
 from clusterwright.proofs.operation.nvlink import NVLINK_DOMAINS
 from clusterwright.proofs.operation.slurm import SLURM_NODES
+from clusterwright.proofs.operation.watch import ISOLATION_WATCH
 
 CHECKS: tuple[ProofCheck, ...] = (
     CABLING,
@@ -42,6 +48,7 @@ CHECKS: tuple[ProofCheck, ...] = (
     MANAGERS,
     FAILURES,
     IB_NCCL,
+    SUBNET_TOPOLOGY,
     LINKS,
     SESSIONS,
     REACHABILITY,
@@ -57,4 +64,9 @@ CHECKS: tuple[ProofCheck, ...] = (
     NETWORK_BOOT,
     SLURM_NODES,
     NVLINK_DOMAINS,
+    KUEUE,
+    NODE_CHECK,
+    ADAPTER_NAMES,
+    CREDENTIALS,
+    ISOLATION_WATCH,
 )

@@ -18,7 +18,7 @@ from clusterwright.facts.values import FieldValues, Keys
 from clusterwright.hosts.linux.reader.logins import LOGIN_FOLDERS, logins_unread
 from clusterwright.hosts.linux.reader.nccl import CONF_FILES, NCCL_PARTITION
 from clusterwright.hosts.linux.reader.node_logins import NODE_LOGIN_FOLDERS, node_logins_unread
-from clusterwright.hosts.linux.reader.programs import runs_programs
+from clusterwright.hosts.linux.reader.programs import is_executed, runs_programs
 from clusterwright.hosts.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.hosts.ufm.reader import SETTINGS, settings_unread
 from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES, options_unread
@@ -145,10 +145,10 @@ def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unre
 
 
 def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Files that the spec renders otherwise or not at all. Where no reader takes in every line (scripts, archives, what
-    is tried on a host alone), the claims made of the file are not proven. Of a kind that no check reads, a program
-    could undo any claim, and anything else leaves the folder itself unproven. So do lines of a host's file that is read
-    to its end which are no claim's business, yet decide what the host does: which card an interface is, how NCCL sends.
+    """Files that the spec renders otherwise or not at all. Where no reader takes in every line (archives, what is tried
+    on a host alone), the claims made of the file are not proven. A program could undo any claim; anything else of a
+    kind that no check reads leaves the folder itself unproven. So do lines of a host's file that is read to its end
+    which are no claim's business, yet decide what the host does: which card an interface is, how NCCL sends.
     """
     if tree.rendering is None:
         return
@@ -166,10 +166,11 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
         what = "differs from what the spec renders" if kind else "is none that the spec renders"
         is_read = kind in tree.rendering.kinds
         is_data = bool(kind) and not is_read and not runs_programs(path)
+        is_about_kind = is_read and not is_executed(path)
         claims = _FOLDER if is_data else frozenset[str]()
         yield UnreadPlace(
             device=device,
-            kind=kind if is_read else "",
+            kind=kind if is_about_kind else "",
             what=Unread(file=path, line=1, text=f"the whole file: it {what}", claims=claims),
             because="",
         )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from clusterwright.hosts.linux.reader.units import Unit, unit_of
+from clusterwright.hosts.linux.reader.units import LOCAL_TYPES, Unit, unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 from clusterwright.spec.encryption import CLEAR
@@ -36,7 +36,6 @@ TLS_NEEDS = ("x509.truststore", "x509.certificate", "x509.private_key")
 ENCRYPTED = ("rpc-with-mtls", "rpc-with-tls", "krb5p", "client-side-aead")
 XPRTSEC = {"rpc-with-mtls": "mtls", "rpc-with-tls": "tls"}
 _PROMISES = {"P3": "encrypted paths", "P5": "reviewed datasets", "P6": "keys that end", "P7": "nodes that keep no key"}
-_LOCAL = ("ext4", "xfs", "tmpfs")
 
 
 @dataclass
@@ -103,7 +102,7 @@ def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Ma
     records = {
         path: unit_of(judging.tree.text(device, path) or "") for path in sorted(known) if path.startswith(RECORDS)
     }
-    remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in _LOCAL}
+    remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in LOCAL_TYPES}
     decrypted: set[str] = set()
     for path, unit in mounts.items():
         before = len(judging.found)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.plan.chips import chips_of
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Cable, Plan
 from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import SubnetManager
@@ -152,3 +152,25 @@ def _qos(fabric: Fabric) -> DeclaredLanes | None:
         high={item.queue: item.weight for item in classes if item.arbitration == "high"},
         low={item.queue: item.weight for item in classes if item.arbitration == "low"},
     )
+
+
+Ends = tuple[str, str, str, str]
+"""The device and port at both ends of a cable, those of the lesser end first."""
+
+
+def declared_ib_cables(plan: Plan) -> Mapping[str, frozenset[Ends]]:
+    """By InfiniBand fabric its cables that are in service, ports as ibdm calls them: a P before a bare number."""
+    found = {}
+    for fabric in plan.spec.fabrics:
+        if fabric.technology == "infiniband":
+            found[fabric.name] = frozenset(_ends(cable) for cable in cabled(plan, fabric.name))
+    return found
+
+
+def _ends(cable: Cable) -> Ends:
+    near, far = cable.a, cable.b
+    near_port = f"P{near.port}" if near.port[0].isdigit() else near.port
+    far_port = f"P{far.port}" if far.port[0].isdigit() else far.port
+    if (near.device, near_port) < (far.device, far_port):
+        return near.device, near_port, far.device, far_port
+    return far.device, far_port, near.device, near_port

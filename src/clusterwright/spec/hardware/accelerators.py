@@ -99,6 +99,8 @@ class Vendor:
     held_on: Annotated[str | None, Key("held_by", "command_of_gpus")]
     """The same of some GPUs, whose numbers follow for ``{}``; None where it tells of all together alone."""
     node_check: str | None
+    fatal_xids: Annotated[tuple[int, ...], Key("fatal_xids", "numbers")]
+    """Numbers of the driver's messages that mean broken hardware."""
     topology_file: bool
     """Whether the topology that is rendered is in the form of its collective library."""
     job_environment: Annotated[Mapping[str, Text], Key("job_environment", "variables")]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+_EXECUTED = re.compile(r"(?:usr/)?(?:local/)?(?:s?bin|lib(?:exec|32|64)?)/")  # programs and what they load
 _PROGRAMS = re.compile(
-    r"(?:usr/)?(?:local/)?(?:s?bin|lib(?:exec|32|64)?)/"  # programs and what they load
+    rf"{_EXECUTED.pattern}"
     r"|(?:etc|run)/(?:systemd|udev|init\.d|cron|rc|profile|bash|ld\.so|pam\.d|NetworkManager|networkd-dispatcher)"
     r"|etc/(?:modprobe\.d|modules|kernel|default|initramfs-tools|dracut|apt|yum|dnf|dkms|alternatives|security)"
     r"|(?:root|home)/|var/spool/|opt/|boot/"
@@ -13,6 +15,8 @@ _PROGRAMS = re.compile(
 )
 # Where a line that begins with # is no comment: sudoers(5) has directives of that form.
 _NO_COMMENTS = re.compile(r"etc/sudoers")
+# JSON that programs of ours read as a whole: neither blanks nor the order of keys say anything.
+_DATA = re.compile(r"etc/clusterwright/[\w-]+\.json")
 # What may hold text in which # is nothing special: here-documents, strings of several lines.
 _TEXT_WITHIN = re.compile(rb"<<|'''|\"\"\"")
 _COMMENT = re.compile(rb"[ \t]*(?:#(?!!).*)?")
@@ -23,11 +27,18 @@ def runs_programs(path: str) -> bool:
     return _PROGRAMS.match(path) is not None
 
 
+def is_executed(path: str) -> bool:
+    """Whether a file at this path is itself a program, or what one loads."""
+    return _EXECUTED.match(path) is not None
+
+
 def lines_that_count(path: str, content: bytes) -> bytes | None:
     """A file without its comments and blank lines; None where nobody knows which these are.
 
     A line behind one that goes on counts, whatever it begins with: a shell would end the command there.
     """
+    if _DATA.match(path):
+        return _data_that_counts(content)
     is_text = content.isascii() and b"\0" not in content
     if not is_text or content.lstrip()[:1] in {b"{", b"[", b"<", b""} or _NO_COMMENTS.match(path):
         return None
@@ -40,3 +51,19 @@ def lines_that_count(path: str, content: bytes) -> bytes | None:
             kept.append(line)
         goes_on = line.endswith(b"\\")
     return b"\n".join(kept)
+
+
+def _data_that_counts(content: bytes) -> bytes | None:
+    """A JSON document in one form; None for what is none, and for one with a key twice."""
+    try:
+        document = json.loads(content, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(document, sort_keys=True).encode()
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise ValueError("a key stands twice")
+    return document

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 _LISTS = ("Wants", "Requires", "After", "Before", "ExecStartPre", "ExecStart")
 
 Unit = Mapping[str, str]
+LOCAL_TYPES = ("ext4", "xfs", "tmpfs")
+"""File systems that lie on a node's own disks or in its memory."""
 
 
 def unit_of(text: str) -> Unit:

@@ -65,10 +65,6 @@ _NO_LIMITS = ("interval_s", "leave_out")
 _USUAL_S = 60  # what the unit is given at least
 _MISSED_LOOKS = 3  # a BMC that is busy once or twice is no reason
 _RDMA_MTUS = (4096, 2048, 1024, 512, 256)
-# NVIDIA, "Xid Errors" (GPU deployment and management): double-bit ECC, halted controller, failed row remapping,
-# NVLink, fallen off the bus, uncontained ECC, GSP silent (119, 120), unrecovered ECC, recovery action (154). Programs
-# cause many others.
-FATAL_XIDS = (48, 62, 64, 74, 79, 95, 119, 120, 140, 154)
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -247,7 +243,7 @@ def _gpus(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any] | None:
         "has_pcie_width": fabric_manager_of(hardware) != BY_SWITCH_TRAYS,
         "has_fabric_state": knows_fabric_state(hardware),
         "driver": driver.version if driver is not None else None,
-        "fatal_xids": FATAL_XIDS,
+        "fatal_xids": list(vendor.fatal_xids),
         # Only where there is one, so that files of other nodes stay as they are.
         **({"shares_nvlink": True} if shares_nvlink else {}),
     }

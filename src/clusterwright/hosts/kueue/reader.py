@@ -1,0 +1,118 @@
+"""Reading Kueue's objects, the part of a pod that is rendered, and the labels that a kubelet registers with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+FOLDER = "etc/kueue/"
+OBJECTS = f"{FOLDER}topology.yaml"
+PODS = f"{FOLDER}pod"
+_ARGUMENTS = re.compile(r'^KUBELET_EXTRA_ARGS="([^"]*)"$', re.M)
+
+
+@dataclass(slots=True)
+class KueueObjects:
+    """Topologies by name with their levels, outermost first, and flavours with the labels and topology they name."""
+
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    labels_of_flavor: dict[str, tuple[Mapping[str, str], str]] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    """Kinds of objects that nobody here knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodPart:
+    """What of a pod is rendered."""
+
+    has_node_network: bool
+    limits: Mapping[str, object]
+    capabilities: frozenset[str]
+    environments: frozenset[str]
+    """The configuration maps that its variables come from."""
+    memory: frozenset[str]
+    """Where a file system in memory is mounted."""
+    files_of_node: frozenset[str]
+    """Files of the node that have to be there."""
+
+
+@lru_cache(maxsize=16)
+def read_objects(text: str) -> KueueObjects:
+    """The objects. Raises ValueError for what does not read."""
+    found = KueueObjects()
+    try:
+        for document in filter(None, yaml.safe_load_all(text)):
+            _take(found, document)
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    return found
+
+
+def _take(found: KueueObjects, document: Mapping[str, Any]) -> None:
+    name, spec = document["metadata"]["name"], document["spec"]
+    if document["kind"] == "Topology":
+        found.levels[name] = tuple(level["nodeLabel"] for level in spec["levels"])
+    elif document["kind"] == "ResourceFlavor":
+        found.labels_of_flavor[name] = (dict(spec.get("nodeLabels", {})), spec.get("topologyName", ""))
+    else:
+        found.others.append(str(document["kind"]))
+
+
+@lru_cache(maxsize=16)
+def read_pod(text: str) -> PodPart:
+    """The part of a pod. Raises ValueError for what does not read."""
+    try:
+        spec = yaml.safe_load(text)["spec"]
+        (container,) = spec["containers"]
+        return PodPart(
+            has_node_network=spec.get("hostNetwork") is True,
+            limits=dict(container.get("resources", {}).get("limits", {})),
+            capabilities=frozenset(container.get("securityContext", {}).get("capabilities", {}).get("add", ())),
+            environments=frozenset(each["configMapRef"]["name"] for each in container.get("envFrom", ())),
+            memory=frozenset(_in_memory(spec, container)),
+            files_of_node=frozenset(_files_of_node(spec)),
+        )
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+def _in_memory(spec: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[str]:
+    volumes = {each["name"] for each in spec.get("volumes", ()) if each.get("emptyDir", {}).get("medium") == "Memory"}
+    for mount in container.get("volumeMounts", ()):
+        if mount["name"] in volumes:
+            yield mount["mountPath"]
+
+
+def _files_of_node(spec: Mapping[str, Any]) -> Iterator[str]:
+    for volume in spec.get("volumes", ()):
+        if volume.get("hostPath", {}).get("type") == "File":
+            yield volume["hostPath"]["path"]
+
+
+@lru_cache(maxsize=16)
+def read_environment(text: str) -> str:
+    """The name of a configuration map. Raises ValueError for what does not read."""
+    try:
+        document = yaml.safe_load(text)
+        return str(document["metadata"]["name"]) if document["kind"] == "ConfigMap" else ""
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+@lru_cache(maxsize=4096)
+def read_labels(text: str) -> Mapping[str, str] | None:
+    """The labels of kubelet's arguments; None where these are not the one line that is known."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    arguments = _ARGUMENTS.findall(text)
+    if len(lines) != 1 or len(arguments) != 1:
+        return None
+    words = arguments[0].split()
+    if len(words) != 1 or not words[0].startswith("--node-labels="):
+        return None
+    pairs = [pair.partition("=") for pair in words[0].removeprefix("--node-labels=").split(",")]
+    return {name: value for name, _, value in pairs}

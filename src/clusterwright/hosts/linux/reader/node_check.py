@@ -1,0 +1,75 @@
+"""Reading what a node's check of itself expects, and the files of the node that it has to agree with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from clusterwright.hosts.linux.reader.units import LOCAL_TYPES, unit_of
+
+LIMITS, OWN = "etc/clusterwright/health.json", "etc/clusterwright/health-node.json"
+SETTINGS = "etc/sysctl.d/90-clusterwright.conf"
+_UNITS = "etc/systemd/system"
+TIMER, SERVICE = f"{_UNITS}/node-health.timer", f"{_UNITS}/node-health.service"
+WANTS = f"{_UNITS}/multi-user.target.d/"
+SERVICES = (f"{WANTS}90-clusterwright.conf", f"{WANTS}92-slurm.conf")
+"""The drop-ins that name the services of a node."""
+CHECK_WANTS = f"{WANTS}95-node-health.conf"
+PROGRAMS = ("usr/local/sbin/node-health", "usr/local/sbin/node-health-drain", "usr/local/sbin/node-health-prolog")
+MOUNTS = re.compile(rf"{_UNITS}/[^/]+\.mount")
+_SECONDS = re.compile(r"(\d+)(s|min)?")
+_PER_UNIT = {None: 1, "s": 1, "min": 60}
+
+
+def read_expected(text: str) -> Mapping[str, Any]:
+    """What is expected, values by key and those of objects by ``key.key``. Raises ValueError for what does not read.
+
+    Objects below the second level stay as they are.
+    """
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("it is no object")
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        if isinstance(value, dict):
+            flat[key] = {}
+            flat.update({f"{key}.{name}": held for name, held in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+@lru_cache(maxsize=64)
+def read_settings(text: str) -> Mapping[str, str]:
+    """Kernel settings of sysctl.d(5) by dotted name, the last of each."""
+    found = {}
+    for line in text.split("\n"):
+        name, equals, value = line.partition("=")
+        if equals and not line.lstrip().startswith(("#", ";")):
+            found[name.strip().removeprefix("-")] = value.strip()
+    return found
+
+
+@lru_cache(maxsize=64)
+def read_wanted(text: str) -> frozenset[str]:
+    """The units that a drop-in of multi-user.target starts."""
+    unit = unit_of(text)
+    return frozenset(f"{unit.get('Wants', '')} {unit.get('Requires', '')}".split())
+
+
+@lru_cache(maxsize=1024)
+def read_mount(text: str) -> tuple[str, str, str] | None:
+    """Mount point, source and type of a .mount unit; None for a file system of the node's own."""
+    unit = unit_of(text)
+    if unit.get("Type") in LOCAL_TYPES:
+        return None
+    return unit.get("Where", ""), unit.get("What", ""), unit.get("Type", "")
+
+
+def read_seconds(text: str) -> int | None:
+    """A time span of systemd.time(7) in seconds; None for one of another form."""
+    found = _SECONDS.fullmatch(text)
+    return int(found[1]) * _PER_UNIT[found[2]] if found is not None else None

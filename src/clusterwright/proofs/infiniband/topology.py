@@ -1,0 +1,85 @@
+"""The cabling that ibdm's tools compare a fabric with is the planned one: a wrong file has people move right cables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.and_more import and_more
+from clusterwright.hosts.opensm.reader.topology import (
+    FOLDER,
+    NETLIST,
+    TOPOLOGY,
+    TopologyCables,
+    read_netlist,
+    read_topology,
+)
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.declared import Ends
+from clusterwright.proofs.tree import RenderedTree
+
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+_SHOWN = 3
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.declaration.ib_cables if tree.declaration is not None else {}
+    paths = sorted(path for path in tree.paths if path.startswith(FOLDER) and path.endswith(TOPOLOGY))
+    found: list[Counterexample] = []
+    unknown = []
+    cables = 0
+    known: dict[tuple[str, str], list[Fault]] = {}
+    for path in paths:
+        for device in tree.devices_with(path):
+            text = tree.text(device, path) or ""
+            topology = read_topology(text)
+            unknown += [f'{device}:/{path}:{number}: "{line}"' for number, line in topology.unknown]
+            if (path, text) not in known:  # the managers of a fabric have the same file
+                cables += len(topology.cables)
+                fabric = path.removeprefix(FOLDER).removesuffix(TOPOLOGY)
+                planned = declared.get(fabric, frozenset()) if tree.declaration is not None else None
+                known[path, text] = list(_faults(path, topology, planned))
+            found += [Counterexample(device, *fault) for fault in known[path, text]]
+            found += [Counterexample(device, *fault) for fault in _port_faults(tree, device, path, topology)]
+    reason = f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else ""
+    facts = (Fact("cables in the files of ibdm", cables),)
+    return Verdict(facts, tuple(found), Cases("cables in the files of ibdm", cables), unjudged=reason)
+
+
+def _faults(path: str, topology: TopologyCables, planned: frozenset[Ends] | None) -> Iterator[Fault]:
+    for number, message in topology.faults:
+        yield path, number, message
+    if planned is None:
+        return
+    for ends in sorted(topology.cables.keys() - planned):
+        yield path, topology.cables[ends], f"no cable is planned between {_told(ends)}"
+    for ends in sorted(planned - topology.cables.keys()):
+        yield path, 0, f"the cable between {_told(ends)} is missing"
+
+
+def _told(ends: Ends) -> str:
+    return f"{ends[0]} {ends[1]} and {ends[2]} {ends[3]}"
+
+
+def _port_faults(tree: RenderedTree, device: str, path: str, topology: TopologyCables) -> Iterator[Fault]:
+    """Ports that the netlist of their system does not have: ibdm reads no further."""
+    ports_of: dict[str, frozenset[str]] = {}
+    for model in sorted(set(topology.models.values())):
+        netlist = f"{FOLDER}{model}{NETLIST}"
+        text = tree.text(device, netlist)
+        if text is None:
+            yield netlist, 0, f"the file is missing: ibdm knows no {model}"
+        ports_of[model] = read_netlist(text or "")
+    for (model, port), number in topology.ports.items():
+        if ports_of.get(model) and port not in ports_of[model]:
+            yield path, number, f"{model} has no port {port}"
+
+
+SUBNET_TOPOLOGY = ProofCheck(
+    name="ib-topology",
+    claim="The files that ibdm's tools compare the fabric with have every planned cable at its ports, and no other.",
+    kinds=frozenset({"subnet-topology"}),
+    applies=lambda tree: any(path.startswith(FOLDER) for path in tree.paths),
+    judge=_run,
+    spec_only="which cables are planned",
+)

@@ -1,0 +1,133 @@
+"""What adapters are called: each card has its planned interface and RDMA device, before jobs ask for them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.and_more import and_more
+from clusterwright.hosts.linux.reader.node_check import read_wanted
+from clusterwright.hosts.linux.reader.node_units import (
+    LINKS,
+    RDMA_RULE,
+    RDMA_SCRIPT,
+    RDMA_UNIT,
+    RDMA_WANTS,
+    read_link,
+    read_rdma_names,
+)
+from clusterwright.hosts.linux.reader.units import unit_of
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.declared_node_units import DeclaredNames
+from clusterwright.proofs.tree import RenderedTree
+
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+_SHOWN = 3
+_FILES = (RDMA_SCRIPT, RDMA_UNIT, RDMA_WANTS, RDMA_RULE)
+_COMPARED = frozenset({"node-network"})
+# What asks for RDMA devices by name as soon as it runs.
+_ASKS = "slurmd.service"
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.declaration.adapter_names if tree.declaration is not None else {}
+    links = sorted(path for path in tree.paths if path.startswith(LINKS) and path.endswith(".link"))
+    nodes = sorted({*tree.devices_with(RDMA_SCRIPT), *declared})
+    known: dict[tuple[object, ...], list[Fault]] = {}
+    found: list[Counterexample] = []
+    devices = 0
+    for node in nodes:
+        planned = declared.get(node)
+        files = {path: tree.files[node, path] for path in (*_FILES, *links) if (node, path) in tree.files}
+        key = (planned, *files.values())
+        if key not in known:  # nodes of an image have the same files
+            known[key] = list(_faults({path: file.read() for path, file in files.items()}, planned))
+        found += [Counterexample(node, *fault) for fault in known[key]]
+        devices += len(planned.rdma_devices) if planned is not None else 0
+    facts = [Fact("nodes whose adapters have names", len(nodes))]
+    if tree.declaration is not None:
+        facts.append(Fact("RDMA devices", devices))
+    return Verdict(tuple(facts), tuple(found), Cases("nodes whose adapters have names", len(nodes)))
+
+
+def _faults(texts: Mapping[str, str], planned: DeclaredNames | None) -> Iterator[Fault]:
+    links = {path: text for path, text in texts.items() if path.startswith(LINKS)}
+    yield from _link_faults(links, planned)
+    script = texts.get(RDMA_SCRIPT)
+    if script is None:
+        if planned is None or planned.has_rdma_fabric:
+            yield RDMA_SCRIPT, 0, "the file is missing: RDMA devices are called as the kernel finds them"
+        return
+    try:
+        names = read_rdma_names(script)
+    except ValueError as error:
+        yield RDMA_SCRIPT, 0, f"devices get no names: {error}"
+        return
+    yield from _order_faults(texts)
+    cards, devices = zip(*names.device_of, strict=True) if names.device_of else ((), ())
+    for what, values in (("name", devices), ("card", cards)):
+        twice = sorted({value for value in values if values.count(value) > 1})
+        if twice:
+            yield RDMA_SCRIPT, _line(script, twice[0]), f"the {what} {twice[0]} stands twice"
+    if planned is None:
+        return
+    device_of = dict(names.device_of)
+    for card in sorted(device_of.keys() - planned.rdma_devices.keys()):
+        yield RDMA_SCRIPT, _line(script, card), f"no RDMA device is planned at {card}: the unit fails on every node"
+    for card, name in planned.rdma_devices.items():
+        if device_of.get(card) != name:
+            held = device_of.get(card, "what the kernel calls it")
+            yield RDMA_SCRIPT, _line(script, card), f"the RDMA device at {card} is called {held}, and {name} is planned"
+
+
+def _link_faults(links: Mapping[str, str], planned: DeclaredNames | None) -> Iterator[Fault]:
+    interface_of: dict[str, str] = {}
+    for path, text in links.items():
+        card, name = read_link(text)
+        if card and card in interface_of:
+            yield path, _line(text, card), f"the card at {card} is {interface_of[card]} and {name}"
+        elif card and name:
+            interface_of[card] = name
+            if planned is not None and planned.interfaces.get(card) != name:
+                held = planned.interfaces.get(card, "no adapter")
+                yield path, _line(text, card), f"the card at {card} is called {name}, and {held} is planned there"
+    if planned is None:
+        return
+    missing = sorted(planned.interfaces.keys() - interface_of.keys())
+    if missing:
+        yield LINKS.rpartition("/")[0], 0, f"nothing names the cards at {and_more(missing, _SHOWN)}"
+
+
+def _order_faults(texts: Mapping[str, str]) -> Iterator[Fault]:
+    """What keeps the names from being given, or gives them after somebody asked."""
+    if "rdma-names.service" not in read_wanted(texts.get(RDMA_WANTS, "")):
+        yield RDMA_WANTS, 0, "nothing starts rdma-names.service"
+    unit = unit_of(texts.get(RDMA_UNIT, ""))
+    if unit.get("ExecStart") != f"/{RDMA_SCRIPT}":
+        yield RDMA_UNIT, 0, f"the unit does not run /{RDMA_SCRIPT}"
+    if _ASKS not in unit.get("Before", "").split():
+        yield RDMA_UNIT, 0, f"jobs may start before devices have their names: it is not ordered before {_ASKS}"
+    rule = texts.get(RDMA_RULE)
+    if rule is None or any(line.strip() and not line.startswith("#") for line in rule.split("\n")):
+        yield RDMA_RULE, 0, "udev renames devices by a rule of its own"
+
+
+def _line(text: str, word: str) -> int:
+    before, found, _ = text.partition(word)
+    return before.count("\n") + 1 if found else 0
+
+
+def _applies(tree: RenderedTree) -> bool:
+    is_planned = tree.declaration is not None and bool(tree.declaration.adapter_names)
+    return is_planned or bool(tree.devices_with(RDMA_SCRIPT))
+
+
+ADAPTER_NAMES = ProofCheck(
+    name="adapter-names",
+    claim="Each adapter's card has its planned interface and RDMA device, before anything asks for them by name.",
+    kinds=frozenset({"node-rdma"}) | _COMPARED,
+    applies=_applies,
+    judge=_run,
+    spec_only="which card is which adapter",
+    compared=_COMPARED,
+)

@@ -1,0 +1,101 @@
+"""What waits for keys: each file that a node reads and no image holds starts its readers when it comes.
+
+Without that, mounts, logs and the isolation watch of a node that booted into memory stay off. Who may read a file, and
+what is in it, is no text that is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.hosts.linux.reader.node_check import read_wanted
+from clusterwright.hosts.linux.reader.node_units import (
+    CREDENTIAL,
+    CREDENTIAL_WANTS,
+    UNITS,
+    read_started,
+    read_waiting,
+)
+from clusterwright.hosts.linux.reader.units import unit_of
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.declared_node_units import Readers
+from clusterwright.proofs.tree import RenderedTree
+
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+_COMPARED = frozenset({"mounts"})
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.declaration.credentials if tree.declaration is not None else {}
+    own = sorted(path for path in tree.paths if path.startswith(CREDENTIAL))
+    mounts = sorted(path for path in tree.paths if path.startswith(UNITS) and path.endswith(".mount"))
+    nodes = sorted({*declared, *(device for path in own for device in tree.devices_with(path))})
+    known: dict[tuple[object, ...], list[Fault]] = {}
+    found: list[Counterexample] = []
+    for node in nodes:
+        paths = [path for path in (*own, *mounts, CREDENTIAL_WANTS) if (node, path) in tree.files]
+        wanted = declared.get(node)
+        key = (id(wanted), *(tree.files[node, path].read() for path in paths))
+        if key not in known:  # nodes of an image have the same units
+            texts = {path: tree.files[node, path].read() for path in paths}
+            known[key] = list(_faults(texts, wanted))
+        found += [Counterexample(node, *fault) for fault in known[key]]
+    files = {file for wanted in declared.values() for file in wanted}
+    facts = [Fact("nodes that wait for keys", len(nodes))]
+    if files:
+        facts.append(Fact("files that start their readers", len(files)))
+    return Verdict(tuple(facts), tuple(found), Cases("nodes that wait for keys", len(nodes)))
+
+
+def _faults(texts: Mapping[str, str], wanted: Readers | None) -> Iterator[Fault]:
+    started = read_wanted(texts.get(CREDENTIAL_WANTS, ""))
+    mounts = {path.removeprefix(UNITS): unit_of(text) for path, text in texts.items() if path.endswith(".mount")}
+    mountpoint_of = {name: unit.get("Where", "") for name, unit in mounts.items()}
+    happens: dict[str, set[tuple[str, str]]] = {}
+    for path, text in texts.items():
+        if not (path.startswith(CREDENTIAL) and path.endswith(".path")):
+            continue
+        unit = path.removeprefix(UNITS)
+        if unit not in started:
+            yield path, 0, f"nothing starts {unit}"
+        service = f"{path.removesuffix('.path')}.service"
+        if unit_of(text).get("Unit", service.removeprefix(UNITS)) != service.removeprefix(UNITS):
+            yield path, _line(text, "Unit="), "it starts another unit"
+        if service not in texts:
+            yield service, 0, f"the file is missing: {unit} starts nothing"
+        done = {(verb, mountpoint_of.get(name, name)) for verb, name in read_started(texts.get(service, ""))}
+        for file in read_waiting(text):
+            happens.setdefault(file, set()).update(done)
+            if wanted is not None and file not in wanted:
+                yield path, _line(text, file), f"nothing of the node reads {file}"
+    for file, readers in (wanted or {}).items():
+        if file not in happens:
+            yield CREDENTIAL_WANTS, 0, f"nobody notices when {file} comes: {_names(readers)} stay off"
+        elif readers - happens[file]:
+            yield CREDENTIAL_WANTS, 0, f"{_names(readers - happens[file])} stay off when {file} comes"
+
+
+def _names(readers: frozenset[tuple[str, str]]) -> str:
+    return ", ".join(sorted(name for _, name in readers))
+
+
+def _line(text: str, word: str) -> int:
+    before, found, _ = text.partition(word)
+    return before.count("\n") + 1 if found else 0
+
+
+def _applies(tree: RenderedTree) -> bool:
+    is_planned = tree.declaration is not None and bool(tree.declaration.credentials)
+    return is_planned or bool(tree.devices_with(CREDENTIAL_WANTS))
+
+
+CREDENTIALS = ProofCheck(
+    name="credentials",
+    claim="Each key, certificate and authority that a node reads and no image holds starts its readers when it comes.",
+    kinds=frozenset({"node-credentials"}) | _COMPARED,
+    applies=_applies,
+    judge=_run,
+    spec_only="which files nodes read",
+    compared=_COMPARED,
+)

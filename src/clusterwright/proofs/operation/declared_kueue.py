@@ -1,0 +1,87 @@
+"""What a spec asks of Kueue, made from the plan and not by the renderers' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.bandwidth import domain_levels
+from clusterwright.plan.model import Plan
+from clusterwright.spec.distribution import family_of
+from clusterwright.spec.hardware.accelerators import vendor_of
+from clusterwright.spec.job import Kueue, Scheduler
+
+_HOSTNAME = "kubernetes.io/hostname"
+_RDMA = "rdma/hca_shared_devices_a"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredKueue:
+    """A scheduler's view for Kueue."""
+
+    controllers: tuple[str, ...]
+    flavor: str
+    """The flavour's name, before that of a node group where there are several."""
+    levels: Mapping[str, tuple[str, ...]]
+    """By node group the labels of its levels, outermost first, and the node itself."""
+    group_label: str
+    labels: Mapping[str, Mapping[str, str]]
+    """By node that runs an image, what it registers with."""
+    files: Mapping[str, str]
+    """By such node, where its kubelet reads that."""
+    limits: Mapping[str, int]
+    """Of a pod that takes a whole node, in the group of NCCL's profile; nothing without one."""
+
+
+def declared_kueues(plan: Plan) -> tuple[DeclaredKueue, ...]:
+    """Every view for Kueue."""
+    return tuple(_kueue(plan, each, each.kueue) for each in plan.spec.schedulers if each.kueue is not None)
+
+
+def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
+    prefix = kueue.label_prefix
+    group_label = f"{prefix}/node-group"
+    outermost_first = {group: tuple(reversed(domain_levels(plan, group))) for group in scheduler.nodes}
+    labels: dict[str, Mapping[str, str]] = {}
+    files = {}
+    for node in plan.devices:
+        image = plan.spec.image(node.image or "")
+        if node.kind != "node" or image is None or node.node_group not in scheduler.nodes:
+            continue
+        home = {plan.group_by_name[name].level: name for name in node.groups}
+        own = {f"{prefix}/{level}": home[level] for level in outermost_first[node.node_group]}
+        labels[node.name] = {**own, group_label: node.node_group}
+        files[node.name] = family_of(image.distribution).kubelet
+    wanted = scheduler.controllers
+    controllers = []
+    for device in plan.devices:
+        is_one = device.role == "service" if wanted.nodes is None else device.node_group == wanted.nodes
+        if device.kind == "node" and device.state == "active" and is_one:
+            controllers.append(device.name)
+    return DeclaredKueue(
+        controllers=tuple(controllers[: wanted.count]),
+        flavor=kueue.flavor,
+        levels={
+            group: (*(f"{prefix}/{level}" for level in levels), _HOSTNAME) for group, levels in outermost_first.items()
+        },
+        group_label=group_label,
+        labels=labels,
+        files=files,
+        limits=_limits(plan, scheduler),
+    )
+
+
+def _limits(plan: Plan, scheduler: Scheduler) -> Mapping[str, int]:
+    """The GPUs and RDMA devices of a node, where all profiles of NCCL are on nodes alike."""
+    found: dict[str, int] = {}
+    for profile in plan.spec.nccl_profiles:
+        group = plan.spec.node_group(profile.nodes[0])
+        fabric = plan.spec.fabric(profile.fabric)
+        if group is None or fabric is None or {*profile.nodes}.isdisjoint(scheduler.nodes):
+            continue
+        vendor = vendor_of(group.model.gpus) if group.model.gpus is not None else None
+        if group.model.gpus is not None and vendor is not None and vendor.kubernetes_resource is not None:
+            found[vendor.kubernetes_resource] = group.model.gpus.count
+        if fabric.technology != "ethernet":
+            found[_RDMA] = 1
+    return found

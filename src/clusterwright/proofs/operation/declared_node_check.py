@@ -1,0 +1,235 @@
+"""What a node's check of itself ought to expect, made from the plan and not by the renderers' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from clusterwright.hosts.linux.reader.nccl import NCCL
+from clusterwright.plan.model import Cable, Device, Plan, fabric_of
+from clusterwright.plan.nvlink import nvlink_domain_of
+from clusterwright.proofs.infiniband.declared import DeclaredNccl, declared_nccl
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.accelerators import (
+    BY_SWITCH_TRAYS,
+    Vendor,
+    fabric_manager_of,
+    knows_fabric_state,
+    vendor_of,
+    vendor_of_module,
+)
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.image import Driver, Health, Image
+from clusterwright.spec.zone_reach import data_partitions
+
+# What an Ethernet packet leaves of its length to RDMA, and the lengths that RDMA knows (Linux, iboe_get_mtu).
+_ROCE_HEADERS = 96
+_RDMA_LENGTHS = (256, 512, 1024, 2048, 4096)
+_PAGE_KIB = {"2M": 2048, "1G": 1048576}
+_NO_LIMITS = frozenset({"interval_s", "leave_out"})
+_MAPPED = 0xFFFF << 32
+_INDEX = "NCCL_IB_PKEY"  # by hand: then no partition is looked for
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DeclaredCheck:
+    """What nodes of one kind are to be asked: values by the names that ``read_expected`` gives. One object a kind."""
+
+    values: Mapping[str, Any]
+    interval_s: int
+    answers_s: float
+    """How long the slowest answer may take."""
+    lossless: frozenset[str]
+    """The fabrics whose lossless priorities are checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedNode:
+    """A node with the GIDs of its RoCE adapters' own addresses, as numbers, by interface."""
+
+    check: DeclaredCheck
+    gids: Mapping[str, int]
+
+
+def declared_node_checks(plan: Plan) -> Mapping[str, CheckedNode]:
+    """Every node that runs an image."""
+    images = {image.name: image for image in plan.spec.images}
+    nccl = declared_nccl(plan)
+    known: dict[tuple[Any, ...], DeclaredCheck] = {}
+    found = {}
+    for node in plan.devices:
+        image = images.get(node.image or "")
+        if node.kind != "node" or image is None:
+            continue
+        cables = _cables(plan, node)
+        ends = tuple((cable.a.port, cable.fabric, cable.a.address is not None, cable.bond) for cable in cables)
+        kind = (node.node_group, image.name, node.model, ends)
+        if kind not in known:
+            known[kind] = _check(plan, node, image, cables, nccl.get(node.name))
+        found[node.name] = CheckedNode(known[kind], _gids(plan, node, cables))
+    return found
+
+
+def _cables(plan: Plan, node: Device) -> list[Cable]:
+    own = plan.cables_of[node.name]
+    return [cable for cable in own if cable.a.device == node.name and cable.a.side == "host"]
+
+
+def _gids(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, int]:
+    """The GIDs that the kernel makes of addresses of RoCE adapters: one of IPv4 is mapped into IPv6."""
+    devices = _rdma_devices(plan.spec.catalogue[node.model])
+    found = {}
+    for cable in cables:
+        address = cable.a.address
+        if address is None or cable.bond is not None or devices.get(cable.a.port) is None:
+            continue
+        if fabric_of(plan, cable.fabric).technology == "roce":
+            found[cable.a.port] = address | _MAPPED if plan.address_version(cable.fabric) == 4 else address
+    return found
+
+
+def _rdma_devices(model: HardwareModel) -> Mapping[str, str | None]:
+    return {nic.interface: nic.rdma_device for group in model.nic_groups for nic in group.nics}
+
+
+def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: DeclaredNccl | None) -> DeclaredCheck:
+    model = plan.spec.catalogue[node.model]
+    fabrics = {cable.fabric: fabric_of(plan, cable.fabric) for cable in cables}
+    pages = image.hugepages
+    values: dict[str, Any] = {
+        **_gpus(model, image, shares_nvlink=nvlink_domain_of(plan, node) is not None),
+        **_machine(model),
+        "nics": _nics(model, cables, fabrics),
+        "kernel.modules": [module.replace("-", "_") for module in image.modules],
+        "kernel.hugepages": [{"kib": _PAGE_KIB[pages.size], "count": pages.count}] if pages is not None else [],
+        "kernel.parameters": _kernel_parameters(image),
+        **{f"drivers.{module}": driver.version for driver in image.drivers for module in driver.modules},
+        "firmware.adapters": [each.version for each in image.firmware if each.device.startswith("ConnectX")],
+        "firmware.bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
+        "direct_paths": _has_direct_paths(plan, image),
+        "image.name": image.name,
+        "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
+        "left_out": sorted(image.health.leave_out),
+        **_limits(image.health),
+    }
+    profile = plan.spec.nccl(node.node_group)
+    if nccl is not None and nccl.key is not None and profile is not None and _INDEX not in profile.variables:
+        values["partition.name"] = data_partitions(plan.spec, profile, node.node_group)[0].name
+        values["partition.key"] = nccl.key
+        values["partition.devices"] = sorted(nccl.devices)
+        values["partition.file"] = f"/{NCCL}"
+    return DeclaredCheck(
+        values=values,
+        interval_s=image.health.interval_s,
+        answers_s=max([image.health.patience_s, *(each.timeout_s for each in image.own_checks)]),
+        lossless=frozenset(name for name, fabric in fabrics.items() if _has_lossless_class(fabric)),
+    )
+
+
+def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping[str, Any]:
+    """What GPUs are asked; one value, None, where nothing is written for their vendor."""
+    vendor = _vendor(model, image)
+    if model.gpus is None or vendor is None or vendor.node_check is None:
+        return {"gpus": None}
+    driver = _gpu_driver(image)
+    return {
+        "gpus.asked_by": vendor.node_check,
+        "gpus.count": model.gpus.count,
+        "gpus.model": model.gpus.model,
+        "gpus.nvml_name": model.gpus.nvml_name,
+        "gpus.memory_gb": model.gpus.memory_gb,
+        "gpus.pci": list(model.pcie.gpus) if model.pcie is not None else [],
+        "gpus.nvlinks": model.nvlinks,
+        "gpus.has_pcie_width": fabric_manager_of(model) != BY_SWITCH_TRAYS,
+        "gpus.has_fabric_state": knows_fabric_state(model),
+        "gpus.driver": driver.version if driver is not None else None,
+        "gpus.fatal_xids": list(vendor.fatal_xids),
+        **({"gpus.shares_nvlink": True} if shares_nvlink and vendor.memory_exchange is not None else {}),
+    }
+
+
+def _vendor(model: HardwareModel, image: Image) -> Vendor | None:
+    by_name = vendor_of(model.gpus) if model.gpus is not None else None
+    driver = _gpu_driver(image)
+    if by_name is not None or driver is None:
+        return by_name
+    return next(filter(None, map(vendor_of_module, driver.modules)), None)
+
+
+def _gpu_driver(image: Image) -> Driver | None:
+    for driver in image.drivers:
+        if any(vendor_of_module(module) is not None for module in driver.modules):
+            return driver
+    return None
+
+
+def _machine(model: HardwareModel) -> Mapping[str, Any]:
+    """The parts of a machine, as far as the catalogue counts them."""
+    values: dict[str, Any] = {"memory_gib": model.host.memory_gb if model.host is not None else None}
+    counts = asdict(model.parts) if model.parts is not None else {}
+    values.update({f"parts.{name}": count for name, count in counts.items() if count is not None})
+    if model.management is None:
+        values["bmc"] = None
+    if model.pcie is None:
+        values["pcie"] = None
+    else:
+        values["pcie.speed_gts"] = model.pcie.link_speed_gts
+        values["pcie.width"] = model.pcie.link_width
+    return values
+
+
+def _nics(model: HardwareModel, cables: list[Cable], fabrics: Mapping[str, Fabric]) -> Mapping[str, Mapping[str, Any]]:
+    """What is asked of each cabled adapter, by interface."""
+    cable_of = {cable.a.port: cable for cable in cables}
+    found = {}
+    for group in model.nic_groups:
+        for nic in group.nics:
+            cable = cable_of.get(nic.interface)
+            if cable is None:
+                continue
+            fabric = fabrics[cable.fabric]
+            has_packets = fabric.technology != "infiniband" and cable.a.address is not None
+            found[nic.interface] = {
+                "interface": nic.interface,
+                "rdma": nic.rdma_device,
+                "pci": nic.pci,
+                "fabric": fabric.name,
+                "link": fabric.technology,
+                "rate_gbps": group.speed_gbps,
+                "mtu": fabric.mtu if has_packets else None,
+                "rdma_mtu": _rdma_mtu(fabric) if nic.rdma_device is not None else None,
+                **({"bond": cable.bond.interface} if cable.bond is not None else {}),
+            }
+    return found
+
+
+def _rdma_mtu(fabric: Fabric) -> int | None:
+    if fabric.technology == "roce":
+        return max((length for length in _RDMA_LENGTHS if length <= fabric.mtu - _ROCE_HEADERS), default=None)
+    return fabric.mtu if fabric.technology == "infiniband" else None
+
+
+def _kernel_parameters(image: Image) -> list[str]:
+    pages = image.hugepages
+    reserved = [f"hugepagesz={pages.size}", f"hugepages={pages.count}"] if pages is not None else []
+    return [*image.kernel_parameters, *reserved]
+
+
+def _has_direct_paths(plan: Plan, image: Image) -> bool:
+    """Whether GPUs and RDMA adapters reach each other, so that no PCIe switch may send packets another way."""
+    groups = {device.node_group for device in plan.devices if device.image == image.name}
+    with_gpus = {group.name for group in plan.spec.node_groups if group.name in groups and group.model.gpus is not None}
+    for fabric in plan.spec.fabrics:
+        if fabric.technology != "ethernet" and any(attach.nodes in with_gpus for attach in fabric.attach):
+            return True
+    return False
+
+
+def _limits(health: Health) -> Mapping[str, Any]:
+    names = [each.name for each in fields(health) if each.name not in _NO_LIMITS]
+    return {f"limits.{name}": getattr(health, name) for name in names}
+
+
+def _has_lossless_class(fabric: Fabric) -> bool:
+    return fabric.technology != "infiniband" and any(each.priority is not None for each in fabric.classes)

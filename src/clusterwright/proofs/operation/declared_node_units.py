@@ -1,0 +1,101 @@
+"""What a node's adapters are called and for which keys it waits, made from the plan and not by the renderers' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.model import Device, Plan, fabric_of
+from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
+from clusterwright.spec.model import Mount
+
+_AUTHORITIES = "/etc/pki/clusterwright/authorities.pem"
+_WATCH_KEY = "/etc/credstore/isolation-watch"
+_TLS_SERVICE, _LOGS, _WATCH = "tlshd.service", "rsyslog.service", "isolation-watch.service"
+_TICKETS = ("gssproxy.service", "rpc-gssd.service")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DeclaredNames:
+    """The adapters of nodes of one kind, by PCI address. One object a kind."""
+
+    interfaces: Mapping[str, str]
+    rdma_devices: Mapping[str, str]
+    has_rdma_fabric: bool
+    """Whether one of them is on a fabric that carries RDMA."""
+
+
+def declared_names(plan: Plan) -> Mapping[str, DeclaredNames]:
+    """Of every node that runs an image, the cabled adapters whose PCI address is known."""
+    known: dict[tuple[object, ...], DeclaredNames] = {}
+    found = {}
+    for node in plan.devices:
+        if node.kind != "node" or node.image is None:
+            continue
+        own = plan.cables_of[node.name]
+        cables = [cable for cable in own if cable.a.device == node.name and cable.a.side == "host"]
+        kind = (node.model, *((cable.a.port, cable.fabric) for cable in cables))
+        if kind not in known:
+            known[kind] = _names(plan, node, {cable.a.port: cable.fabric for cable in cables})
+        found[node.name] = known[kind]
+    return found
+
+
+def _names(plan: Plan, node: Device, fabric_by_port: Mapping[str, str]) -> DeclaredNames:
+    interfaces, devices = {}, {}
+    has_rdma_fabric = False
+    for group in plan.spec.catalogue[node.model].nic_groups:
+        for nic in group.nics:
+            fabric = fabric_by_port.get(nic.interface)
+            if fabric is None:
+                continue
+            carries_rdma = fabric_of(plan, fabric).technology != "ethernet"
+            has_rdma_fabric = has_rdma_fabric or (carries_rdma and nic.rdma_device is not None)
+            if nic.pci is not None:
+                interfaces[nic.pci] = nic.interface
+            if nic.pci is not None and nic.rdma_device is not None:
+                devices[nic.pci] = nic.rdma_device
+    return DeclaredNames(interfaces=interfaces, rdma_devices=devices, has_rdma_fabric=has_rdma_fabric)
+
+
+Readers = Mapping[str, frozenset[tuple[str, str]]]
+"""By file, what is to happen when it comes: ``start`` or ``restart``, and the unit or the mount point."""
+
+
+def declared_credentials(plan: Plan) -> Mapping[str, Readers]:
+    """By node that runs an image, the keys, certificates and authorities that it reads."""
+    by_group: dict[str, Readers] = {}
+    found = {}
+    for node in plan.devices:
+        if node.kind != "node" or node.image is None:
+            continue
+        if node.node_group not in by_group:
+            by_group[node.node_group] = _readers(plan, node.node_group)
+        found[node.name] = by_group[node.node_group]
+    return found
+
+
+def _readers(plan: Plan, node_group: str) -> Readers:
+    spec = plan.spec
+    readers: dict[str, set[tuple[str, str]]] = {_WATCH_KEY: {("start", _WATCH)}}
+    mounts = [mount for mount in spec.mounts if node_group in mount.nodes]
+    over_tls, with_tickets = _protected(mounts, {MUTUAL_TLS, TLS}), _protected(mounts, {KRB5P})
+    tls, kerberos = spec.encryption.tls, spec.encryption.kerberos
+    if tls is not None and over_tls:
+        for file in filter(None, (tls.truststore, tls.crl, tls.certificate, tls.private_key)):
+            readers.setdefault(file, set()).update(("start", each) for each in (_TLS_SERVICE, *over_tls))
+    if kerberos is not None and with_tickets:
+        readers.setdefault(kerberos.keytab, set()).update(("start", each) for each in (*_TICKETS, *with_tickets))
+    if spec.site.syslog:
+        authority = _AUTHORITIES
+        if spec.site.syslog_tls is not None:
+            authority = spec.site.syslog_tls.authority
+        elif tls is not None:
+            authority = tls.truststore
+        readers.setdefault(authority, set()).add(("restart", _LOGS))
+    return {file: frozenset(units) for file, units in readers.items()}
+
+
+def _protected(mounts: list[Mount], kinds: set[str]) -> list[str]:
+    """Mount points whose protection is one of these."""
+    return [each.mountpoint for each in mounts if each.protection is not None and each.protection.kind in kinds]

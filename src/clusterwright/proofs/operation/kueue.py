@@ -1,0 +1,164 @@
+"""Where Kueue places pods: its topology has the plan's levels, and each kubelet registers at its node's place.
+
+Quotas and queues are the site's: nothing of them is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.hosts.kueue.reader import (
+    FOLDER,
+    OBJECTS,
+    PODS,
+    KueueObjects,
+    read_environment,
+    read_labels,
+    read_objects,
+    read_pod,
+)
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.declared_kueue import DeclaredKueue
+from clusterwright.proofs.tree import RenderedTree
+
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+_NODE = "kubernetes.io/hostname"
+_MOST_LEVELS = 16  # Kueue, Topology, v1beta2
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 -- of a pod
+_LOCKED = "IPC_LOCK"
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.declaration.kueues if tree.declaration is not None else ()
+    by_controller = {name: kueue for kueue in declared for name in kueue.controllers}
+    found: list[Counterexample] = []
+    for device in sorted({*tree.devices_with(OBJECTS), *by_controller}):
+        faults = _controller_faults(tree, device, by_controller.get(device))
+        found += [Counterexample(device, *fault) for fault in faults]
+    nodes = 0
+    for kueue in declared:
+        nodes += len(kueue.labels)
+        for node in kueue.labels:
+            found += [Counterexample(node, *fault) for fault in _node_faults(tree, node, kueue)]
+    controllers = len(by_controller or tree.devices_with(OBJECTS))
+    facts = [Fact("controllers of Kueue", controllers)]
+    if declared:
+        facts.append(Fact("nodes with their place", nodes))
+    return Verdict(tuple(facts), tuple(found), Cases("controllers and nodes of Kueue", controllers + nodes))
+
+
+def _controller_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) -> Iterator[Fault]:
+    text = tree.text(device, OBJECTS)
+    if text is None:
+        yield OBJECTS, 0, "the file is missing: Kueue knows no topology"
+        return
+    try:
+        objects = read_objects(text)
+    except ValueError as error:
+        yield OBJECTS, 0, f"it does not read: {error}"
+        return
+    for message in _object_faults(objects):
+        yield OBJECTS, 0, message
+    if planned is not None:
+        yield from _plan_faults(text, objects, planned)
+    yield from _pod_faults(tree, device, planned)
+
+
+def _object_faults(objects: KueueObjects) -> Iterator[str]:
+    for kind in objects.others:
+        yield f"an object of kind {kind} is applied, which nobody here reads"
+    for name, levels in objects.levels.items():
+        if len(set(levels)) != len(levels) or len(levels) > _MOST_LEVELS or _NODE in levels[:-1]:
+            yield f"Kueue refuses the levels of {name}: {', '.join(levels)}"
+    for name, (_, topology) in objects.labels_of_flavor.items():
+        if topology not in objects.levels:
+            yield f"the flavour {name} is of the topology {topology or 'of no name'}, which is not there"
+
+
+def _plan_faults(text: str, objects: KueueObjects, planned: DeclaredKueue) -> Iterator[Fault]:
+    chosen: dict[str, list[str]] = {}
+    for name, (labels, topology) in objects.labels_of_flavor.items():
+        group = labels.get(planned.group_label, "")
+        if len(labels) != 1 or group not in planned.levels:
+            yield (
+                OBJECTS,
+                _line(text, name),
+                f"the flavour {name} selects nodes by {dict(labels)}, and no planned group",
+            )
+            continue
+        chosen.setdefault(group, []).append(name)
+        if not name.startswith(planned.flavor):
+            yield OBJECTS, _line(text, name), f"the flavour is called {name}, and jobs ask for {planned.flavor}"
+        levels = objects.levels.get(topology, ())
+        if levels != planned.levels[group]:
+            held, wanted = (", ".join(each) or "none" for each in (levels, planned.levels[group]))
+            yield OBJECTS, _line(text, topology), f"the levels of {group} are {held}, and {wanted} are planned"
+    for group in planned.levels:
+        if len(chosen.get(group, ())) != 1:
+            yield OBJECTS, 0, f"{group} has {len(chosen.get(group, ()))} flavours: it is to have one"
+
+
+def _pod_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) -> Iterator[Fault]:
+    paths = sorted(path for path in tree.paths if path.startswith(FOLDER) and (device, path) in tree.files)
+    environments = set()
+    for path in paths:
+        if path == OBJECTS or path.startswith(PODS):
+            continue
+        try:
+            environments.add(read_environment(tree.text(device, path) or ""))
+        except ValueError as error:
+            yield path, 0, f"it does not read: {error}"
+    limits: dict[str, object] = {}
+    for path in (path for path in paths if path.startswith(PODS)):
+        try:
+            pod = read_pod(tree.text(device, path) or "")
+        except ValueError as error:
+            yield path, 0, f"it does not read: {error}"
+            continue
+        if not pod.has_node_network:
+            yield path, 0, "pods have a network of their own, which nodes do not forward"
+        if _SHARED_MEMORY not in pod.memory:
+            yield path, 0, f"{_SHARED_MEMORY} is not in memory: ranks of a node share 64 MB"
+        if _LOCKED not in pod.capabilities:
+            yield path, 0, f"{_LOCKED} is missing: RDMA registers no memory beyond the runtime's limit"
+        for name in sorted(pod.environments - environments):
+            yield path, 0, f"variables come from {name}, which is not there"
+        for name in sorted(environments - pod.environments) if len(environments) == 1 else ():
+            yield path, 0, f"the variables of {name} reach no container"
+        limits.update(pod.limits)
+    for name, count in planned.limits.items() if planned is not None else ():
+        if limits.get(name) != count:
+            yield f"{PODS}.yaml", 0, f"a pod has {limits.get(name, 'nothing')} of {name}, and a node {count}"
+
+
+def _node_faults(tree: RenderedTree, node: str, planned: DeclaredKueue) -> Iterator[Fault]:
+    path = planned.files[node]
+    text = tree.text(node, path)
+    if text is None:
+        yield path, 0, "the file is missing: the node registers without its place"
+        return
+    labels = read_labels(text)
+    if labels != planned.labels[node]:
+        held = "nothing that is known here" if labels is None else ", ".join(f"{a}={b}" for a, b in labels.items())
+        wanted = ", ".join(f"{name}={value}" for name, value in planned.labels[node].items())
+        yield path, _line(text, "KUBELET_EXTRA_ARGS"), f"the node registers with {held}, and {wanted} is its place"
+
+
+def _line(text: str, word: str) -> int:
+    before, found, _ = text.partition(word)
+    return before.count("\n") + 1 if found else 0
+
+
+def _applies(tree: RenderedTree) -> bool:
+    return bool(tree.devices_with(OBJECTS)) or (tree.declaration is not None and bool(tree.declaration.kueues))
+
+
+KUEUE = ProofCheck(
+    name="kueue",
+    claim="Kueue knows the plan's levels, nodes register at their places, and pods have a node's network and devices.",
+    kinds=frozenset({"kueue"}),
+    applies=_applies,
+    judge=_run,
+    spec_only="which levels, flavours and places there ought to be",
+)

@@ -1,0 +1,305 @@
+"""What a node's check of itself expects: the plan's parts, the spec's limits, and what else is rendered for the node.
+
+A limit that is too narrow drains healthy nodes, one that is too wide gives jobs to sick ones. The program that asks is
+not read: with a spec, another one than the rendered leaves every claim not proven.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright.finding import VerifyError
+from clusterwright.hosts.linux.reader.network import SCRIPT, ConfiguredQos, read_qos_script
+from clusterwright.hosts.linux.reader.node_check import (
+    CHECK_WANTS,
+    LIMITS,
+    MOUNTS,
+    OWN,
+    PROGRAMS,
+    SERVICE,
+    SERVICES,
+    SETTINGS,
+    TIMER,
+    read_expected,
+    read_mount,
+    read_seconds,
+    read_settings,
+    read_wanted,
+)
+from clusterwright.hosts.linux.reader.units import unit_of
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.declared_node_check import CheckedNode, DeclaredCheck
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
+
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+_FILTER = "etc/nftables.conf"
+# Files of a node that its expectations have to agree with, beside the expectations themselves.
+_SHARED = (LIMITS, SETTINGS, SCRIPT, TIMER, SERVICE, CHECK_WANTS, *SERVICES, *PROGRAMS)
+_COMPARED = frozenset({"encryption", "mounts", "nftables", "node-qos", "node-system", "slurm"})
+_NFS = "nfs4"  # what the kernel calls a mount of any version (proc_pid_mounts(5))
+_ROCE_V2 = "RoCE v2"
+_CLOCKS = {"chronyd.service": "chrony", "chrony.service": "chrony", "systemd-timesyncd.service": "timesyncd"}
+_WATCHERS = (".path", ".timer")  # they start what runs
+_HEARD_AGAIN = 2  # a BMC whose answer is missed once is no reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of the files that nodes of a kind share."""
+
+    values: Mapping[str, Any]
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What a node's own expectations have to agree with: its filter's digest, and the units that mount."""
+
+    filter_digest: str
+    mounts: Sequence[str]
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.declaration.node_checks if tree.declaration is not None else {}
+    nodes = sorted({*tree.devices_with(LIMITS), *declared})
+    shared: dict[tuple[object, ...], _Read] = {}
+    digests: dict[RenderedFile | None, str] = {}
+    found: list[Counterexample] = []
+    mounts = [path for path in tree.paths if MOUNTS.fullmatch(path)]
+    for node in nodes:
+        planned = declared.get(node)
+        files = tuple(tree.files.get((node, path)) for path in _SHARED)
+        key = (*files, planned.check if planned is not None else None)
+        if key not in shared:  # nodes of an image have the same files
+            texts = {path: file.read() for path, file in zip(_SHARED, files, strict=True) if file is not None}
+            shared[key] = _read_shared(texts, planned.check if planned is not None else None)
+        nftables = tree.files.get((node, _FILTER))
+        if nftables not in digests:
+            digests[nftables] = hashlib.sha256(nftables.read().encode()).hexdigest() if nftables is not None else ""
+        found += [Counterexample(node, *fault) for fault in shared[key].faults]
+        beside = _Beside(filter_digest=digests[nftables], mounts=mounts)
+        found += [Counterexample(node, *fault) for fault in _own_faults(tree, node, planned, beside)]
+    facts = (Fact("nodes that check themselves", len(nodes)),)
+    return Verdict(facts, tuple(found), Cases("nodes that check themselves", len(nodes)))
+
+
+def _read_shared(texts: Mapping[str, str], planned: DeclaredCheck | None) -> _Read:
+    text = texts.get(LIMITS)
+    if text is None:
+        return _Read({}, ((LIMITS, 0, "the file is missing: the check ends with an error, and Slurm drains the node"),))
+    try:
+        values = read_expected(text)
+    except (ValueError, RecursionError) as error:
+        return _Read({}, ((LIMITS, 0, f"the check ends with an error: {error}"),))
+    faults = [(LIMITS, _line(text, key), message) for key, message in _faults_of_texts(values, texts)]
+    faults += _start_faults(texts, planned)
+    if planned is not None:
+        faults += [(LIMITS, _line(text, key), message) for key, message in _faults_of_plan(values, planned)]
+        faults += [(LIMITS, _line(text, key), message) for key, message in _lossless_faults(values, texts, planned)]
+    return _Read(values, tuple(faults))
+
+
+def _line(text: str, key: str) -> int:
+    """The line of a key, or of the one that it is missing from."""
+    for name in (key.rpartition(".")[2], key.partition(".")[0]):
+        before, found, _ = text.partition(f'"{name}":')
+        if found:
+            return before.count("\n") + 1
+    return 0
+
+
+def _faults_of_texts(values: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Where expectations and what is set on the node differ."""
+    asked = values.get("kernel.settings")
+    held = read_settings(texts.get(SETTINGS, ""))
+    if isinstance(asked, dict):
+        for name in sorted(asked.keys() | held.keys()):
+            if asked.get(name) != held.get(name):
+                yield name, f"{name} is to be {asked.get(name, 'asked of nobody')}, and is set to {held.get(name)}"
+    else:
+        yield "kernel.settings", "no kernel setting is looked at"
+    units = values.get("units")
+    started: frozenset[str] = frozenset().union(*(read_wanted(texts.get(path, "")) for path in SERVICES))
+    expected = frozenset(units) if isinstance(units, list) else frozenset()
+    for unit in sorted(expected - started):
+        yield "units", f"{unit} is to run and nothing starts it: healthy nodes are drained"
+    for unit in sorted(unit for unit in started - expected if not unit.endswith(_WATCHERS)):
+        yield "units", f"{unit} is to run, and nobody looks whether it does"
+    clocks = {_CLOCKS[unit] for unit in started if unit in _CLOCKS}
+    clock = values.get("time", "")
+    if clock not in clocks and (clock is not None or clocks):
+        yield "time", f"the clock is looked at by {values.get('time')}, and set by {', '.join(clocks) or 'nothing'}"
+
+
+def _faults_of_plan(values: Mapping[str, Any], planned: DeclaredCheck) -> Iterator[tuple[str, str]]:
+    for key, wanted in planned.values.items():
+        if key == "nics":
+            yield from _nic_faults(values.get(key), wanted)
+            continue
+        held = values.get(key, "nothing")
+        if key == "partition.devices" and isinstance(held, list):
+            held = sorted(map(str, held))
+        if held != wanted:
+            yield key, f"{key} is {held}, and {wanted} is planned"
+    for part in ("drivers", "gpus", "parts", "partition"):
+        for key in sorted(key for key in values if key.startswith(f"{part}.") and key not in planned.values):
+            yield key, f"{key} is {values[key]}, and nothing of it is planned"
+    if "bmc" not in planned.values:
+        oldest = values.get("bmc.oldest_s")
+        if not isinstance(oldest, int) or oldest < _HEARD_AGAIN * planned.interval_s:
+            message = f"what the BMC said is too old after {oldest} s, and it is asked each {planned.interval_s} s"
+            yield "oldest_s", message
+
+
+def _nic_faults(held: object, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else []
+    by_interface = {str(row.get("interface")): row for row in rows}
+    for name in sorted(by_interface.keys() - wanted.keys()):
+        yield name, f"the adapter {name} is to be there, and is not planned: healthy nodes are drained"
+    for name, planned in wanted.items():
+        row = by_interface.get(name)
+        if row is None:
+            yield "nics", f"nobody looks at the adapter {name}"
+            continue
+        for key in sorted(planned.keys() | row.keys()):
+            if row.get(key) != planned.get(key):
+                yield name, f"{key} of {name} is to be {row.get(key)}, and {planned.get(key)} is planned"
+
+
+def _lossless_faults(
+    values: Mapping[str, Any], texts: Mapping[str, str], planned: DeclaredCheck
+) -> Iterator[tuple[str, str]]:
+    """Where the check asks for other priorities than the node's own script sets."""
+    names = {key.partition(".")[2] for key in values if key.startswith("lossless.")}
+    for name in sorted(planned.lossless - names):
+        yield "lossless", f"nobody looks at the lossless priorities of {name}"
+    for name in sorted(names - planned.lossless):
+        yield name, f"{name} has no lossless priority"
+    if SCRIPT not in texts:
+        return
+    try:
+        blocks = read_qos_script(texts[SCRIPT])
+    except VerifyError:
+        return  # a claim of its own tells
+    nics = planned.values["nics"]
+    for name in sorted(names & planned.lossless):
+        interfaces = {interface for interface, nic in nics.items() if nic["fabric"] == name}
+        for block in blocks:
+            if block.interfaces & interfaces:
+                for key, message in _block_faults(values[f"lossless.{name}"], block):
+                    yield key, f"{name}: {message}"
+
+
+def _block_faults(asked: Any, block: ConfiguredQos) -> Iterator[tuple[str, str]]:
+    if not isinstance(asked, dict):
+        yield "lossless", "it does not read"
+        return
+    pfc = ",".join("1" if priority in block.lossless else "0" for priority in range(8))
+    if asked.get("pfc") != pfc:
+        yield "pfc", f"PFC is to be {asked.get('pfc')}, and is set to {pfc}"
+    by_dscp = {dscp: int(name) for name, dscps in asked.get("priorities", {}).items() for dscp in dscps}
+    moved = [dscp for dscp, priority in enumerate(block.priority_of) if by_dscp.get(dscp) != priority]
+    if moved:
+        held = by_dscp.get(moved[0], "nothing")
+        yield "priorities", f"DSCP {moved[0]} is to have {held}, and is set to {block.priority_of[moved[0]]}"
+    control = {str(priority): is_on for priority, is_on in block.congestion_control}
+    if asked.get("dcqcn") != control:
+        yield "dcqcn", f"DCQCN is to be {asked.get('dcqcn')}, and is set to {control}"
+    if asked.get("traffic_class") not in (None, block.connection_class):
+        yield "traffic_class", f"the traffic class is to be {asked['traffic_class']}, not {block.connection_class}"
+
+
+def _start_faults(texts: Mapping[str, str], planned: DeclaredCheck | None) -> Iterator[Fault]:
+    """What keeps the check from being made at all, or in time."""
+    for program in PROGRAMS:
+        if program not in texts:
+            yield program, 0, "the program is missing"
+    wanted = read_wanted(texts.get(CHECK_WANTS, ""))
+    for unit in ("node-health.timer", "power-supplies.timer", "power-supplies.service"):
+        if unit not in wanted:
+            yield CHECK_WANTS, 0, f"nothing starts {unit}"
+    timer, service = unit_of(texts.get(TIMER, "")), unit_of(texts.get(SERVICE, ""))
+    if planned is None:
+        return
+    again = read_seconds(timer.get("OnUnitActiveSec", ""))
+    if again != planned.interval_s or not timer.get("OnBootSec"):
+        yield TIMER, 0, f"the node is looked at each {again} s, and {planned.interval_s} s is planned"
+    longest = read_seconds(service.get("TimeoutStartSec", ""))
+    if longest is None or longest <= planned.answers_s:
+        yield SERVICE, 0, f"the check is ended after {longest} s, and answers may take {planned.answers_s:g} s"
+
+
+def _own_faults(tree: RenderedTree, node: str, planned: CheckedNode | None, beside: _Beside) -> Iterator[Fault]:
+    text = tree.text(node, OWN)
+    if text is None:
+        yield OWN, 0, "the file is missing: the check ends with an error, and Slurm drains the node"
+        return
+    try:
+        values = read_expected(text)
+    except (ValueError, RecursionError) as error:
+        yield OWN, 0, f"the check ends with an error: {error}"
+        return
+    if values.get("node") != node:
+        yield OWN, _line(text, "node"), f"the node is called {values.get('node')}"
+    if (values.get("filter.path"), values.get("filter.sha256")) != (f"/{_FILTER}", beside.filter_digest):
+        yield OWN, _line(text, "filter"), f"another packet filter is to be loaded than /{_FILTER}"
+    units = filter(None, (tree.text(node, path) for path in beside.mounts))
+    for message in _mount_faults(values.get("mounts"), filter(None, map(read_mount, units))):
+        yield OWN, _line(text, "mounts"), message
+    if planned is not None:
+        for interface, message in _gid_faults(values, planned.gids):
+            yield OWN, _line(text, interface), message
+
+
+def _mount_faults(held: object, mounts: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    planned = {(where, what): kind for where, what, kind in mounts}
+    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else []
+    asked = {(row.get("where"), row.get("what")): row.get("types") for row in rows}
+    for where, what in sorted(planned.keys() - asked.keys()):
+        yield f"nobody looks whether {what} is mounted at {where}"
+    for place in sorted(asked.keys() - planned.keys(), key=str):
+        yield f"{place[1]} is to be mounted at {place[0]}, and nothing mounts it: healthy nodes are drained"
+    for place in planned.keys() & asked.keys():
+        kind = planned[place]
+        if asked[place] != ([kind, _NFS] if kind == "nfs" else [kind]):
+            yield f"{place[0]} is to be of {asked[place]}, and is mounted as {kind}"
+
+
+def _gid_faults(values: Mapping[str, Any], planned: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    asked = {key.partition(".")[2]: row for key, row in values.items() if key.startswith("own_nics.")}
+    for name in sorted(asked.keys() - planned.keys()):
+        yield name, f"a GID of {name} is asked for, and it has none"
+    for name, number in planned.items():
+        row = asked.get(name)
+        if not isinstance(row, dict):
+            yield "own_nics", f"nobody looks at the address of {name}"
+        elif not _is_gid(row, number):
+            yield name, f"the GID of {name} is to be {row.get('gid')} ({row.get('gid_type')}), which is not its address"
+
+
+def _is_gid(row: Mapping[str, Any], number: int) -> bool:
+    digits = str(row.get("gid")).replace(":", "")
+    try:
+        return len(digits) == 32 and int(digits, 16) == number and row.get("gid_type") == _ROCE_V2
+    except ValueError:
+        return False
+
+
+def _applies(tree: RenderedTree) -> bool:
+    is_planned = tree.declaration is not None and bool(tree.declaration.node_checks)
+    return is_planned or bool(tree.devices_with(LIMITS))
+
+
+NODE_CHECK = ProofCheck(
+    name="node-check",
+    claim="Each node's check of itself expects its planned parts, at the spec's limits, and what is set on the node.",
+    kinds=frozenset({"node-health"}) | _COMPARED,
+    applies=_applies,
+    judge=_run,
+    spec_only="which parts, adapters and limits there ought to be",
+    compared=_COMPARED,
+)
