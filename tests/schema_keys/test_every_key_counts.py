@@ -27,7 +27,7 @@ from clusterwright.why.alternatives import changed, other_values
 from clusterwright.why.leaves import SchemaLeaf, leaves
 
 SPECS = Path(__file__).parent / "specs"
-NAMES = ("roce", "infiniband", "ufm", "sonic", "nvue")
+NAMES = ("roce", "infiniband", "ufm", "sonic", "nvue", "existing")
 HARDWARE = SPECS / "hardware.yaml"
 PORTS = "port_config.ini"  # which a model in it names
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from clusterwright.device_files.writer import Writer
+from collections.abc import Iterable, Iterator
+
+from clusterwright.artifact import Artifact
+from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.kueue import writer as kueue
 from clusterwright.hosts.linux.writer import credentials as node_credentials
 from clusterwright.hosts.linux.writer import encryption as node_encryption
@@ -24,8 +27,27 @@ from clusterwright.hosts.opensm.writer import subnet_topology
 from clusterwright.hosts.receptor import writer as receptor
 from clusterwright.hosts.slurm import writer as slurm
 from clusterwright.hosts.ufm import writer as ufm
+from clusterwright.intent.device_kind import NodeKind
+from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.node_parts import owns_kind
 
-WRITERS: tuple[Writer, ...] = (
+
+def _on_owned_parts(writer: Writer) -> Writer:
+    """The same writer, without the nodes of which somebody else owns what it writes."""
+
+    def applies(plan: Plan, device: Device) -> bool:
+        return owns_kind(plan, device.image, writer.kind) and writer.applies(plan, device)
+
+    def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+        return writer.own(plan, device) if owns_kind(plan, device.image, writer.kind) else iter(())
+
+    def shared(plan: Plan, kind: NodeKind) -> Iterable[SharedFile]:
+        return writer.shared(plan, kind) if owns_kind(plan, kind.image, writer.kind) else ()
+
+    return writer._replace(applies=applies, own=own, shared=shared)
+
+
+_WRITERS: tuple[Writer, ...] = (
     node_network.WRITER,
     node_system.WRITER,
     node_logins.WRITER,
@@ -49,3 +71,5 @@ WRITERS: tuple[Writer, ...] = (
     Writer(receptor.KIND, receptor.applies, receptor.render),
     Writer(kueue.KIND, kueue.applies, kueue.render),
 )
+
+WRITERS = tuple(_on_owned_parts(writer) for writer in _WRITERS)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clusterwright.node_health.readings import Answer, Readings
 from clusterwright.node_health.verdict import Check, Expected, check
 
-_LIST = ("nft", "--json", "--stateless", "list", "ruleset")
+_LIST = ("nft", "--json", "--stateless", "list")
 _NOWHERE = ("unreachable", "blackhole", "prohibit", "throw")
 
 
 def isolation_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
-    """The packet filter and the routes."""
-    yield _packet_filter(readings, expected["filter"]["path"], expected["filter"]["sha256"])
+    """The packet filter and the routes, as far as they are the deployment's."""
+    if "filter" in expected:
+        yield _packet_filter(readings, expected["filter"])
+    if not expected.get("owns_routes", True):
+        return
     wrong = [
         f"default route of IPv{version} by {route.get('dev', 'several interfaces')}"
         for version in (4, 6)
@@ -26,12 +29,19 @@ def isolation_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
     yield check("default-route", "see reason" if wrong else "none", "none", wrong)
 
 
-def _packet_filter(readings: Readings, path: str, sha256: str) -> Check:
+def listed_rules(expected_filter: Mapping[str, Any]) -> tuple[str, ...]:
+    """What nft is to list: all rules, or the file's table where other programs have tables beside it."""
+    return ("ruleset",) if expected_filter.get("alone", True) else ("table", "inet", "clusterwright")
+
+
+def _packet_filter(readings: Readings, expected_filter: Mapping[str, Any]) -> Check:
     """Only the kernel can say what a file means: it loads it into an empty network namespace to compare."""
+    path, sha256 = expected_filter["path"], expected_filter["sha256"]
+    listing = (*_LIST, *listed_rules(expected_filter))
     file = readings.file(path)
     digest = hashlib.sha256(file.text.encode()).hexdigest()
-    running = readings.run(*_LIST)
-    meant = readings.run("unshare", "--net", "sh", "-c", f"nft --file {path} && {' '.join(_LIST)}")
+    running = readings.run(*listing)
+    meant = readings.run("unshare", "--net", "sh", "-c", f"nft --file {path} && {' '.join(listing)}")
     wrong = []
     if file.trouble or running.trouble or meant.trouble:
         wrong = [file.trouble or running.trouble or meant.trouble]

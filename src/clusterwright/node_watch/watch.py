@@ -7,13 +7,13 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from clusterwright.node_health.isolation import isolation_checks
+from clusterwright.node_health.isolation import isolation_checks, listed_rules
 from clusterwright.node_health.readings import Answer, Readings, ask
 from clusterwright.node_health.verdict import Check, Expected, check
 
 _COMMAND_S = 20.0  # nobody waits for the watch, unlike for a job's prolog
 _ANSWER_S = 2.0
-_LIST = ("nft", "--stateless", "list", "ruleset")
+_LIST = ("nft", "--stateless", "list")
 _MOST_LINES = 40
 
 
@@ -26,23 +26,23 @@ class Sight(NamedTuple):
 
 def look(expected: Expected, probes: Iterable[Mapping[str, Any]]) -> Sight:
     """Look once. ``expected`` is what the node check knows of the node, ``probes`` are addresses with TCP ports."""
-    path = expected["filter"]["path"]
     nothing_read = Readings({})
     _all(nothing_read, expected)
     answers = ask(question._replace(limit_s=_COMMAND_S) for question in nothing_read.missed.values())
     checks = [*isolation_checks(Readings(answers), expected), _egress(probes)]
-    return Sight(checks, _differences(*_listings(Readings(answers), path)))
+    return Sight(checks, _differences(*_listings(Readings(answers), expected)))
 
 
 def _all(readings: Readings, expected: Expected) -> None:
     list(isolation_checks(readings, expected))
-    _listings(readings, expected["filter"]["path"])
+    _listings(readings, expected)
 
 
-def _listings(readings: Readings, path: str) -> tuple[Answer, Answer]:
+def _listings(readings: Readings, expected: Expected) -> tuple[Answer, Answer]:
     """The rules as the file has them, loaded into an empty network namespace, and the running ones."""
-    meant = readings.run("unshare", "--net", "sh", "-c", f"nft --file {path} && {' '.join(_LIST)}")
-    return meant, readings.run(*_LIST)
+    path, listing = expected["filter"]["path"], (*_LIST, *listed_rules(expected["filter"]))
+    meant = readings.run("unshare", "--net", "sh", "-c", f"nft --file {path} && {' '.join(listing)}")
+    return meant, readings.run(*listing)
 
 
 def _differences(meant: Answer, running: Answer) -> list[str]:

@@ -76,6 +76,13 @@ class Ruleset:
 
     tables: tuple[Table, ...]
     flushes: bool
+    emptied: frozenset[tuple[str, str]] = frozenset()
+    """Family and name of each table that it deletes before it makes it anew."""
+
+    @property
+    def replaces_itself(self) -> bool:
+        """Whether nothing stays of the same tables as they were loaded before."""
+        return self.flushes or all((table.family, table.name) in self.emptied for table in self.tables)
 
 
 class InterfaceNumbers:

@@ -73,11 +73,21 @@ class _FileReader:
     def file(self) -> Ruleset:
         tables: list[Table] = []
         flushes = False
+        declared: set[tuple[str, str]] = set()
+        emptied: set[tuple[str, str]] = set()
         self.reader.skip("\n", ";")
         while self.reader.peek():
             if self.reader.take("flush"):
                 self.reader.expect("ruleset")
                 flushes, tables = True, []
+            elif self.reader.take("delete"):
+                line, table = self.reader.line, self._named_table()
+                if table not in declared:
+                    raise Unreadable(line, f"table {' '.join(table)} may not be there to delete: nft may load nothing")
+                declared.remove(table)
+                emptied.add(table)
+            elif self._is_declaration_ahead():
+                declared.add(self._named_table())  # makes it where there is none, so that it can be deleted
             else:
                 self.reader.expect("table")
                 own = self._table()
@@ -86,7 +96,18 @@ class _FileReader:
                     raise Unreadable(own.line, f"table {own.family} {own.name} is there twice")
                 tables.append(own)
             self.reader.end()
-        return Ruleset(tuple(tables), flushes)
+        return Ruleset(tuple(tables), flushes, frozenset(emptied))
+
+    def _is_declaration_ahead(self) -> bool:
+        """Whether a table follows that has no body."""
+        ahead = 1
+        while self.reader.peek(ahead) not in _END and self.reader.peek(ahead) not in {"", "{"}:
+            ahead += 1
+        return self.reader.peek() == "table" and self.reader.peek(ahead) != "{"
+
+    def _named_table(self) -> tuple[str, str]:
+        self.reader.expect("table")
+        return self.reader.expect("inet", "ip", "ip6"), self.reader.identifier()
 
     def _table(self) -> Table:
         line = self.reader.line

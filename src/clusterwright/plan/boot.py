@@ -51,7 +51,8 @@ def boot_server_family(spec: ClusterSpec) -> Family:
 
 
 def booted(plan: Plan) -> tuple[Device, ...]:
-    """The nodes that boot from boot servers, in plan order: those with an image and a NIC on the boot fabric."""
+    """The nodes that boot from boot servers, in plan order: those with an image that is not installed already,
+    and a NIC on the boot fabric."""
     found = boot_nics(plan)
     return tuple(device for device in plan.devices if device.name in found)
 
@@ -67,7 +68,8 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
         if cable.fabric != boot.fabric or cable.a.side != "host":
             continue
         device = plan.by_name[cable.a.device]
-        if device.image is None:
+        image = plan.spec.image(device.image or "")
+        if image is None or image.is_existing:
             continue
         if cable.bond is not None and cable.a.address is None:
             continue  # of NICs that are one link, the first asks

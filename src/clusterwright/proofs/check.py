@@ -8,6 +8,7 @@ from typing import Any
 
 from clusterwright.and_more import and_more
 from clusterwright.facts.router import Mark, line_of
+from clusterwright.plan.node_parts import kinds_of_part
 from clusterwright.proofs.reading import SwitchReading, read_together
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.proofs.unread import UnreadPlace, left_by
@@ -133,7 +134,14 @@ class ProofCheck:
 
     def answers(self, tree: RenderedTree) -> bool:
         """Whether a tree has what the check speaks about, or switches of another system that it ought to read."""
-        return self.applies(tree) or bool(self._other_systems(tree))
+        return self.applies(tree) or bool(self._other_systems(tree)) or bool(self._left_out(tree))
+
+    def _left_out(self, tree: RenderedTree) -> dict[str, tuple[str, ...]]:
+        """The parts of nodes that the claim leans on and that somebody else owns, with these nodes."""
+        if tree.declaration is None:
+            return {}
+        parts = tree.declaration.left_out.items()
+        return {part: nodes for part, nodes in parts if self.kinds & kinds_of_part(part)}
 
     def _other_systems(self, tree: RenderedTree) -> dict[str, str]:
         """The switches of another system that the claim is about, with their fabrics."""
@@ -157,7 +165,7 @@ class ProofCheck:
 
     def run(self, tree: RenderedTree) -> Verdict:
         """The verdict on all that stands in the tree: what no reader takes in, and files of the spec that the tree
-        lacks, leave the claim not proven.
+        lacks, leave the claim not proven. So do parts of nodes that are somebody else's: nothing refutes it there.
 
         Raises VerifyError for text that does not parse.
         """
@@ -169,13 +177,16 @@ class ProofCheck:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
         left = left_by(tree, self.name, self.kinds - self.compared)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds]
-        others = self._other_systems(tree)
-        if not left.places and not missing and not others:
+        others, left_out = self._other_systems(tree), self._left_out(tree)
+        if not left.places and not missing and not others and not left_out:
             return verdict
+        somebody_elses = {node for nodes in left_out.values() for node in nodes}
+        refuting = tuple(each for each in verdict.counterexamples if each.device not in somebody_elses)
         lack = f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
-        reasons = (verdict.unjudged, lack, left.reason, _not_checked(others))
+        reasons = (verdict.unjudged, lack, left.reason, _not_checked(others), _not_ours(left_out))
         return replace(
             verdict,
+            counterexamples=refuting,
             notes=(*verdict.notes, *left.notes),
             unjudged="; ".join(reason for reason in reasons if reason),
             unread=left.places,
@@ -188,6 +199,16 @@ def _not_checked(others: Mapping[str, str]) -> str:
         return ""
     count = f"{len(others):,} switch{'es' if len(others) > 1 else ''}"
     return f"not checked: {count} of another system ({', '.join(sorted(set(others.values())))})"
+
+
+def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
+    """The answer about parts of nodes that somebody else owns; "" where there are none."""
+    if not left_out:
+        return ""
+    nodes = sorted({node for names in left_out.values() for node in names})
+    count = f"{len(nodes):,} node{'s' if len(nodes) > 1 else ''}"
+    parts = ", ".join(sorted(left_out))
+    return f"not checked: somebody else owns {parts} of {count}, as {nodes[0]} (`takes`)"
 
 
 def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:

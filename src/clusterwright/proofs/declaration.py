@@ -13,6 +13,7 @@ from clusterwright.plan.bandwidth import promised_at_each_switch
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.node_parts import left_out_parts
 from clusterwright.plan.own_addresses import ipoib_nodes
 from clusterwright.proofs.declared_cables import (
     bonded_ports,
@@ -161,6 +162,21 @@ class Declaration:
     def slurms(self) -> tuple[DeclaredSlurm, ...]:
         """Every Slurm, with its nodes and partitions."""
         return declared_slurms(self._plan)
+
+    @cached_property
+    def installed_by_others(self) -> frozenset[str]:
+        """Nodes that run a system which somebody else installed."""
+        names = set()
+        for device in self._plan.devices:
+            image = self._plan.spec.image(device.image or "")
+            if device.kind == "node" and image is not None and image.is_existing:
+                names.add(device.name)
+        return frozenset(names)
+
+    @cached_property
+    def left_out(self) -> Mapping[str, tuple[str, ...]]:
+        """By part of nodes that somebody else installed, those of which the spec does not take it."""
+        return left_out_parts(self._plan)
 
     # Bandwidth
 

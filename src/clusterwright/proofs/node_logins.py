@@ -20,6 +20,7 @@ from clusterwright.hosts.linux.reader.node_logins import (
     read_sshd,
     read_sudoers,
 )
+from clusterwright.packets.phrases import count
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.declared_logins import Accounts
 from clusterwright.proofs.tree import RenderedTree
@@ -64,7 +65,21 @@ def _run(tree: RenderedTree) -> Verdict:
     facts = [Fact("nodes with accounts", len(nodes))]
     if accounts:
         facts.append(Fact("accounts", len(accounts)))
-    return Verdict(tuple(facts), tuple(found), Cases("nodes with accounts", len(nodes)))
+    return Verdict(
+        facts=tuple(facts),
+        counterexamples=tuple(found),
+        cases=Cases("nodes with accounts", len(nodes)),
+        unjudged=_not_read(tree, nodes),
+    )
+
+
+def _not_read(tree: RenderedTree, nodes: Mapping[str, Accounts | None]) -> str:
+    """Why the claim is open about nodes that somebody else installed; "" where there are none."""
+    installed = () if tree.declaration is None else sorted(tree.declaration.installed_by_others & nodes.keys())
+    if not installed:
+        return ""
+    who = f"{count(len(installed), 'node')} that somebody else installed, as {installed[0]}"
+    return f"not checked: accounts, keys and services that {who}, had before"
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, Accounts | None]:

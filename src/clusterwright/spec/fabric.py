@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from clusterwright.spec.ethernet import Marking, PfcWatchdog, SessionAuthentication
+from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 from clusterwright.spec.isolation import Prefix
 from clusterwright.spec.labels.guids import labels_named
@@ -165,6 +166,16 @@ class TrafficClass:
         return reading.fields(cls, {"ecn": "count" if "priority" in data else "none", **data, **weight}, path)
 
 
+def _usual_recovery(watchdog: PfcWatchdog, tiers: tuple[Tier, ...]) -> PfcWatchdog:
+    """The time that nobody wrote, as every system can have it: one that looks now and then looks once in it."""
+    for tier in tiers:
+        system = system_of(tier.model)
+        if system is not None and system.limits.pfc_looks is not None:
+            every_ms = min(watchdog.detection_ms, system.limits.pfc_looks.every_ms[1])
+            return replace(watchdog, recovery_ms=every_ms)
+    return watchdog
+
+
 @dataclass(frozen=True, slots=True)
 class Fabric:
     """One network: NICs attached at the lowest tier, tiers from the bottom up. ``technology`` is ``roce``, ``ethernet``
@@ -193,7 +204,10 @@ class Fabric:
         if "subnet_manager" in data:
             membership = "limited" if data.get("partitions") else "full"
             data = {**data, "subnet_manager": {"default_membership": membership, **data["subnet_manager"]}}
-        return reading.fields(cls, data, path)
+        fabric = reading.fields(cls, data, path)
+        if "recovery_ms" in data.get("pfc_watchdog", {}):
+            return fabric
+        return replace(fabric, pfc_watchdog=_usual_recovery(fabric.pfc_watchdog, fabric.tiers))
 
     @property
     def is_adaptive(self) -> bool:

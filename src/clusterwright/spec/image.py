@@ -162,6 +162,18 @@ class Health:
     leave_out: Mapping[str, str]
 
 
+NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS = (
+    "nccl",
+    "slurm",
+    "health",
+    "limits",
+    "filter",
+    "network",
+    "accounts",
+)
+PARTS = (NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS)
+"""What a deployment may own of a node that somebody else installed."""
+
 USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))
 """Of nodes whose image says nothing of it."""
 
@@ -170,10 +182,10 @@ USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))
 class Image:
     """What a node runs: an operating system's packages, kernel and drivers, and how they are set.
 
-    ``delivery`` is ``memory`` (fetched at every boot, nothing on disk) or ``disk`` (installed once, on ``disks``: one,
-    a mirror of two, or the smallest where none is named). ``host_keys`` says where a node's SSH host key is kept, with
-    ``{node}`` for its name; None lets each node make its own. ``size_bytes`` is what the built image and its kernel
-    take as they are fetched, None while nobody measured it.
+    ``delivery`` is ``memory`` (fetched at every boot, nothing on disk), ``disk`` (installed once, on ``disks``: one, a
+    mirror of two, or the smallest where none is named) or ``existing`` (somebody else's, with the parts in ``takes``).
+    ``host_keys`` says where a node's SSH host key is kept, with ``{node}`` for its name; None lets each node make its
+    own. ``size_bytes`` is what the built image and its kernel take as they are fetched, None while nobody measured it.
     """
 
     name: str
@@ -204,6 +216,17 @@ class Image:
     disks: tuple[str, ...]
     size_bytes: int | None
     path: Path
+    takes: tuple[str, ...] = ()
+    """The parts that are taken of nodes which somebody else installed; empty for all."""
+
+    @property
+    def is_existing(self) -> bool:
+        """True for a system that somebody else installed: nothing builds, boots or replaces it."""
+        return self.delivery == "existing"
+
+    def owns(self, part: str) -> bool:
+        """Whether deployments own a part of its nodes (``PARTS``)."""
+        return not self.is_existing or not self.takes or part in self.takes
 
     @property
     def own_checks(self) -> tuple[ImageCheck, ...]:

@@ -25,10 +25,12 @@ _BOOT_FIELDS = (
 
 @per_plan
 def boot_digest_of(plan: Plan, name: str) -> str | None:
-    """The digest of what a node cannot take over while it runs; None for an image of no known distribution."""
+    """The digest of what a node cannot take over while it runs; None for an image of no known distribution,
+    and for a system that somebody else installed.
+    """
     image = plan.spec.image(name)
     distribution = distribution_of(image.distribution) if image is not None else None
-    if image is None or distribution is None:
+    if image is None or distribution is None or image.is_existing:
         return None
     definition = definition_of(plan, image, distribution)
     boot = {key: definition[key] for key in (*_BOOT_FIELDS, "disks", "packages") if key in definition}

@@ -13,6 +13,7 @@ from clusterwright.facts.reader import LEASES, LOGINS, LOGS, NAMES, TIME
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 from clusterwright.plan.boot import relay_sources, relay_targets, server_addresses
 from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.node_parts import owns_part
 from clusterwright.plan.zone_addresses import zone_addresses
 from clusterwright.proofs.isolation.declared import (
     OUTSIDE,
@@ -29,6 +30,7 @@ from clusterwright.proofs.isolation.declared import (
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.site_limits import site_for, untold
 from clusterwright.spec.hardware.systems import System, system_of, systems
+from clusterwright.spec.image import FILTER
 from clusterwright.spec.isolation import Border, Network, Zone
 from clusterwright.spec.site import Site
 from clusterwright.spec.zone_reach import members_of
@@ -93,7 +95,14 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
             if fabric.addressing is not None
         ),
         zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
-        imaged=frozenset(device.name for device in plan.devices if device.kind == "node" and device.image is not None),
+        imaged=frozenset(
+            device.name for device in plan.devices if device.kind == "node" and owns_part(plan, device.image, FILTER)
+        ),
+        beside_others=frozenset(
+            device.name
+            for device in plan.devices
+            if (image := plan.spec.image(device.image or "")) is not None and image.is_existing
+        ),
         edges=tuple(
             _edge(plan, fabric, switch, ports=own, targets=relays, sources=sources)
             for (fabric, switch), own in sorted(ports.items())

@@ -173,6 +173,8 @@ class DeclaredIsolation:
     servers: Mapping[str, frozenset[tuple[int, int]]]
     managed: Mapping[str, DeclaredManagement]
     collecting: int | None = None
+    beside_others: frozenset[str] = frozenset()
+    """Nodes that somebody else installed: other programs have tables there too."""
 
     @cached_property
     def known(self) -> Mapping[int, Ranges]:

@@ -17,6 +17,10 @@ from clusterwright.switches.readers import READERS, ROUTERS
 def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """What a reader of the proof should know: zones whose hosts judge nothing, and switches that no file is read of."""
     yield from _enforcement(tree, declared)
+    beside = sorted(declared.beside_others & set(tree.devices_with(RUNNING)))
+    if beside:
+        who = f"{count(len(beside), 'node')} that somebody else installed, as {beside[0]}"
+        yield f"{who}: what this filter drops stays dropped, and no table of other programs there was read."
     filtered = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)

@@ -95,7 +95,7 @@ def _nodes(tree: RenderedTree) -> Iterator[Counterexample]:
 
 
 def _node(ruleset: Ruleset) -> Iterator[tuple[int, str]]:
-    if not ruleset.flushes:
+    if not ruleset.replaces_itself:
         yield 0, "nothing flushes the rules that were loaded before: they stay."
     for hook in ("input", "forward", "output"):
         chains = base_chains(ruleset, hook)

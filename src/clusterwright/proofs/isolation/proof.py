@@ -152,7 +152,8 @@ def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
     """Nodes that are configured, but have no filter."""
     configured = tree.devices_below(NETWORKS)
     for device in sorted(configured & declared.zones_of.keys()):
-        if (device, RUNNING) not in tree.files:
+        is_ours = device in declared.imaged or device not in declared.beside_others
+        if is_ours and (device, RUNNING) not in tree.files:
             yield Counterexample(
                 device=device,
                 file=RUNNING,
@@ -218,7 +219,8 @@ def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]
 def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
     device = own.nodes[0]
     also = f" {count(len(own.nodes), 'node')} have this file." if len(own.nodes) > 1 else ""
-    if not own.ruleset.flushes:
+    has_neighbours = any(node in places.declared.beside_others for node in own.nodes)
+    if not (own.ruleset.replaces_itself if has_neighbours else own.ruleset.flushes):
         yield Counterexample(
             device=device,
             file=own.file,

@@ -14,6 +14,7 @@ from clusterwright.device_files.effect import Effect
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.consequences import consequences_of
 from clusterwright.rollout.preview.sentences import place_of
+from clusterwright.rollout.preview.takeover import taken_over
 from clusterwright.rollout.trees import Trees
 
 CHANGED, NEW, REMOVED, DRIFTED = "changed", "new", "removed", "drifted"
@@ -71,6 +72,8 @@ def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str
         names = [name for group in groups for name in group.devices]
         place = place_of(before if status == REMOVED and before is not None else plan, names)
         does = _does(plan, trees, names[0]) if status == CHANGED else ()
+        if status == NEW:
+            does = taken_over(plan, names[0])
         kinds.append(GroupKind(tuple(groups), place, does))
     return tuple(kinds)
 

@@ -17,6 +17,7 @@ from clusterwright.spec.address_space import (
     takes_in_internet,
 )
 from clusterwright.spec.encryption import CLEAR
+from clusterwright.spec.image import FILTER
 from clusterwright.spec.infiniband import DEFAULT_PKEY
 from clusterwright.spec.isolation import INTERNET, WITH_PORTS, Network, Zone
 from clusterwright.spec.model import ClusterSpec, Mount
@@ -182,6 +183,9 @@ def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
         zones = zones_of(spec, group.name)
         if group.image is None or entered.intersection(zones):
             continue
+        image = spec.image(group.image)
+        if image is not None and not image.owns(FILTER):
+            continue  # somebody else's filter decides
         if zones and not any(lives_on(spec, zone) for zone in spec.zones if zone.name in zones):
             continue  # on InfiniBand alone: there is no address that a flow could lead to, as CW524 says
         if zones:

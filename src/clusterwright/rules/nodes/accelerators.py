@@ -31,7 +31,7 @@ from clusterwright.spec.model import ClusterSpec, NodeGroup
 def gpus_without_driver(subject: Subject) -> Iterator[Problem]:
     """Images that nodes with GPUs run, without a driver for these."""
     for image, groups in _images_with_gpus(subject.spec):
-        if driven_vendor(image) is not None or image.driver_by_site is not None:
+        if driven_vendor(image) is not None or image.driver_by_site is not None or image.is_existing:
             continue
         group = groups[0]
         vendor = gpu_vendor(group.model, image)

@@ -13,6 +13,7 @@ from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.distribution import distribution_of, known_distributions
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.image import ACCOUNTS
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import covers, members_of, zones_of
@@ -171,6 +172,8 @@ def nobody_administers(subject: Subject) -> Iterator[Problem]:
     """Images in use without a user that becomes root."""
     used = {group.image for group in subject.spec.node_groups}
     for image in subject.spec.images:
-        if image.name in used and not any(user.becomes_root and user.operators for user in image.users):
+        if image.name not in used or not image.owns(ACCOUNTS):
+            continue
+        if not any(user.becomes_root and user.operators for user in image.users):
             message = f"Nobody becomes root on nodes of {image.name}."
             yield Problem(image.path, message, "Add a user with an operator's key in the group `sudo` or `wheel`.")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.image import Image
+from clusterwright.spec.image import LIMITS, Image
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.runtime.switches import c_number
 
@@ -45,6 +45,8 @@ def translating_iommu(subject: Subject) -> Iterator[Problem]:
     for group, image in _nodes_with_images(spec):
         if group.model.gpus is None or not _has_verbs(spec, group) or image.name in seen:
             continue
+        if image.is_existing:
+            continue
         seen.add(image.name)
         given = set(image.kernel_parameters)
         if not given & _PASS_THROUGH:
@@ -65,6 +67,8 @@ def locked_memory(subject: Subject) -> Iterator[Problem]:
     names = dict.fromkeys(image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group))
     for image in (image for image in spec.images if image.name in names):
         value = image.limits.get("memlock")
+        if not image.owns(LIMITS):
+            continue
         if value not in ("unlimited", "infinity", "-1"):
             path = (*image.path, "limits", "memlock") if value else (*image.path, "name")
             said = f"lets processes lock {value} KiB" if value else "leaves locked memory at the kernel's default"
@@ -124,6 +128,8 @@ def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
     for group, image in _nodes_with_images(spec):
         fabric = next((each for each in lossless if any(at.nodes == group.name for at in each.attach)), None)
         named = {each.name for each in (*image.packages, *(own for driver in image.drivers for own in driver.packages))}
+        if image.is_existing:
+            continue  # what somebody else installed, nobody here knows
         if fabric is not None and image.name not in seen and named.isdisjoint(_LOSSLESS_TOOLS):
             seen.add(image.name)
             message = f"{image.name} has no mlnx_qos, by which its nodes get the lossless class of {fabric.name}."

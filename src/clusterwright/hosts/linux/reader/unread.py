@@ -18,6 +18,7 @@ from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS, units_unre
 # Whatever lies there decides over interfaces: a strange file is unread by itself.
 NETWORKD_FOLDERS = tuple(f"{root}/systemd/network/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
 _OWN = re.compile(r"etc/systemd/network/(?:20-([^/]+)\.network|10-([^/]+)\.(link|netdev))")
+_MASKED = re.compile(r"etc/systemd/network/10-netplan-[^/]+\.network")
 # Lines by section, as networkd writes keys; a value stands here where another one would be another claim's.
 _KNOWN = {
     "network": {
@@ -56,6 +57,8 @@ def host_unread(path: str, text: str) -> tuple[Unread, ...]:
 
 
 def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
+    if not text and _MASKED.fullmatch(path):
+        return ()  # takes the place of Netplan's file of that name (systemd.network(5)), and says nothing itself
     own = _OWN.fullmatch(path)
     if own is None:
         return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)

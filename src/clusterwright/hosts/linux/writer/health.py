@@ -45,7 +45,7 @@ from clusterwright.spec.distribution import family_of
 from clusterwright.spec.fabric import Bond
 from clusterwright.spec.hardware.accelerators import BY_SWITCH_TRAYS, fabric_manager_of, knows_fabric_state
 from clusterwright.spec.hardware.models import HardwareModel
-from clusterwright.spec.image import USUAL_HEALTH, Health, Image, ImageCheck
+from clusterwright.spec.image import FILTER, NETWORK, SLURM, USUAL_HEALTH, Health, Image, ImageCheck
 from clusterwright.text.json_lines import dump_lines
 from clusterwright.text.templates import template
 
@@ -137,8 +137,17 @@ def _own(plan: Plan, device: Device) -> dict[str, Any]:
             {"where": where, "what": what, "types": [kind, "nfs4"] if kind == "nfs" else [kind]}
             for where, what, kind in mounted(plan, device)
         ],
-        "filter": {"path": f"/{RUNNING_PATH}", "sha256": running_digest(plan, kind_of(plan, device))},
+        **_filter(plan, device),
     }
+
+
+def _filter(plan: Plan, device: Device) -> dict[str, Any]:
+    """The packet filter, where it is ours; ``alone`` unless other programs have tables beside it."""
+    image = plan.spec.image(device.image or "")
+    if image is None or not image.owns(FILTER):
+        return {}
+    alone = {} if not image.is_existing else {"alone": False}
+    return {"filter": {"path": f"/{RUNNING_PATH}", "sha256": running_digest(plan, kind_of(plan, device)), **alone}}
 
 
 def _gid(nic: HostNic) -> dict[str, str]:
@@ -183,7 +192,11 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
         "time": _clock(image) if plan.spec.site.ntp else None,
         **_partition(plan, kind),
-        "units": [*boot_services(plan, image, kind.node_group, kernel), *kind.slurm_units],
+        "units": [
+            *boot_services(plan, image, kind.node_group, kernel),
+            *(kind.slurm_units if image.owns(SLURM) else ()),
+        ],
+        **({} if image.owns(NETWORK) else {"owns_routes": False}),
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
         "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
         "limits": _limits(image.health),

@@ -16,7 +16,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.intent.boot_relays import relay_networks
 from clusterwright.intent.borders import learnt_at
-from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.device_kind import KindNic, NodeKind
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
@@ -117,8 +117,13 @@ def applies(plan: Plan, device: Device) -> bool:
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """One .link file per NIC with a known PCI address, one .network file per NIC without an address.
 
-    NICs that are one link have a .netdev file together.
+    NICs that are one link have a .netdev file together. On a system that somebody else installed, an empty file takes
+    the place of the one that Netplan writes for the same interface, which networkd would read first.
     """
+    image = plan.spec.image(kind.image)
+    if image is not None and image.is_existing:
+        for interface in dict.fromkeys(name for nic in kind.nics for name in (nic.interface, *_port_names(nic))):
+            yield f"{FOLDER}/10-netplan-{interface}.network", b"", 0o644
     for nic in kind.nics:
         mtu = fabric_of(plan, nic.fabric).mtu if nic.version else 0
         for port in nic.ports:
@@ -134,6 +139,10 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
                 carries=[each.name for each in ipoib_of(plan.spec, kind.node_group, (nic.interface,))],
             )
             yield f"{FOLDER}/20-{nic.interface}.network", text.encode(), 0o644
+
+
+def _port_names(nic: KindNic) -> Iterator[str]:
+    return (port.interface for port in nic.ports)
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:

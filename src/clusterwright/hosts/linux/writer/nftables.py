@@ -61,6 +61,8 @@ class FilterView:
     incoming: tuple[Accept, ...]
     outgoing: tuple[Accept, ...]
     when: str
+    is_alone: bool = True
+    """Whether the whole ruleset is this file's; otherwise others have tables too, which it leaves as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,10 @@ def _file(plan: Plan, kind: NodeKind, *, booting: bool) -> bytes:
     interfaces = tuple(
         (fabric, tuple(nic.interface for nic in nics if nic.version)) for fabric, nics in kind.by_fabric().items()
     )
+    image = plan.spec.image(kind.image)
     view = filter_view(plan, kind.node_group, interfaces, booting=booting)
+    if image is not None and image.is_existing:
+        view = replace(view, is_alone=False)
     return template("nftables/nftables.conf.j2").render(view=view).encode()
 
 

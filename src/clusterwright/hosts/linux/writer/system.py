@@ -23,7 +23,7 @@ from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.distribution import Family, distribution_of, family_of
-from clusterwright.spec.image import Image
+from clusterwright.spec.image import FILTER, LIMITS, NETWORK, Image
 from clusterwright.spec.kernel_settings import dotted
 from clusterwright.text.templates import template
 
@@ -68,6 +68,8 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
     if image is None:
         return ()
     site = plan.spec.site
+    if image.is_existing:
+        return _files_beside_others(plan, image, node_group, shape)
     settings = kernel_settings(plan, image, shape)
     files: list[tuple[str, str]] = [
         (
@@ -84,17 +86,7 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
             template("node/networkd-after-filter.conf.j2").render(),
         ),
     ]
-    if image.limits:
-        limits = sorted(image.limits.items())
-        files.append(
-            ("etc/security/limits.d/90-clusterwright.conf", template("node/limits.conf.j2").render(limits=limits))
-        )
-        files.append(
-            (
-                "etc/systemd/system.conf.d/90-clusterwright.conf",
-                template("node/system.conf.j2").render(limits=systemd_limits(image.limits)),
-            )
-        )
+    files.extend(_limit_files(image))
     if image.blacklist or image.module_options:
         options = sorted(image.module_options.items())
         text = template("node/modprobe.conf.j2").render(blacklist=image.blacklist, options=options)
@@ -113,6 +105,33 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
         text = template("node/resolved.conf.j2").render(servers=" ".join(site.dns), domain=site.domain)
         files.append(("etc/systemd/resolved.conf.d/90-clusterwright.conf", text))
     return tuple((path, text.encode()) for path, text in files)
+
+
+def _files_beside_others(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[tuple[str, bytes], ...]:
+    """Of a system that somebody else installed: limits, network settings of the kernel, and what the parts start."""
+    files: list[tuple[str, str]] = []
+    services = boot_services(plan, image, node_group, shape)
+    if services:
+        text = template("node/boot.conf.j2").render(services=services)
+        files.append(("etc/systemd/system/multi-user.target.d/90-clusterwright.conf", text))
+    if image.owns(NETWORK):
+        text = template("node/sysctl.conf.j2").render(settings=sorted(kernel_settings(plan, image, shape).items()))
+        files.append(("etc/sysctl.d/90-clusterwright.conf", text))
+    if image.owns(NETWORK) and image.owns(FILTER):
+        text = template("node/networkd-after-filter.conf.j2").render()
+        files.append(("etc/systemd/system/systemd-networkd.service.d/90-clusterwright.conf", text))
+    if image.owns(LIMITS):
+        files.extend(_limit_files(image))
+    return tuple((path, text.encode()) for path, text in files)
+
+
+def _limit_files(image: Image) -> Iterator[tuple[str, str]]:
+    """Limits of logins, and the same for services."""
+    if image.limits:
+        limits = sorted(image.limits.items())
+        yield "etc/security/limits.d/90-clusterwright.conf", template("node/limits.conf.j2").render(limits=limits)
+        text = template("node/system.conf.j2").render(limits=systemd_limits(image.limits))
+        yield "etc/systemd/system.conf.d/90-clusterwright.conf", text
 
 
 def _gpu_files(image: Image) -> Iterator[tuple[str, str]]:
@@ -170,6 +189,10 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
 def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
     """What the plan requires of the kernel, and what else the image sets, by dotted name."""
     required = {**required_sysctl(plan, shape), **_container_settings(image)}
+    if image.is_existing:
+        # Somebody's containers may be routed; where the filter is ours, it lets nothing be forwarded.
+        routed = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+        required = {name: value for name, value in required.items() if name not in routed and name.startswith("net.")}
     own = {dotted(name): value for name, value in image.sysctl.items()}
     return {**required, **{name: value for name, value in own.items() if name not in required}}
 
@@ -248,6 +271,8 @@ def _neighbours(plan: Plan, fabric_name: str) -> int:
 
 def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[str, ...]:
     """What must run. A drop-in for multi-user.target says so: a plain file, where links would not be copied."""
+    if image.is_existing:
+        return _services_beside_others(plan, image, shape)
     units = family_of(image.distribution).units
     services = ["nftables.service", "systemd-networkd.service", units.ssh]
     if any(is_lossless(plan, fabric) for fabric, _ in shape):
@@ -265,6 +290,18 @@ def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tu
     services.extend(_boot_server_services(plan, image, node_group))
     services.extend(gpu_units(image, (group for group in plan.spec.node_groups if group.name == node_group)))
     services.extend(unit for unit in image.enabled_units if unit not in services)
+    return tuple(services)
+
+
+def _services_beside_others(plan: Plan, image: Image, shape: Shape) -> tuple[str, ...]:
+    """The units of the parts that are ours on a system that somebody else installed."""
+    services = []
+    if image.owns(FILTER):
+        services.append("nftables.service")
+    if image.owns(NETWORK):
+        services.append("systemd-networkd.service")
+        if any(is_lossless(plan, fabric) for fabric, _ in shape):
+            services.append("roce-qos.service")
     return tuple(services)
 
 

@@ -1,0 +1,66 @@
+"""Which parts of a node a deployment owns: all with an image, those in ``takes`` where somebody else installed it.
+
+Every kind of file of a node belongs to a part, or to the system itself, which is left alone where it is not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clusterwright.plan.model import Plan
+from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, NCCL, NETWORK, PARTS, SLURM
+
+PARTS_BY_KIND: Mapping[str, tuple[str, ...]] = {
+    "node-network": (NETWORK,),
+    "node-qos": (NETWORK,),
+    "node-rdma": (NETWORK,),
+    "node-ipoib": (NETWORK,),
+    "nftables": (FILTER,),
+    "node-watch": (FILTER, HEALTH),  # it asks what the node check knows
+    "node-logins": (ACCOUNTS,),
+    "node-secrets": (ACCOUNTS,),
+    "nccl": (NCCL,),
+    "slurm": (SLURM,),
+    "kueue": (SLURM,),
+    "node-health": (HEALTH,),
+}
+SYSTEM = "system"
+# The operating system itself: its mounts, certificates and what waits for them.
+OF_THE_SYSTEM = frozenset({"mounts", "encryption", "node-credentials"})
+
+
+def owns_part(plan: Plan, image_name: str | None, part: str) -> bool:
+    """Whether deployments own a part of nodes with an image; of nodes without one they own nothing."""
+    image = plan.spec.image(image_name or "")
+    return image is not None and image.owns(part)
+
+
+def owns_kind(plan: Plan, image_name: str | None, kind: str) -> bool:
+    """Whether deployments write files of a kind onto nodes with an image."""
+    image = plan.spec.image(image_name or "")
+    if image is None or not image.is_existing:
+        return True
+    return kind not in OF_THE_SYSTEM and all(image.owns(part) for part in PARTS_BY_KIND.get(kind, ()))
+
+
+def left_out_parts(plan: Plan) -> Mapping[str, tuple[str, ...]]:
+    """By part, the nodes whose part somebody else owns; also their system, where the spec mounts something."""
+    nodes: dict[str, list[str]] = {}
+    mounted = {name for mount in plan.spec.mounts for name in mount.nodes}
+    for device in plan.devices:
+        image = plan.spec.image(device.image or "")
+        if device.kind != "node" or image is None or not image.is_existing:
+            continue
+        for part in PARTS:
+            if not image.owns(part):
+                nodes.setdefault(part, []).append(device.name)
+        if device.node_group in mounted:
+            nodes.setdefault(SYSTEM, []).append(device.name)
+    return {part: tuple(names) for part, names in nodes.items()}
+
+
+def kinds_of_part(part: str) -> frozenset[str]:
+    """The kinds of files that belong to a part, or to the system."""
+    if part == SYSTEM:
+        return OF_THE_SYSTEM
+    return frozenset(kind for kind, parts in PARTS_BY_KIND.items() if part in parts)

@@ -1,0 +1,34 @@
+"""What the first update changes on a machine that somebody else installed, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clusterwright.plan.model import Plan
+from clusterwright.spec.image import ACCOUNTS, FILTER, LIMITS, NETWORK
+
+# What people who use the machine notice, as the rendered files say it.
+_CHANGES: Mapping[str, tuple[str, ...]] = {
+    FILTER: (
+        "the packet filter drops what no flow allows; tables of other programs stay",
+        "nothing is forwarded: containers and virtual machines behind NAT lose their network",
+    ),
+    NETWORK: (
+        "systemd-networkd gives interfaces the spec's addresses and routes, in place of Netplan's files for them",
+        "interfaces with a PCI address in the model get its names at the next boot",
+    ),
+    ACCOUNTS: (
+        "sshd takes no passwords, and root logs in by key alone; accounts that are there stay",
+        "the spec's accounts are made, and administrators become root without a password",
+    ),
+    LIMITS: ("logins and services get the spec's limits when they start next",),
+}
+
+
+def taken_over(plan: Plan, name: str) -> tuple[str, ...]:
+    """The changes on a node that somebody else installed; none on other devices."""
+    device = plan.by_name.get(name)
+    image = plan.spec.image((device.image if device is not None else None) or "")
+    if image is None or not image.is_existing:
+        return ()
+    return tuple(text for part, texts in _CHANGES.items() if image.owns(part) for text in texts)

@@ -1,0 +1,105 @@
+"""CW107 to CW109 and CW123: nodes that somebody else installed, and what is asked of them beyond what is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, LIMITS, NETWORK, Image
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path
+
+# What a promise leans on in every node that has a part in it.
+_PARTS_OF_PROMISES: Mapping[str, tuple[str, ...]] = {
+    "no-internet": (FILTER, NETWORK),
+    "owner-only": (FILTER, NETWORK, ACCOUNTS),
+    "verified-always": (FILTER, HEALTH),
+}
+# Promises about the whole system of a node: its memory, its mounts, and what lies on its disks.
+_OF_THE_SYSTEM = frozenset({"encrypted-path", "memory-only"})
+# Keys of an image that change nothing where their part, or the system itself (None), is somebody else's.
+_PART_OF_KEY: Mapping[str, str | None] = {
+    "repositories": None,
+    "kernel": None,
+    "packages": None,
+    "blacklist": None,
+    "module_options": None,
+    "gpu_metrics": None,
+    "units": None,
+    "host_keys": None,
+    "size_bytes": None,
+    "users": ACCOUNTS,
+    "limits": LIMITS,
+    "sysctl": NETWORK,
+    "checks": HEALTH,
+    "health": HEALTH,
+}
+
+
+@rule("CW107", Severity.ERROR)
+def parts_of_own_image(subject: Subject) -> Iterator[Problem]:
+    """Images that name parts though all of their nodes is ours."""
+    for image in subject.spec.images:
+        if image.takes and not image.is_existing:
+            message = f"{image.name} is delivered as a whole, and `takes` names parts of somebody else's system."
+            hint = "Write `delivery: existing`, or take `takes` away."
+            yield Problem((*image.path, "takes"), message, hint, key=True)
+
+
+@rule("CW108", Severity.ERROR)
+def promise_beyond_parts(subject: Subject) -> Iterator[Problem]:
+    """Promises that lean on what somebody else owns of a node."""
+    spec = subject.spec
+    for promise in spec.promises:
+        for image in _existing_in_use(spec):
+            if promise.promise in _OF_THE_SYSTEM:
+                lacking = ["the system itself"]
+            else:
+                lacking = [part for part in _PARTS_OF_PROMISES.get(promise.promise, ()) if not image.owns(part)]
+            if lacking:
+                message = (
+                    f"Promise {promise.name} ({promise.promise}) leans on {' and '.join(lacking)} of nodes of"
+                    f" {image.name}, which somebody else owns."
+                )
+                hint = f"Take these parts (`takes` of {image.name}), or leave the promise out."
+                if promise.promise in _OF_THE_SYSTEM:
+                    hint = "Deliver the nodes' image (`delivery: memory` or `disk`), or leave the promise out."
+                yield Problem((*promise.path, "promise"), message, hint)
+
+
+@rule("CW109", Severity.ERROR)
+def key_of_somebody_elses(subject: Subject) -> Iterator[Problem]:
+    """Keys of images that change nothing on nodes which somebody else installed."""
+    for image in (image for image in subject.spec.images if image.is_existing):
+        written = subject.spec.document.at(image.path)
+        for key, part in _PART_OF_KEY.items():
+            if key not in written or (part is not None and image.owns(part)):
+                continue
+            owner = "the system is somebody else's" if part is None else f"{part} is not among what it `takes`"
+            message = f"`{key}` of {image.name} changes nothing on its nodes: {owner}."
+            hint = f"Take `{key}` away" + ("." if part is None else f", or add `{part}` to `takes`.")
+            yield Problem((*image.path, key), message, hint, key=True)
+
+
+@rule("CW123", Severity.ERROR)
+def mount_on_somebody_elses(subject: Subject) -> Iterator[Problem]:
+    """Mounts and scratch disks on nodes whose system is somebody else's: nothing here makes them."""
+    spec = subject.spec
+    mounted: list[tuple[str, tuple[str, ...], Path]] = []
+    mounted += [(mount.mountpoint, mount.nodes, mount.path) for mount in spec.mounts]
+    mounted += [(scratch.mountpoint, scratch.nodes, scratch.path) for scratch in spec.encryption.scratch]
+    for mountpoint, nodes, path in mounted:
+        for index, name in enumerate(nodes):
+            group = spec.node_group(name)
+            image = spec.image((group.image if group is not None else None) or "")
+            if image is not None and image.is_existing:
+                message = f"{mountpoint}: nothing mounts it on {name}, whose {image.name} somebody else installed."
+                yield Problem((*path, "nodes", index), message, f"Leave {name} out: mount it there by hand.")
+
+
+def _existing_in_use(spec: ClusterSpec) -> Iterator[Image]:
+    names = {group.image for group in spec.node_groups} | {item.image for item in spec.exceptions}
+    for image in spec.images:
+        if image.is_existing and image.name in names:
+            yield image

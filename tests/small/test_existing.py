@@ -1,0 +1,72 @@
+"""Nodes that somebody else installed: what is taken of them is written, and claims say what they lean on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.in_process import command
+
+SPEC = Path(__file__).parent / "specs" / "existing.yaml"
+USERS = ", users: [{name: ops, uid: 2000, groups: [sudo], operators: [ops]}]"
+
+
+def taking(folder: Path, parts: str) -> Path:
+    path = folder / "spec.yaml"
+    text = SPEC.read_text().replace("delivery: existing", f"delivery: existing, takes: [{parts}]")
+    if "accounts" not in parts:
+        text = text.replace(USERS, "")
+    path.write_text(text)
+    return path
+
+
+def claims(spec: Path) -> dict[str, str]:
+    """The answer of each claim, by its name."""
+    lines = command("verify", spec, cwd=spec.parent).stdout.splitlines()
+    return {line.split(":")[0]: line for line in lines if line[:1].islower() and ": " in line}
+
+
+def test_the_whole_is_proven_but_for_who_gets_in() -> None:
+    answers = claims(SPEC)
+    assert answers["isolation"].startswith("isolation: proven.")
+    assert answers["node-logins"].startswith("node-logins: not checked: accounts, keys and services that 4 nodes")
+    told = command("verify", SPEC, cwd=SPEC.parent).stdout
+    assert "no table of other programs there was read" in told
+
+
+@pytest.mark.parametrize(
+    ("claim", "parts", "lacking"),
+    [
+        ("isolation", "nccl, network, limits", "filter"),
+        ("isolation", "nccl, filter, limits", "network"),
+        ("ib-nccl", "filter, network, limits", "nccl"),
+        ("node-logins", "filter, network, nccl, limits", "accounts"),
+        ("ethernet-links", "filter, limits", "nccl, network"),
+    ],
+)
+def test_a_claim_that_leans_on_a_part_left_out_is_not_proven(
+    tmp_path: Path, claim: str, parts: str, lacking: str
+) -> None:
+    answer = claims(taking(tmp_path, parts))[claim]
+    assert answer.startswith(f"{claim}: not checked: somebody else owns {lacking}"), answer
+
+
+def test_the_filter_is_a_table_beside_those_of_others(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert command("render", SPEC, "--merged", "--out", out, cwd=tmp_path).returncode == 0
+    text = next(out.rglob("nftables.conf")).read_text()
+    assert "flush ruleset" not in text
+    assert "table inet clusterwright\ndelete table inet clusterwright\n" in text
+    sysctl = next(out.rglob("90-clusterwright.conf")).parent.parent
+    assert "ip_forward" not in "".join(path.read_text() for path in sysctl.rglob("sysctl.d/*"))
+
+
+def test_a_filter_that_leaves_its_older_rules_is_refuted(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert command("render", SPEC, "--merged", "--out", out, cwd=tmp_path).returncode == 0
+    for path in out.rglob("nftables.conf"):
+        (out / "manifest.json").unlink(missing_ok=True)
+        path.write_text(path.read_text().replace("delete table inet clusterwright\n", ""))
+    answer = command("verify", out, "--spec", SPEC, cwd=tmp_path)
+    assert "REFUTED" in answer.stdout + answer.stderr
+    assert "they stay" in answer.stdout + answer.stderr
