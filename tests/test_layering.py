@@ -58,7 +58,7 @@ READS: dict[str, str] = {
     "extras.bringup": "facts hosts intent plan spec switches",
     "extras.crew": "inventory plan",
     "extras.lab": "hosts intent output packets plan proofs spec switches text",
-    "extras.monitoring": "inventory plan spec",
+    "extras.monitoring": "inventory spec",
     "extras.simulate": "intent plan spec",
     "extras.place": "extras.simulate hosts plan spec text",
     "extras.source_of_truth": "inventory plan spec",

@@ -11,11 +11,13 @@ import pytest
 from tests.report.specs import plan_of, spec_path
 
 from clusterwright.extras.crew.files import crew_files
+from clusterwright.extras.monitoring.neighbours import expected_neighbours
 from clusterwright.inventory.records import Inventory
 from clusterwright.inventory.writing import replace_files
 from clusterwright.plan.allocation.imported import pin
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.allocated.point_to_point import read_cables
+from clusterwright.spec.hardware.port_names import PortNames
 from clusterwright.spec.load import load_spec
 
 if TYPE_CHECKING:
@@ -110,3 +112,19 @@ def test_trays_hold_what_is_pulled_through_them(tmp_path: Path) -> None:
     assert found["labels.csv"][0]["label"] == "A01-01:be0 / A01-17:eth2/1/1", "row, place and unit after ANSI/TIA-606"
     placed = {row["name"]: (row["row"], row["position"]) for row in Inventory(plan).racks()}
     assert placed["p01r00"] == ("B", 1)
+
+
+def test_labels_name_ports_as_their_devices_announce_them() -> None:
+    plan = plan_of("lab-sonic")
+    neighbours = expected_neighbours(Inventory(plan))
+    heard = {(device, port) for below in neighbours.values() for device, port in below.values()}
+    switches = {device.name for device in plan.devices if device.role == "rtsw"}
+    rows = [row for row in tables(plan)["labels.csv"] if row["device"] in switches]
+    names = PortNames(plan.spec.catalogue[plan.by_name[min(switches)].model])
+    assert any(row["panel"] != row["port"] for row in rows)
+    for row in rows:
+        near = row["label"].split(" / ")[0]
+        assert near.endswith(f":{row['panel']}")
+        assert names.of_list(row["panel"], in_use=[row["port"]]) == row["port"]
+        if row["port"] != "eth0":
+            assert (row["device"], row["panel"]) in heard

@@ -33,7 +33,7 @@ _MISSION_CONTROL_COLUMNS = (
     "DST_RACKROLE", "DST_RACK", "DST_U", "DST_NAME", "DST_PORT", "DST_TRANSCEIVER",
 )  # fmt: skip
 _PROTOCOLS = {"infiniband": "ib", "ethernet": "ethernet"}
-_LABEL_COLUMNS = ("rack", "unit", "device", "port", "label", "fabric", "colour", "medium", "length_m")
+_LABEL_COLUMNS = ("rack", "unit", "device", "port", "panel", "label", "fabric", "colour", "medium", "length_m")
 
 
 def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
@@ -98,6 +98,6 @@ def _labels(routes: Iterable[LaidRoute]) -> Iterator[Sequence[Any]]:
     for route in routes:
         for near, far in ((route.lower, route.upper), (route.upper, route.lower)):
             yield (
-                near.rack, near.unit, near.device, near.port, f"{near.identifier} / {far.identifier}",
+                near.rack, near.unit, near.device, near.port, near.panel, f"{near.identifier} / {far.identifier}",
                 route.fabric, route.colour, route.medium, route.length_m,
             )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.inventory.as_csv import natural_key
+from clusterwright.inventory.panel_names import PanelNames
 from clusterwright.inventory.records import short_number
 from clusterwright.plan.racks.lengths import rack_places, runs_of
 
@@ -23,7 +24,8 @@ _COLOURS = (
 
 
 class CableEnd(NamedTuple):
-    """One end. ``identifier`` is the port's after ANSI/TIA-606: cabinet, unit and port, ``A03-12:Ethernet1/1``."""
+    """One end. ``panel`` is the port as its device shows it, and ``identifier`` after ANSI/TIA-606 that of its cabinet,
+    unit and port, ``A03-12:Ethernet1/1``."""
 
     rack: str
     unit: float
@@ -31,6 +33,7 @@ class CableEnd(NamedTuple):
     kind: str
     role: str
     port: str
+    panel: str
     identifier: str
 
 
@@ -66,8 +69,9 @@ def laid_routes(inventory: Inventory) -> Iterator[LaidRoute]:
     cabinets = {device.rack: _cabinet(device.rack, found.get(device.rack)) for device in plan.devices}
     technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
     colours = {fabric.name: _COLOURS[at % len(_COLOURS)][0] for at, fabric in enumerate(plan.spec.fabrics)}
+    names = PanelNames(plan)
     for cable in inventory.cable_list:
-        lower, upper = (_end(plan.by_name[end.device], end, cabinets) for end in (cable.a, cable.b))
+        lower, upper = (_end(plan.by_name[end.device], end, cabinets, names.of(end)) for end in (cable.a, cable.b))
         run = runs.between(cable.a.device, cable.b.device, cable.length_m)
         yield LaidRoute(
             lower, upper, cable.fabric, "infiniband" if technologies[cable.fabric] == "infiniband" else "ethernet",
@@ -87,10 +91,18 @@ def in_floor_order(routes: list[LaidRoute]) -> list[LaidRoute]:
     return sorted(routes, key=lambda each: (keys[each.lower.rack], each.lower.unit, keys[each.lower.port]))
 
 
-def _end(device: Device, end: Interface, cabinets: Mapping[str, str]) -> CableEnd:
+def _end(device: Device, end: Interface, cabinets: Mapping[str, str], panel: str) -> CableEnd:
     unit = short_number(device.unit)
-    identifier = f"{cabinets[device.rack]}-{unit:02}:{end.port}"
-    return CableEnd(device.rack, unit, device.name, device.kind, device.role, end.port, identifier)
+    return CableEnd(
+        rack=device.rack,
+        unit=unit,
+        device=device.name,
+        kind=device.kind,
+        role=device.role,
+        port=end.port,
+        panel=panel,
+        identifier=f"{cabinets[device.rack]}-{unit:02}:{panel}",
+    )
 
 
 def _cabinet(rack: str, place: RackPlace | None) -> str:

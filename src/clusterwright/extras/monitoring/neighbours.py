@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.plan.ports import modes_at
-from clusterwright.spec.hardware.port_names import PortNames
+from clusterwright.inventory.panel_names import PanelNames
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from clusterwright.inventory.records import Inventory
-    from clusterwright.plan.model import Interface, Plan
-    from clusterwright.spec.hardware.cages import PortBlock, PortMode
 
 Neighbours = dict[str, dict[str, tuple[str, str]]]
 
@@ -22,38 +17,13 @@ Neighbours = dict[str, dict[str, tuple[str, str]]]
 def expected_neighbours(inventory: Inventory) -> Neighbours:
     """Device and port to the neighbour's device and its port as LLDP names it, of every Ethernet cable in service."""
     ethernet = {fabric.name for fabric in inventory.plan.spec.fabrics if fabric.technology != "infiniband"}
-    announced = _Announcements(inventory.plan)
+    announced = PanelNames(inventory.plan)
     found: Neighbours = defaultdict(dict)
     for cable in inventory.cable_list:
         if cable.in_service and cable.fabric in ethernet:
             for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                found[near.device][near.port] = (far.device, announced.port(far))
+                found[near.device][near.port] = (far.device, announced.of(far))
     return dict(found)
-
-
-class _Announcements:
-    """What devices call their ports in LLDP."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._names: dict[str, PortNames] = {}
-        self._modes: dict[tuple[str, str, int, str, int], Mapping[str, tuple[PortBlock, PortMode]]] = {}
-
-    def port(self, end: Interface) -> str:
-        """The name of a port that a cable ends at."""
-        device = self._plan.by_name[end.device]
-        model = self._plan.spec.catalogue[device.model]
-        names = self._names.setdefault(device.model, PortNames(model))
-        fabric = self._plan.spec.fabric(device.fabric)
-        if not names.announces_aliases or fabric is None or end.side not in {"up", "down"}:
-            return end.port
-        key = (device.model, device.fabric, device.tier, end.side, end.speed_gbps)
-        if key not in self._modes:
-            tier = fabric.tiers[device.tier]
-            side = tier.up.side if end.side == "up" and tier.up is not None else tier.down
-            self._modes[key] = modes_at(model, side, end.speed_gbps)
-        mode = self._modes[key].get(end.port)
-        return names.announced(end.port, None if mode is None else mode[1])
 
 
 def anta_inventory(inventory: Inventory) -> dict[str, Any]:

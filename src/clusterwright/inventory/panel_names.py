@@ -1,0 +1,49 @@
+"""What stands beside a port on its device: the platform's alias where the system has one, as SONiC's, else its name.
+
+LLDP announces the same. Labels, and whoever compares what devices hear, ask here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusterwright.plan.ports import modes_at
+from clusterwright.spec.hardware.port_names import PortNames
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusterwright.plan.model import Device, Interface, Plan
+    from clusterwright.spec.hardware.cages import PortBlock, PortMode
+    from clusterwright.spec.hardware.models import HardwareModel
+
+
+class PanelNames:
+    """The names of ports that cables of a plan end at."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._names: dict[str, PortNames] = {}
+        self._modes: dict[tuple[str, str, int, str, int], Mapping[str, tuple[PortBlock, PortMode]]] = {}
+
+    def of(self, end: Interface) -> str:
+        """The name of a port that a cable ends at."""
+        device = self._plan.by_name[end.device]
+        model = self._plan.spec.catalogue[device.model]
+        names = self._names.setdefault(device.model, PortNames(model))
+        if not names.announces_aliases:
+            return end.port
+        return names.announced(end.port, self._mode(device, model, end))
+
+    def _mode(self, device: Device, model: HardwareModel, end: Interface) -> PortMode | None:
+        """The breakout of the cage that a port is in; None for a management port."""
+        fabric = self._plan.spec.fabric(device.fabric)
+        if fabric is None or end.side not in {"up", "down"}:
+            return None
+        key = (device.model, device.fabric, device.tier, end.side, end.speed_gbps)
+        if key not in self._modes:
+            tier = fabric.tiers[device.tier]
+            side = tier.up.side if end.side == "up" and tier.up is not None else tier.down
+            self._modes[key] = modes_at(model, side, end.speed_gbps)
+        found = self._modes[key].get(end.port)
+        return None if found is None else found[1]
