@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -18,12 +19,14 @@ from tests.plans import plan_of, plan_with
 from clusterwright import data_files
 from clusterwright.hosts.kueue import writer as kueue
 from clusterwright.hosts.nccl import files as nccl
-from clusterwright.hosts.nccl.topology import cpu_mask
+from clusterwright.hosts.nccl.topology import cpu_mask, topology
 from clusterwright.hosts.slurm import writer as slurm
 from clusterwright.intent.device_kind import kind_of
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment, settings, wiring_of
 from clusterwright.plan.model import Plan
+from clusterwright.spec.hardware.models import Cpu
 from clusterwright.spec.runtime.names import known_names
+from clusterwright.text.templates import template
 
 REPOSITORY = Path(__file__).parents[2]
 TABLES = sorted((data_files.folder("inventory") / "nccl").glob("*.txt"))
@@ -195,6 +198,17 @@ def test_the_topology_places_every_gpu_beside_its_adapter(name: str, per_switch:
             assert len(beside) == per_switch
             assert {str(nic.numa) for nic in adapters} == {cpu.attributes["numaid"]}
     assert sum(int(link.attributes["count"]) for link in _all(system, "nvlink")) == 8 * model.pcie.nvlinks
+
+
+def test_the_topology_of_arm_names_the_architecture_alone() -> None:
+    model, fabric = plan_of("lab-ib").spec.catalogue["dgx-h100"], plan_of("lab-ib").spec.fabric("backend")
+    assert model.pcie is not None
+    arm = replace(model, pcie=replace(model.pcie, cpu=Cpu(arch="arm64", vendor=None, family=None, model=None)))
+
+    system = read_topology(template("nccl/topology.xml.j2").render(system=topology(arm, fabric)))
+
+    assert [sorted(cpu.attributes) for cpu in system.children] == [["affinity", "arch", "numaid"]] * 2
+    assert {cpu.attributes["arch"] for cpu in system.children} == {"arm64"}
 
 
 def _all(element: Element, name: str) -> list[Element]:

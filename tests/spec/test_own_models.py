@@ -175,3 +175,28 @@ def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
         load_catalogue(extra=[tmp_path / "nowhere.yaml"])
 
     assert [finding.code for finding in caught.value.findings] == ["CW101"]
+
+
+PCIE = """\
+    pcie:
+      cpu: {arch: ARCH}
+      numa_cpus: ["0-71", "72-143"]
+      link_speed_gts: 32
+      link_width: 16
+      gpus: ["0008:01:00.0", "0009:01:00.0"]
+      source: data sheet
+"""
+
+
+def test_processors_of_arm_need_no_words_of_x86(tmp_path: Path) -> None:
+    (tmp_path / "node.yaml").write_text(NODE + PCIE.replace("ARCH", "arm64"), encoding="utf-8")
+    assert load_catalogue(extra=[tmp_path / "node.yaml"])["my-node"].pcie is not None
+
+
+def test_processors_of_x86_have_a_vendor_and_those_of_arm_none(tmp_path: Path) -> None:
+    lacking = problems(tmp_path, NODE + PCIE.replace("ARCH", "x86_64"))
+    assert sorted(found.split(" ", 2)[2] for found in lacking) == [
+        f"x86_64 has a {word}, by which NCCL takes its bandwidth." for word in ("family", "model", "vendor")
+    ]
+    strange = problems(tmp_path, NODE + PCIE.replace("ARCH", "arm64, vendor: GenuineIntel"))
+    assert [found.split(" ", 2)[2] for found in strange] == ["arm64 has no vendor of CPUID."]

@@ -54,9 +54,10 @@ class SystemView:
 
     model: str
     arch: str
-    vendor: str
-    familyid: int
-    modelid: int
+    vendor: str | None
+    """None, as the two numbers, where NCCL asks for the architecture alone."""
+    familyid: int | None
+    modelid: int | None
     bridge_class: str
     nvlink_target: str
     nvlink_class: str

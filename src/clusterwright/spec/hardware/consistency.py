@@ -9,7 +9,7 @@ from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.spec.hardware.cages import PortBlock, PortMode, expand
-from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.hardware.models import Cpu, HardwareModel
 from clusterwright.spec.hardware.platform_files import read_platform
 from clusterwright.spec.hardware.platform_ports import MachinePorts
 from clusterwright.spec.hardware.platforms import BadPlatform, platforms
@@ -20,6 +20,7 @@ from clusterwright.spec.text.document import Document, Path, format_path
 INCONSISTENT_MODEL = "CW131"
 BAD_PLATFORM_FILE = "CW180"
 
+_CPUID = "x86_64"
 _CABLED = ("switch", "director")  # kinds whose links plug into port blocks; the others have NICs
 
 
@@ -286,6 +287,7 @@ class _ModelReading(Structuring):
         inside, gpus = model.pcie, model.gpus.count if model.gpus else 0
         if inside is None:
             return
+        self._check_cpu(inside.cpu)
         if len(inside.gpus) != gpus:
             message = f"pcie: places {len(inside.gpus)} GPUs, but the model has {gpus or 'none'}."
             self.object(("pcie", "gpus"), message, "Write one address for each GPU, by local index.")
@@ -296,6 +298,17 @@ class _ModelReading(Structuring):
         if highest >= len(inside.numa_cpus):
             message = f"A NIC sits at NUMA node {highest}, but numa_cpus: ends at {len(inside.numa_cpus) - 1}."
             self.object(("pcie", "numa_cpus"), message, "Write the threads of every NUMA node, from 0.")
+
+    def _check_cpu(self, cpu: Cpu) -> None:
+        """Processors of x86_64, and those alone, have the words of CPUID."""
+        words = {"vendor": cpu.vendor, "family": cpu.family, "model": cpu.model}
+        for name, value in words.items():
+            if cpu.arch == _CPUID and value is None:
+                self.object(
+                    ("pcie", "cpu"), f"{_CPUID} has a {name}, by which NCCL takes its bandwidth.", f"Add {name}:."
+                )
+            elif cpu.arch != _CPUID and value is not None:
+                self.object(("pcie", "cpu", name), f"{cpu.arch} has no {name} of CPUID.", f"Remove {name}:.")
 
     def _check_kind(self, data: Mapping[str, Any], blocks: tuple[PortBlock, ...]) -> None:
         kind = data["kind"]

@@ -109,12 +109,12 @@ class PartCounts:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """What a processor says of itself (CPUID)."""
+    """What a processor says of itself: by CPUID on x86_64; others have an architecture alone."""
 
     arch: str
-    vendor: str
-    family: int
-    model: int
+    vendor: str | None
+    family: int | None
+    model: int | None
 
 
 @dataclass(frozen=True, slots=True)
