@@ -46,6 +46,12 @@ expect:
 """
 
 
+# Planes without rails: a leaf of a pod for the first ports of all its GPUs, and one for the second ports.
+WITHOUT_RAILS = DUAL_PLANE.replace("join: rail, up: {links: 4}", "join: port, up: {links: 32}").replace(
+    "value: 32", "value: 4"
+)
+
+
 @cache
 def dual_plane() -> Plan:
     return plan_with(Path(mkdtemp()), "lab-nvue", DUAL_PLANE)
@@ -72,6 +78,28 @@ def test_the_planes_are_proven_one_by_one(tmp_path: Path) -> None:
     assert ("backend: planes by port, which meet in the nodes alone; each is proven by itself", 2) in [
         (fact.name, fact.value) for fact in verdict.facts
     ]
+
+
+def test_planes_need_no_rails(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-nvue", WITHOUT_RAILS)
+    leaves: dict[str, set[int]] = {}
+    for cable in plan.cables:
+        if cable.fabric == "backend" and cable.a.side == "host":
+            leaves.setdefault(cable.b.device, set()).add(int(cable.a.port.removeprefix("be")) % 2)
+    assert leaves == {"rtsw-p00-00": {0}, "rtsw-p00-01": {1}, "rtsw-p01-00": {0}, "rtsw-p01-01": {1}}
+
+    verdict = REACHABILITY.run(tree_of("planes", Rendering(plan).of_kinds(REACHABILITY.kinds), Declaration(plan)))
+
+    assert not verdict.counterexamples
+    assert ("backend: planes by port, which meet in the nodes alone; each is proven by itself", 2) in [
+        (fact.name, fact.value) for fact in verdict.facts
+    ]
+
+
+def test_a_plane_that_loses_a_leaf_is_refuted(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-nvue", WITHOUT_RAILS)
+    made = [each for each in Rendering(plan).of_kinds(REACHABILITY.kinds) if each.device != "rtsw-p01-01"]
+    assert REACHABILITY.run(tree_of("planes", made, Declaration(plan))).counterexamples
 
 
 def test_every_gpu_keeps_a_port_without_any_one_switch() -> None:
@@ -102,11 +130,10 @@ def test_gpus_of_nodes_that_bring_their_own_system_are_not_judged() -> None:
     ("edit", "message"),
     [
         (("model: two-port-node", "model: grand-teton-h100"), "Each GPU has one port on backend"),
-        (("join: rail", "join: all"), "ctsw has no rails below"),
-        (("join: rail", "join: port"), "rtsw has no rails below"),
+        (("join: rail", "join: all"), "ctsw has no planes below"),
     ],
 )
-def test_planes_of_ports_need_rails_of_ports(edit: tuple[str, str], message: str, tmp_path: Path) -> None:
+def test_planes_of_ports_need_gpus_with_ports(edit: tuple[str, str], message: str, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(f"extends: {data_files.folder('inventory')}/lab-nvue.yaml\n{DUAL_PLANE.replace(*edit)}")
     assert any(each.code == "CW210" and each.message.startswith(message) for each in lint_path(file).findings)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import cycle
-from operator import contains
 
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.seats import Attachment, NodeSeats, Seat
 from clusterwright.spec.allocated.facts import Cables, StandingCable
 from clusterwright.spec.fabric import Attach, Fabric
 from clusterwright.spec.model import ClusterSpec, NodeGroup
+
+PORT = "port"
 
 
 class SeatChoice:
@@ -27,8 +27,9 @@ class SeatChoice:
         self._spec, self._layout, self._fabric, self._seats, self._cables = spec, layout, fabric, seats, cables
         self._taken: dict[int, int] = defaultdict(int)  # NICs in turn, by the first of the switches around
         self._planes: dict[tuple[int, int], list[frozenset[int]]] = {}  # of the switches around, by the first of them
-        self._in_turn: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        self._in_turn: dict[tuple[int, tuple[int, ...], int], tuple[int, ...]] = {}
         self._ports = [nic_ports(group, _attach_of(fabric, group)) for group in spec.node_groups]
+        self._of_gpu = [ports_of_nics(group, _attach_of(fabric, group)) for group in spec.node_groups]
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
@@ -77,10 +78,17 @@ class SeatChoice:
         return (seat, cable) if cable is not None and seat is not None else None
 
     def of_node(self, node: int, speeds: Sequence[int], choices: Sequence[int]) -> NodeSeats:
-        """The NICs of a node on the switches ``choices`` around it; on those of their rail where planes are rails."""
+        """The NICs of a node on the switches ``choices`` around it, on those of their plane where there are several."""
         first = self._seats[choices[0]]
-        size = len(choices) if first.rail is None else self._fabric.tiers[first.tier].count
-        in_turn = self._seats_in_turn(choices, len(speeds), size)
+        tier = self._fabric.tiers[first.tier]
+        plane_of: tuple[int, ...] = (0,) * len(speeds)
+        if first.rail is not None:
+            plane_of = tuple(nic % (len(choices) // tier.count) for nic in range(len(speeds)))
+        elif tier.join == PORT and first.plane is not None:
+            plane_of = self._of_gpu[self._layout.nodes[node].node_group]
+        is_apart = first.rail is not None or tier.join == PORT
+        size = tier.count if is_apart else len(choices)
+        in_turn = self._seats_in_turn(choices, plane_of, size, by_node=first.rail is not None)
         if not self._cables:
             return NodeSeats(node, in_turn, speeds[0])
         slot = self._layout.nodes[node]
@@ -91,32 +99,38 @@ class SeatChoice:
         if planes is None:
             planes = [frozenset(choices[at : at + size]) for at in range(0, len(choices), size)]
             self._planes[choices[0], size] = planes
-        if all(map(contains, cycle(planes), seats)):  # most nodes stand as a whole
+        if all(
+            seat in planes[plane] for plane, seat in zip(plane_of, seats, strict=True)
+        ):  # most nodes stand as a whole
             return NodeSeats(node, seats, speeds[0], standing=stand)
         used: set[int] = set()
         chosen: list[tuple[int, StandingCable | None]] = []
         for nic, at in enumerate(in_turn):
-            plane = nic % (len(choices) // size)
+            plane = plane_of[nic]
             own = choices[plane * size : (plane + 1) * size]
             chosen.append(self._choose(self.standing(node, nic), own, at, used))
             used.add(chosen[-1][0])
         seats, stand = zip(*chosen, strict=True)
         return NodeSeats(node, seats, speeds[0], standing=stand)
 
-    def _seats_in_turn(self, choices: Sequence[int], nics: int, size: int) -> tuple[int, ...]:
-        """The seats of a node's NICs where nothing stands, NIC by NIC, or where planes of ``size`` switches are rails,
-        node by node; many nodes have the same.
+    def _seats_in_turn(
+        self, choices: Sequence[int], plane_of: tuple[int, ...], size: int, *, by_node: bool
+    ) -> tuple[int, ...]:
+        """The seats of a node's NICs where nothing stands, among the ``size`` switches of the plane of each; many nodes
+        have the same. Turns are taken NIC by NIC, or ``by_node``.
         """
-        by_rail = self._seats[choices[0]].rail is not None
+        nics = len(plane_of)
+        planes = len(choices) // size
         before = self._taken[choices[0]]
         self._taken[choices[0]] += nics
-        turn = (before // nics if by_rail else before) % size
-        key = (choices[0], nics, turn)
+        turn = (before // nics if by_node else before // planes) % size
+        key = (choices[0], plane_of, turn)
         if key not in self._in_turn:
-            planes = len(choices) // size
-            self._in_turn[key] = tuple(
-                choices[nic % planes * size + (turn if by_rail else (turn + nic) % size)] for nic in range(nics)
-            )
+            seats = []
+            for nic, plane in enumerate(plane_of):
+                step = 0 if by_node else plane_of[:nic].count(plane)
+                seats.append(choices[plane * size + (turn + step) % size])
+            self._in_turn[key] = tuple(seats)
         return self._in_turn[key]
 
     def of_switch(self, switch: str, port: str, speed_gbps: int, choices: Sequence[int]) -> Attachment:
@@ -138,6 +152,16 @@ class SeatChoice:
             load[seat] = load.get(seat, 0) + 1
             return seat, None
         return in_turn, None
+
+
+def ports_of_nics(group: NodeGroup | None, attach: Attach | None) -> tuple[int, ...]:
+    """For each NIC of an attachment, which port of its GPU it is: 0 for the first NIC beside a GPU, 1 for the second.
+
+    Without GPUs, and on a management network, all are first ports.
+    """
+    nics = group.model.nic_group(attach.nics or "") if group is not None and attach is not None else None
+    gpus: list[int | None] = [nic.gpu for nic in nics.nics] if nics else [None]
+    return tuple(0 if gpu is None else gpus[:nic].count(gpu) for nic, gpu in enumerate(gpus))
 
 
 def nic_ports(group: NodeGroup, attach: Attach | None) -> tuple[str, ...]:

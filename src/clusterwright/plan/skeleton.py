@@ -23,7 +23,7 @@ from itertools import repeat
 from clusterwright.plan.allocation.seat_numbers import Numbering
 from clusterwright.plan.allocation.spreading import spread_over, standing_links
 from clusterwright.plan.allocation.standing import NOTHING_RESTS, Resting, Standing
-from clusterwright.plan.attaching import SeatChoice
+from clusterwright.plan.attaching import SeatChoice, ports_of_nics
 from clusterwright.plan.free_ports import Crowded, fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
 from clusterwright.plan.seats import Attachment, Bundle, NodeSeats, Seat, SeatLink, nic_speeds
@@ -189,10 +189,7 @@ def gpu_ports(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
     Rails are the NICs of the first attached group; without GPUs, and on a management network, all are first ports.
     """
     first = fabric.attach[0]
-    group = spec.node_group(first.nodes or "")
-    nics = group.model.nic_group(first.nics or "") if group else None
-    gpus: list[int | None] = [nic.gpu for nic in nics.nics] if nics else [None]
-    return tuple(0 if gpu is None else gpus[:at].count(gpu) for at, gpu in enumerate(gpus))
+    return ports_of_nics(spec.node_group(first.nodes or ""), first)
 
 
 def planes_of_tiers(spec: ClusterSpec, fabric: Fabric) -> list[int]:
@@ -202,7 +199,7 @@ def planes_of_tiers(spec: ClusterSpec, fabric: Fabric) -> list[int]:
     for depth, tier in enumerate(fabric.tiers):
         below = fabric.tiers[depth - 1].count if depth else 1
         railed = all(each.join == "rail" for each in fabric.tiers[:depth])
-        of = {"rail": len(ports) if railed else 1, "port": max(ports) + 1 if depth else 1, "position": below}
+        of = {"rail": len(ports) if railed else 1, "port": max(ports) + 1, "position": below}
         found.append(of.get(tier.join, 1))
     return found
 

@@ -131,7 +131,7 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW210", Severity.ERROR, relied_on=True)
 def planes_without_source(subject: Subject) -> Iterator[Problem]:
-    """`join: rail` above a tier without rails, `join: port` above one without ports of GPUs, `join: position` at the
+    """`join: rail` above a tier without rails, `join: port` without ports of GPUs, `join: position` at the
     bottom, rails on a management network.
     """
     for fabric in subject.spec.fabrics:
@@ -145,10 +145,12 @@ def planes_without_source(subject: Subject) -> Iterator[Problem]:
                     why = f"Each GPU has one port on {fabric.name}"
                 elif len(set(of_gpu.values())) > 1:
                     why = f"Some GPUs have more ports on {fabric.name} than others"
-                elif below not in ("rail", "port"):
-                    why = f"{tier.role} has no rails below"
+                elif depth and below not in ("rail", "port"):
+                    why = f"{tier.role} has no planes below"
                 if why:
-                    hint = "Use `join: all`, or `join: rail` below it, on nodes each of whose GPUs has several NICs."
+                    hint = (
+                        "Use `join: all`, or nodes each of whose GPUs has several NICs, and planes in each tier below."
+                    )
                     yield Problem((*tier.path, "join"), f"{why}: its ports tell no planes apart.", hint)
             if tier.join == "rail" and (not railed or fabric.attach[0].is_management):
                 yield Problem(
