@@ -62,8 +62,9 @@ def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Seq
     everything = {kind for check in CHECKS for kind in check.kinds}
     needed = kinds if len(checks) < len(CHECKS) else None
     images = ((image.members, image.files) for image in Rendering(plan).images())
+    owners = (*plan.by_name, *{artifact.device for artifact in Rendering(plan).of_site()})
     rendering = rendering_of(
-        plan.name, Rendering(plan).of_devices_alone(), plan.by_name, kinds=everything, needed=needed, images=images
+        plan.name, Rendering(plan).of_devices_alone(), owners, kinds=everything, needed=needed, images=images
     )
     tree = read_folder(folder, kinds, Declaration(plan), rendering)
     if tree.cluster != plan.name:

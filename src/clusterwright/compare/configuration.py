@@ -7,7 +7,7 @@ business, and a rule about which devices may be skipped would have to know it as
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from functools import partial
 from typing import TYPE_CHECKING
@@ -52,10 +52,22 @@ def config_changes(
     groups: dict[tuple[str, Key], list[Found]] = {}
     for item in sorted(found, key=lambda item: item[0]):
         groups.setdefault((after.devices[item[0]].role, item[1]), []).append(item)
-    return tuple(
+    of_devices = [
         ConfigGroup(tuple(after.devices[index].name for index, _, _ in items), role, items[0][2])
         for (role, _), items in groups.items()
-    )
+    ]
+    return (*of_devices, *_of_site(before, after))
+
+
+def _of_site(before: Plan, after: Plan) -> Iterator[ConfigGroup]:
+    """What changes for the site's own servers."""
+    old, new = Rendering(before).of_site(), Rendering(after).of_site()
+    for owner in sorted({artifact.device for artifact in (*old, *new)}):
+        before_files = [file for file in old if file.device == owner]
+        after_files = [file for file in new if file.device == owner]
+        diffs = file_diffs(before_files, after_files)
+        if diffs:
+            yield ConfigGroup((owner,), "server of the site", diffs)
 
 
 def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> list[Found]:

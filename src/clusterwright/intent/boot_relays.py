@@ -1,4 +1,4 @@
-"""The relays that boot servers answer: rack switches, which ask for machines that have no address yet.
+"""The relays that DHCP servers answer: switches, which ask for machines that have no address yet.
 
 Most systems ask from the gateway of the hosts. Where all hosts behind a switch are of one zone its whole subnet is,
 with the gateway, and flows to the boot servers name it. Where hosts of several share it, or a system asks from its
@@ -40,6 +40,18 @@ def planned_relay_sources(plan: Plan) -> Mapping[str, int]:
 
 
 @per_plan
+def relays_on(plan: Plan, fabric_name: str) -> frozenset[str]:
+    """The switches of a fabric that relay requests for addresses."""
+    return frozenset(switch for switch in relay_addresses(plan) if plan.by_name[switch].fabric == fabric_name)
+
+
+def _sources_on(plan: Plan, fabric_name: str) -> tuple[int, ...]:
+    """The addresses that the relays of a fabric ask from."""
+    sources = planned_relay_sources(plan)
+    return tuple(source for switch, source in sources.items() if plan.by_name[switch].fabric == fabric_name)
+
+
+@per_plan
 def unnamed_relays(plan: Plan, zone_name: str) -> tuple[Network, ...]:
     """Relays that a zone of kind boot answers, and that no flow to it names."""
     zone, boot = plan.spec.zone(zone_name), plan.spec.boot
@@ -51,7 +63,7 @@ def unnamed_relays(plan: Plan, zone_name: str) -> tuple[Network, ...]:
         named.extend(peer_networks(plan, zone_name, flow.source, boot.fabric))
     version = plan.address_version(boot.fabric)
     unnamed = []
-    for source in planned_relay_sources(plan).values():
+    for source in _sources_on(plan, boot.fabric):
         relay = subnet_network(source, 32 if version == 4 else 128, version)
         if not any(relay.overlaps(network) for network in named):
             unnamed.append(relay)
@@ -64,7 +76,7 @@ def relay_networks(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
     boot, addressing = plan.spec.boot, fabric_of(plan, fabric_name).addressing
     if boot is None or boot.fabric != fabric_name or addressing is None:
         return ()
-    sources = planned_relay_sources(plan).values()
+    sources = _sources_on(plan, fabric_name)
     first, last = int(addressing.loopbacks.network_address), int(addressing.loopbacks.broadcast_address)
     return (addressing.loopbacks,) if any(first <= source <= last for source in sources) else ()
 

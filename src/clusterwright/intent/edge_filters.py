@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network
 from itertools import chain
 from math import prod
 
-from clusterwright.intent.boot_relays import dhcp_port, relay_addresses, unnamed_relays
+from clusterwright.intent.boot_relays import dhcp_port, relays_on, unnamed_relays
 from clusterwright.intent.filter_cover import in_order, with_single_ports, without_hidden
 from clusterwright.intent.filter_entries import ICMP, UDP, Permit, behind, local_permits, subnet_network, zones_on
 from clusterwright.intent.per_plan import per_plan
@@ -163,7 +163,7 @@ def _locals(plan: Plan, fabric: Fabric, subnet: Subnet, tenant: PortTenant | Non
     """What hosts that boot through the switch ask it before they have an address that a flow could name; and the zones
     behind it, of a tenant those of its links."""
     network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
-    asking = ASKING[subnet.version] if subnet.device in _relays(plan, fabric.name) else ()
+    asking = ASKING[subnet.version] if subnet.device in relays_on(plan, fabric.name) else ()
     locals_of = behind(plan, fabric, network)
     if tenant is None:
         return asking, locals_of
@@ -203,13 +203,6 @@ def _answers(plan: Plan, fabric: Fabric, locals_of: Locals) -> Iterator[Permit]:
                     targets=relays,
                     source_ports=((port, port),),
                 )
-
-
-@per_plan
-def _relays(plan: Plan, fabric_name: str) -> frozenset[str]:
-    """The switches of a fabric that relay requests for addresses."""
-    boot = plan.spec.boot
-    return frozenset(relay_addresses(plan)) if boot is not None and boot.fabric == fabric_name else frozenset()
 
 
 def entries_of(permit: Permit, room: FilterTables) -> int:

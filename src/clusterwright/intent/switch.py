@@ -55,8 +55,8 @@ class SwitchView:
 
     ``management`` is the out-of-band link, None where the spec has no management network. ``origins`` are the prefixes
     the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``hashing`` is
-    how it chooses among equal paths, ``platform`` what the vendor gives out for its chip. ``relay`` is the boot server
-    that hosts' DHCP requests are sent to, None where none boots. ``modes`` are the ports' by side and speed, as far as
+    how it chooses among equal paths, ``platform`` what the vendor gives out for its chip. ``relay`` is the DHCP server
+    that hosts' DHCP requests are sent to, None where none asks. ``modes`` are the ports' by side and speed, as far as
     they were looked up for the switches of its tier and model.
     """
 
@@ -206,16 +206,20 @@ def _modes(plan: Plan, fabric: str, tier: int, model: str) -> dict[tuple[str, in
 
 @per_plan
 def _relays(plan: Plan) -> dict[str, str]:
-    boot = plan.spec.boot
-    version = plan.address_version(boot.fabric) if boot is not None else 0
-    return {switch: format_address(address, version) for switch, address in relay_addresses(plan).items()}
+    return _as_text(plan, relay_addresses(plan))
 
 
 @per_plan
 def _relay_sources(plan: Plan) -> dict[str, str]:
-    boot = plan.spec.boot
-    version = plan.address_version(boot.fabric) if boot is not None else 0
-    return {switch: format_address(source, version) for switch, source in planned_relay_sources(plan).items()}
+    return _as_text(plan, planned_relay_sources(plan))
+
+
+def _as_text(plan: Plan, addresses: Mapping[str, int]) -> dict[str, str]:
+    """Addresses by switch, as text of the IP version of the switch's fabric."""
+    texts = {}
+    for switch, address in addresses.items():
+        texts[switch] = format_address(address, plan.address_version(plan.by_name[switch].fabric))
+    return texts
 
 
 @lru_cache(maxsize=4096)

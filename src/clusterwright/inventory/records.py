@@ -234,7 +234,7 @@ class Inventory:
         """Where people log in: a switch's management port, a node's first NIC on a fabric that is not lossless."""
         found = self.management_addresses()
         for fabric in reversed(self.plan.spec.fabrics):
-            if fabric.technology == "ethernet" and not any(attach.is_management for attach in fabric.attach):
+            if fabric.technology == "ethernet" and not fabric.is_management:
                 found |= self.host_addresses(fabric.name)
         return found
 

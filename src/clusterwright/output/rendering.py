@@ -16,6 +16,7 @@ from clusterwright.intent.device_kind import Kind, NodeKind, device_kind
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.output import renderers
 from clusterwright.output.distinct_paths import require_distinct_paths
+from clusterwright.output.site_server import site_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -73,19 +74,27 @@ class Rendering:
         return tuple(sorted(files, key=_path))
 
     def of_devices_alone(self, names: Iterable[str] | None = None) -> Iterator[Artifact]:
-        """The same of the devices ``names`` (None: all), in the plan's order."""
+        """The same of the devices ``names``, in the plan's order; with None of all, and of the site's own servers."""
         for name in in_plan_order(self._plan, names):
             yield from self.of_device_alone(name)
+        if names is None:
+            yield from self.of_site()
 
     def of_device(self, name: str) -> tuple[Artifact, ...]:
         """Every file of a device, by path."""
         return renderers.all_files(self._plan, self._plan.by_name[name])
 
     def of_devices(self, names: Iterable[str] | None = None) -> Iterator[Artifact]:
-        """The files of the devices ``names`` (None: all), in the plan's order."""
+        """The files of the devices ``names``, in the plan's order; with None of all, and of the site's own servers."""
         require_distinct_paths(self._plan)
         for name in in_plan_order(self._plan, names):
             yield from self.of_device(name)
+        if names is None:
+            yield from self.of_site()
+
+    def of_site(self) -> tuple[Artifact, ...]:
+        """The files of the site's own servers, which are no devices of the plan."""
+        return site_files(self._plan)
 
     def of_kinds(self, kinds: Collection[str]) -> Iterator[Artifact]:
         """The artifacts of ``kinds`` alone, of every device: what a proof reads. Writer by writer, in plan order."""
@@ -126,6 +135,7 @@ def _whole_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
         for device in plan.devices:
             if writer.applies(plan, device):
                 yield from writer.render(plan, device)
+    yield from (artifact for artifact in site_files(plan) if artifact.kind in kinds)
 
 
 def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
@@ -136,6 +146,7 @@ def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
                     yield from entry.own(plan, device)
     for device in plan.devices:
         yield from (each for each in _beside(plan, device) if each.kind in kinds)
+    yield from (artifact for artifact in site_files(plan) if artifact.kind in kinds)
 
 
 def _beside(plan: Plan, device: Device) -> tuple[Artifact, ...]:

@@ -32,7 +32,8 @@ def render_tree(
 ) -> tuple[Written, ...]:
     """Render the devices ``names`` into the folder ``out``, with as many processes as there are processors.
 
-    What nodes have in common is written once, or into the folder of each where the tree ``is_merged``.
+    What nodes have in common is written once, or into the folder of each where the tree ``is_merged``. The files of the
+    site's own servers are written where all devices are.
     Raises TreeError as ``write_tree`` does, ClusterwrightError for what a renderer cannot express, KeyError for an
     unknown name. ``out`` is then as it was.
     """
@@ -45,6 +46,8 @@ def render_tree(
         work = partial(_write_devices, plan, aside, out, is_merged=is_merged)
         # What devices of a kind have in common is remembered with the first of them: once, and not in every worker.
         firsts = [own[0] for own in _by_kind(plan, order) if len(own) > FEW]
+        if len(order) == len(plan.devices):
+            written += write_artifacts(Rendering(plan).of_site(), aside, out)
         written += work(firsts)
         rest = in_plan_order(plan, set(order).difference(firsts))
         written += work(rest) if count <= 1 else fan_out(work, shares_of(plan, rest, count))

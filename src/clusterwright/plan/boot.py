@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import NamedTuple
 
+from clusterwright.plan.first_contact import contact_relays
 from clusterwright.plan.model import Device, Interface, Plan
 from clusterwright.spec.distribution import Family, family_of
 from clusterwright.spec.hardware.systems import system_of
@@ -124,9 +125,14 @@ def server_addresses(plan: Plan) -> Mapping[str, int]:
 
 
 def relay_targets(plan: Plan) -> Mapping[str, int]:
-    """The address that every bottom switch of the boot fabric sends DHCP requests to: its first boot server's."""
-    boot = plan.spec.boot
-    if boot is None:
+    """The address that a switch sends the DHCP requests of its hosts to: on the boot fabric its first boot server's, on
+    the management network that of the server of first contact.
+    """
+    return {**_boot_relays(plan), **contact_relays(plan)}
+
+
+def _boot_relays(plan: Plan) -> Mapping[str, int]:
+    if plan.spec.boot is None:
         return {}
     address, nics = server_addresses(plan), boot_nics(plan)
     servers = _servers_by_rack(plan, nics)
@@ -143,13 +149,10 @@ def relay_sources(plan: Plan) -> Mapping[str, int]:
 
     Its system decides; to a server behind itself it is the hosts' gateway, from which the way there leads.
     """
-    boot = plan.spec.boot
-    if boot is None:
-        return {}
     sources: dict[str, int] = {}
     for switch, server in relay_targets(plan).items():
         device = plan.by_name[switch]
-        subnet = plan.host_subnet_of[boot.fabric, switch]
+        subnet = plan.host_subnet_of[device.fabric, switch]
         system = system_of(plan.spec.catalogue[device.model])
         host_bits = (32 if subnet.version == 4 else 128) - subnet.prefix_length
         is_elsewhere = server >> host_bits != subnet.network >> host_bits

@@ -174,8 +174,8 @@ def build_skeleton(spec: ClusterSpec) -> Skeleton:
     standing = Standing(spec, spec.allocated)
     layout = lay_out(spec, standing)
     built: dict[str, FabricSkeleton] = {}
-    ordinary = [fabric for fabric in spec.fabrics if not any(a.is_management for a in fabric.attach)]
-    management = [fabric for fabric in spec.fabrics if any(a.is_management for a in fabric.attach)]
+    ordinary = [fabric for fabric in spec.fabrics if not fabric.is_management]
+    management = [fabric for fabric in spec.fabrics if fabric.is_management]
     for fabric in ordinary:
         built[fabric.name] = _fabric(spec, layout, standing, fabric, ())
     for fabric in management:
@@ -244,7 +244,7 @@ def _fabric(
 
 def _served_groups(spec: ClusterSpec, layout: Layout, fabric: Fabric) -> frozenset[int]:
     """Groups that hold nodes of a node group with switches of its own; all of them for a management network."""
-    if any(attach.is_management for attach in fabric.attach):
+    if fabric.is_management:
         return frozenset(range(len(layout.groups)))
     names = {attach.nodes for attach in fabric.attach if attach.to is None}
     return frozenset(index for index, group in enumerate(layout.groups) if group.node_group in names)

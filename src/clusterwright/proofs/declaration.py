@@ -50,6 +50,7 @@ from clusterwright.proofs.infiniband.declared_members import (
 from clusterwright.proofs.isolation.declaration import declared_of
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.operation.declared_boot import DeclaredBoot, declared_boot
+from clusterwright.proofs.operation.declared_contact import DeclaredContact, declared_contact
 from clusterwright.proofs.operation.declared_kueue import DeclaredKueue, declared_kueues
 from clusterwright.proofs.operation.declared_node_check import CheckedNode, declared_node_checks
 from clusterwright.proofs.operation.declared_node_units import (
@@ -157,6 +158,11 @@ class Declaration:
     def kueues(self) -> tuple[DeclaredKueue, ...]:
         """Every view for Kueue, with the places of its nodes."""
         return declared_kueues(self._plan)
+
+    @cached_property
+    def contact(self) -> DeclaredContact | None:
+        """The server that answers devices on the management network first; None without one."""
+        return declared_contact(self._plan)
 
     @cached_property
     def slurms(self) -> tuple[DeclaredSlurm, ...]:

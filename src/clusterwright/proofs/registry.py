@@ -29,6 +29,7 @@ from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.node_logins import NODE_LOGINS
 from clusterwright.proofs.operation.adapter_names import ADAPTER_NAMES
 from clusterwright.proofs.operation.boot import NETWORK_BOOT
+from clusterwright.proofs.operation.contact import FIRST_CONTACT
 from clusterwright.proofs.operation.credentials import CREDENTIALS
 from clusterwright.proofs.operation.kueue import KUEUE
 from clusterwright.proofs.operation.node_check import NODE_CHECK
@@ -62,6 +63,7 @@ CHECKS: tuple[ProofCheck, ...] = (
     MANAGEMENT,
     NODE_LOGINS,
     NETWORK_BOOT,
+    FIRST_CONTACT,
     SLURM_NODES,
     NVLINK_DOMAINS,
     KUEUE,

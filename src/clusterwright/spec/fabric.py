@@ -210,6 +210,11 @@ class Fabric:
         return replace(fabric, pfc_watchdog=_usual_recovery(fabric.pfc_watchdog, fabric.tiers))
 
     @property
+    def is_management(self) -> bool:
+        """Whether it serves the management ports of devices."""
+        return any(attach.is_management for attach in self.attach)
+
+    @property
     def is_adaptive(self) -> bool:
         """Whether switches choose a path for each packet, and not for each flow."""
         return self.balancing == "adaptive"

@@ -27,7 +27,7 @@ from clusterwright.spec.labels.device_names import DeviceNames, device_names_nam
 from clusterwright.spec.labels.overlay import NO_OVERLAY, Overlay
 from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, RolloutPolicy
-from clusterwright.spec.site import Site
+from clusterwright.spec.site import FirstContact, Site
 from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.workload import Job
@@ -202,6 +202,7 @@ class ClusterSpec:
     expectations: Annotated[tuple[Expectation, ...], Key("expect")]
     catalogue: Catalogue
     document: Document
+    first_contact: FirstContact | None = None
     encryption: Encryption = NO_ENCRYPTION
     datasets: tuple[Dataset, ...] = ()
     keys: tuple[KeySchedule, ...] = ()

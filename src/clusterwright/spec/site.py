@@ -8,6 +8,7 @@ from datetime import date
 from typing import Annotated, Any
 
 from clusterwright.spec.allocated.ranges import expand
+from clusterwright.spec.isolation import Address
 from clusterwright.spec.reading import Reading, Servers
 from clusterwright.spec.structuring import By
 from clusterwright.spec.text.document import Path
@@ -164,3 +165,28 @@ class Site:
         site = reading.fields(cls, data, path, own_management=own)
         everywhere = {each.name: getattr(site, each.name) for each in fields(Services) if each.name not in own}
         return replace(site, management=replace(site.management, **everywhere))
+
+
+@dataclass(frozen=True, slots=True)
+class OnieInstaller:
+    """The image that ONIE installs on switches of a ``system``: a ``file`` that the site puts on the server."""
+
+    system: str
+    file: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class FirstContact:
+    """A ``server`` of the site that management switches relay requests to. ``interface`` is where it hears them, None
+    for all.
+
+    ``relay_ports`` is what the management switches' relays write into option 82 as the circuit ID, with ``{port}`` for
+    the port that a request came in by; None where they write nothing.
+    """
+
+    server: Annotated[Address, By(Reading.address)]
+    interface: str | None
+    relay_ports: str | None
+    installers: tuple[OnieInstaller, ...]
+    path: Path

@@ -16,7 +16,12 @@ from clusterwright.device_files.drift import Compare
 from clusterwright.device_files.effect import Effects
 from clusterwright.device_files.writer import Writer
 from clusterwright.facts.reader import SystemReader, Unsupported
+from clusterwright.plan.first_contact import PortContact
+from clusterwright.plan.model import Plan
 from clusterwright.plugins import SYSTEMS, load_plugin, plugins, unusable_plugin
+from clusterwright.switches.first_contact import ContactFile
+
+_NOT_WRITTEN = Unsupported("its package writes no first configuration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,8 @@ class SwitchSystem:
     """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), where a file says
     something else than the rendered one (``differing``, by file), what a change of a file does while it is applied
     (``effects``), and its ``probes``. ``steps`` names the file of the role device_tree that
-    says how the switch is brought onto its changed files (roles/device_tree/systems)."""
+    says how the switch is brought onto its changed files (roles/device_tree/systems). ``first_contact`` writes what it
+    fetches before anybody has configured it."""
 
     reader: SystemReader
     writer: Writer
@@ -55,6 +61,7 @@ class SwitchSystem:
     effects: Effects | Unsupported
     probes: Probes
     steps: str | Unsupported
+    first_contact: Callable[[Plan, PortContact], ContactFile] | Unsupported = _NOT_WRITTEN
 
     @property
     def system(self) -> str:

@@ -10,7 +10,7 @@ who asks: firmware gets iPXE, iPXE its script.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -40,28 +40,36 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
     url = f"http://[{address}]" if version == 6 else f"http://{address}"
     name = ipxe_of(plan.spec).rpartition("/")[2]
     numbers = {each: at for at, each in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)}
-    common: dict[str, Any] = {
+    settings = {
+        **server_settings(version, nics, identifiers=("hw-address",)),
+        "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
+        f"subnet{version}": [_subnet(numbers[net.device], net, nics) for net, nics in served],
+    }
+    return version, dump_lines({f"Dhcp{version}": settings}, depth=5)
+
+
+def server_settings(version: int, nics: Iterable[tuple[str, str]], *, identifiers: Sequence[str]) -> dict[str, Any]:
+    """What every server of reservations is told; ``nics`` are the interfaces that hear relays, with their addresses."""
+    settings: dict[str, Any] = {
         # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
         "interfaces-config": {"interfaces": [f"{name}/{own}" if version == 6 else name for name, own in nics]},
         "lease-database": {"type": "memfile", "lfc-interval": LEASE_S},
         "valid-lifetime": LEASE_S,
-        "host-reservation-identifiers": ["hw-address"],
+        "host-reservation-identifiers": [*identifiers],
         "reservations-global": False,
         "reservations-in-subnet": True,
         "reservations-out-of-pool": True,
-        "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
-        f"subnet{version}": [_subnet(numbers[net.device], net, nics) for net, nics in served],
     }
     if version == 6:
         # A DUID says nothing about the adapter; the relay and the link-local address do.
-        common["mac-sources"] = ["client-link-addr-option", "ipv6-link-local", "duid"]
-        common["preferred-lifetime"] = LEASE_S
+        settings["mac-sources"] = ["client-link-addr-option", "ipv6-link-local", "duid"]
+        settings["preferred-lifetime"] = LEASE_S
         # RFC 8415, 18.2.1: without it a client waits for servers that it likes better, firmware four seconds and more.
-        common["option-data"] = [{"name": "preference", "data": "255", "always-send": True}]
+        settings["option-data"] = [{"name": "preference", "data": "255", "always-send": True}]
     else:
-        common["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
-        common["match-client-id"] = False
-    return version, dump_lines({f"Dhcp{version}": common}, depth=5)
+        settings["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
+        settings["match-client-id"] = False
+    return settings
 
 
 def _subnet(number: int, subnet: Subnet, nics: Sequence[BootNic]) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from clusterwright.intent.needs.hosts import SSH_PORT, WHY
 from clusterwright.intent.needs.need import Need, Party, server_at
+from clusterwright.plan.boot import DHCP_PORTS, HTTP_PORT
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.site import FirstContact
 from clusterwright.spec.zone_reach import members_of
 
 SWITCH_PORTS = {"dns": ("udp", 53), "ntp": ("udp", 123), "syslog": ("udp", 514)}
@@ -18,7 +20,7 @@ HTTPS_PORT, SNMP_PORT = 443, 161
 def switches(spec: ClusterSpec) -> Iterator[Need]:
     """What switches and BMCs ask over the management network, and who manages them."""
     for fabric in spec.fabrics:
-        if not any(attach.is_management for attach in fabric.attach):
+        if not fabric.is_management:
             continue
         holders = tuple(zone.name for zone in spec.zones if fabric.name in zone.fabrics and not members_of(spec, zone))
         if holders:
@@ -58,6 +60,8 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
                 unit="switches",
                 path=path,
             )
+    if spec.first_contact is not None:
+        yield from _first_contact(spec, ports, spec.first_contact)
     asked = [("tcp", SSH_PORT, "they are given their files", "ssh, Ansible", fabric.path)]
     asked.append(("tcp", HTTPS_PORT, "Redfish powers machines there, and eAPI answers", "BMCs, switches", fabric.path))
     if site.snmp is not None:
@@ -75,4 +79,22 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
             why=why,
             unit=unit,
             path=path,
+        )
+
+
+def _first_contact(spec: ClusterSpec, ports: Party, section: FirstContact) -> Iterator[Need]:
+    """Addresses, which devices renew without their relay, and first files."""
+    asked = [("udp", DHCP_PORTS[section.server.version], "it gives first addresses, and renews them")]
+    asked.append(("tcp", HTTP_PORT, "it gives first configurations"))
+    for protocol, port, why in asked:
+        yield Need(
+            topic="switches",
+            who=ports,
+            whom=server_at(spec, str(section.server)),
+            protocol=protocol,
+            low=port,
+            high=port,
+            why=why,
+            unit="switches, BMCs",
+            path=(*section.path, "server"),
         )

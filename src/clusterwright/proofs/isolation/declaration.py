@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 
-from clusterwright.facts.reader import LEASES, LOGINS, LOGS, NAMES, TIME
+from clusterwright.facts.reader import LOGINS, LOGS, NAMES, TIME
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 from clusterwright.plan.boot import relay_sources, relay_targets, server_addresses
+from clusterwright.plan.first_contact import contact_fabrics
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.node_parts import owns_part
 from clusterwright.plan.zone_addresses import zone_addresses
@@ -133,6 +134,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         added_logins={name: added for name in linked if (added := _added_logins(plan, plan.by_name.get(name)))},
         snmp_users=frozenset() if plan.spec.site.snmp is None else frozenset({plan.spec.site.snmp.user}),
         servers=_servers(plan),
+        lease_servers=_lease_servers(plan),
         managed={system.name: _managed(plan.spec.site, system) for system in systems().values()},
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
     )
@@ -180,11 +182,23 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
 
 
 def _servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
-    site, boot = plan.spec.site, plan.spec.boot_network
+    site = plan.spec.site
     nodes = {NAMES: site.dns, TIME: site.ntp, LOGS: site.syslog, LOGINS: ()}
-    found = {what: own | _numbers(nodes[what]) for what, own in _asked(site).items()}
-    version = 4 if boot is None else boot[1].hosts.version
-    return found | {LEASES: frozenset((version, own) for own in server_addresses(plan).values())}
+    return {what: own | _numbers(nodes[what]) for what, own in _asked(site).items()}
+
+
+def _lease_servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
+    """Boot servers on the boot fabric, and the server of first contact on the management networks."""
+    servers: dict[str, frozenset[tuple[int, int]]] = {}
+    boot, contact = plan.spec.boot_network, plan.spec.first_contact
+    if boot is not None:
+        fabric, addressing = boot
+        version = addressing.hosts.version
+        servers[fabric.name] = frozenset((version, own) for own in server_addresses(plan).values())
+    if contact is not None:
+        for fabric in contact_fabrics(plan):
+            servers[fabric.name] = frozenset({(contact.server.version, int(contact.server))})
+    return servers
 
 
 def _asked(site: Site) -> Mapping[str, frozenset[tuple[int, int]]]:
@@ -236,7 +250,7 @@ def _edge(
     subnet = plan.host_subnet_of.get((fabric, switch))
     size = 0 if subnet is None else 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
     behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
-    relays = plan.spec.boot is not None and plan.spec.boot.fabric == fabric and switch in targets
+    relays = switch in targets and plan.by_name[switch].fabric == fabric
     gateway = subnet.gateway if subnet is not None else None
     return DeclaredEdge(
         switch=switch,

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from clusterwright.facts.reader import LEASES
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
 from clusterwright.spec.ethernet import SessionAuthentication
@@ -171,6 +172,8 @@ class DeclaredIsolation:
     added_logins: Mapping[str, Mapping[str, DeclaredLogin]]
     snmp_users: frozenset[str]
     servers: Mapping[str, frozenset[tuple[int, int]]]
+    lease_servers: Mapping[str, frozenset[tuple[int, int]]]
+    """By fabric, the DHCP servers that its switches may relay requests of their hosts to."""
     managed: Mapping[str, DeclaredManagement]
     collecting: int | None = None
     beside_others: frozenset[str] = frozenset()
@@ -241,8 +244,10 @@ class DeclaredIsolation:
             return ""
         return f"a BGP session with {neighbour}, which is on no planned link and at no border"
 
-    def serves(self, what: str, server: str) -> bool:
-        """True where the spec has this server for a service. Raises ValueError for what is no address."""
+    def serves(self, what: str, server: str, switch: str) -> bool:
+        """True where the spec has this server for a service of a switch. Raises ValueError for what is no address."""
+        if what == LEASES:
+            return _server(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
         return _server(server) in self.servers[what]
 
     def knows(self, text: str) -> bool:

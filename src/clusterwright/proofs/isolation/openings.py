@@ -32,17 +32,17 @@ def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[C
     """Servers that a switch asks, or tells what happens, and that the spec has not for that. Raises VerifyError."""
     for part in managed(tree):
         for device, file, server, _ in part.servers:
-            if what := _stranger(server, declared):
+            if what := _stranger(server, device, declared):
                 yield Counterexample(
                     device=device, file=file, line=line_at(tree, device, file, server.at), message=what
                 )
 
 
-def _stranger(server: Server, declared: DeclaredIsolation) -> str:
+def _stranger(server: Server, device: str, declared: DeclaredIsolation) -> str:
     """What is wrong with a server, "" where the spec has it for that."""
     relies = f"the switch relies on {server.address} for {server.what}"
     try:
-        if declared.serves(server.what, server.address):
+        if declared.serves(server.what, server.address, device):
             return ""
     except ValueError:
         return f"{relies}, a name: where that leads is for whoever answers"

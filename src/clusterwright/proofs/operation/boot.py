@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.and_more import and_more
-from clusterwright.hosts.boot.reader import (
+from clusterwright.hosts.boot.reader.network_boot import (
     FIRST_SCRIPT,
     KEA,
     SCRIPTS,
@@ -22,6 +22,7 @@ from clusterwright.hosts.boot.reader import (
     server_of,
 )
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.contact import OWNER
 from clusterwright.proofs.operation.declared_boot import DeclaredBoot, DeclaredMachine
 from clusterwright.proofs.tree import RenderedTree
 
@@ -60,7 +61,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _servers(tree: RenderedTree) -> list[str]:
-    devices = {device for path in (*KEA.values(), FIRST_SCRIPT) for device in tree.devices_with(path)}
+    devices = {device for path in (*KEA.values(), FIRST_SCRIPT) for device in tree.devices_with(path)} - {OWNER}
     if tree.declaration is not None and tree.declaration.boot is not None:
         devices.update(tree.declaration.boot.addresses)
     return sorted(devices)

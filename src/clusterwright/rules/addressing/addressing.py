@@ -238,7 +238,7 @@ def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
 
 
 def _management_network(spec: ClusterSpec) -> Fabric | None:
-    return next((fabric for fabric in spec.fabrics if any(attach.is_management for attach in fabric.attach)), None)
+    return next((fabric for fabric in spec.fabrics if fabric.is_management), None)
 
 
 def _servers_of_switches(spec: ClusterSpec) -> Iterator[tuple[Path, str, str]]:

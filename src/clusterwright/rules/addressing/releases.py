@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
-from clusterwright.intent.boot_relays import relay_addresses
+from clusterwright.intent.boot_relays import relays_on
 from clusterwright.intent.hashing import hashing_of
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric, Tier
@@ -73,7 +73,7 @@ def _lacking_relays(subject: Subject) -> Iterator[Problem]:
     plan = subject.plan
     if plan.address_version(fabric.name) != _IPV6:
         return
-    for index in sorted({plan.by_name[switch].tier for switch in relay_addresses(plan)}):
+    for index in sorted({plan.by_name[switch].tier for switch in relays_on(plan, fabric.name)}):
         tier = fabric.tiers[index]
         system = system_of(tier.model)
         if system is None or system.releases is None or not _lacks_relays(tier):

@@ -137,7 +137,7 @@ def unreachable_management(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     if all(fabric.technology == "infiniband" for fabric in spec.fabrics):
         return
-    if any(attach.is_management for fabric in spec.fabrics for attach in fabric.attach):
+    if any(fabric.is_management for fabric in spec.fabrics):
         return
     for fabric in spec.fabrics:
         for tier in fabric.tiers:

@@ -68,7 +68,7 @@ def _edges(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[Tier]:
 def _unfiltered(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[str]:
     """The members of a zone on a fabric that judge no packet themselves; a management port is nobody's filter."""
     members = members_of(spec, zone)
-    is_managed = any(attach.is_management for attach in fabric.attach)
+    is_managed = fabric.is_management
     for group in spec.node_groups:
         attached = is_managed or any(attach.nodes == group.name for attach in fabric.attach)
         if attached and (is_managed or group.image is None) and (not members or group.name in members):

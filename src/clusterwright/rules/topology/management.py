@@ -13,7 +13,7 @@ def management_by_links_of_two(subject: Subject) -> Iterator[Problem]:
     """Management networks with ``host_links: point-to-point``."""
     for fabric in subject.spec.fabrics:
         addressing = fabric.addressing
-        is_managing = any(attach.is_management for attach in fabric.attach)
+        is_managing = fabric.is_management
         if is_managing and addressing is not None and addressing.host_links != "shared":
             yield Problem(
                 (*addressing.path, "host_links"),

@@ -159,7 +159,7 @@ def attached_twice(subject: Subject) -> Iterator[Problem]:
     seen: dict[tuple[str | None, str | None], str] = {}
     for fabric in subject.spec.fabrics:
         here: set[str | None] = set()
-        if len(fabric.attach) > 1 and any(attach.is_management for attach in fabric.attach):
+        if len(fabric.attach) > 1 and fabric.is_management:
             yield Problem(
                 fabric.attach[0].path,
                 f"{fabric.name} serves management ports and NICs at once.",

@@ -212,6 +212,33 @@ def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
 
 
 @dataclass(frozen=True, slots=True)
+class ContactWords:
+    """How a DHCP server knows a switch without a configuration, and the option of its answer.
+
+    ``option`` is the one that ``begins`` with what the switch says it is, None where it says nothing.
+    """
+
+    answer: int
+    option: int | None = None
+    begins: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstContactWords:
+    """Zero touch provisioning over DHCP, by version of IP; ``reason`` says why nothing is served."""
+
+    ipv4: ContactWords | None = None
+    ipv6: ContactWords | None = None
+    onie: bool = False
+    """Whether ONIE installs the system."""
+    reason: str | None = None
+
+    def over(self, version: int) -> ContactWords | None:
+        """The words over a version of IP; None where nothing is served over it."""
+        return self.ipv4 if version == 4 else self.ipv6
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """A switch system: what it can be told. ``title`` is what people call it. Ansible reaches it by
     ``connection``, as a ``network_os`` of its own or as a Linux machine ("").
@@ -279,6 +306,7 @@ class System:
     unheard: tuple[UnheardKey, ...] = ()
     releases: SystemReleases | None = None
     """None where no release is known by its words."""
+    first_contact: FirstContactWords = FirstContactWords()
     relays_v4_from: Annotated[str, Key("relays", "ipv4")] = "gateway"
     relays_v6_from: Annotated[str, Key("relays", "ipv6")] = "gateway"
 

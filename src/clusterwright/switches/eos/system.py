@@ -13,6 +13,7 @@ from clusterwright.switches.eos import effects
 from clusterwright.switches.eos.drift import compare_eos
 from clusterwright.switches.eos.reader.system import READER
 from clusterwright.switches.eos.writer import configuration
+from clusterwright.switches.eos.writer.first_contact import contact_file
 from clusterwright.switches.switch_system import Probes, SessionsProbe, SwitchSystem
 
 
@@ -35,4 +36,5 @@ EOS = SwitchSystem(
         sessions=SessionsProbe(("show bgp summary vrf all",), session_states, is_eapi=True),
     ),
     steps=Unsupported("its changes are sessions of its own, over eAPI: the role eos_session"),
+    first_contact=contact_file,
 )

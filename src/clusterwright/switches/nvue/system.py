@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from clusterwright.device_files.differing import by_keys
 from clusterwright.device_files.writer import Writer
 from clusterwright.switches import frr
+from clusterwright.switches.first_contact import linux_script
 from clusterwright.switches.nvue import effects
 from clusterwright.switches.nvue.drift import compare_nvue
 from clusterwright.switches.nvue.reader.system import READER
@@ -23,4 +26,5 @@ NVUE = SwitchSystem(
         sessions=frr.SESSIONS,
     ),
     steps="nvue.yml",
+    first_contact=partial(linux_script, flag="CUMULUS-AUTOPROVISIONING"),
 )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from clusterwright.device_files.differing import by_keys
 from clusterwright.device_files.writer import Writer
 from clusterwright.hosts.linux.writer.switch_accounts import account_files
 from clusterwright.switches import frr
+from clusterwright.switches.first_contact import linux_script
 from clusterwright.switches.sonic import effects
 from clusterwright.switches.sonic.drift import compare_sonic
 from clusterwright.switches.sonic.reader.system import READER
 from clusterwright.switches.sonic.writer import configuration
 from clusterwright.switches.switch_system import Probes, SwitchSystem
+
+# Without a config_db.json zero touch provisioning begins anew (sonic-ztp, defaults.py: restart-ztp-no-config). The
+# factory's keeps the management port on DHCP (SONiC, configuration setup: `config-setup factory`).
+FACTORY = ("test -e /etc/sonic/config_db.json || config-setup factory",)
 
 SONIC = SwitchSystem(
     reader=READER,
@@ -25,4 +32,5 @@ SONIC = SwitchSystem(
         sessions=frr.SESSIONS,
     ),
     steps="sonic.yml",
+    first_contact=partial(linux_script, closing=FACTORY),
 )

@@ -1,0 +1,156 @@
+"""DHCP for devices that nobody has configured yet: their planned address, and to switches the URL of their first file.
+
+A device is known by its management port's MAC address, or, where nobody has noted that, by the port of the management
+switch that its relay names (RFC 3046, circuit ID). All others get no answer. What a switch is told depends on the
+system that the plan has it run and on what asks: the same hardware is first ONIE and then that system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_network
+from typing import Any, NamedTuple
+
+from clusterwright.hosts.boot.dhcp import server_settings
+from clusterwright.plan.boot import format_mac
+from clusterwright.plan.first_contact import PortContact, contacts
+from clusterwright.plan.model import Plan, Subnet, format_address
+from clusterwright.spec.hardware.systems import ContactWords
+from clusterwright.spec.site import FirstContact
+from clusterwright.text.json_lines import dump_lines
+
+ONIE_CLIENT = "onie_vendor:"
+"""How the vendor class of ONIE begins (opencomputeproject/onie, scripts/functions: udhcpc_args)."""
+INSTALLERS = "installers"
+_VENDOR_CLASS, _DEFAULT_URL = 60, 114
+# Options that no standard names have to be defined; Kea names the others itself.
+_SCRIPT = {"name": "provisioning-script-url", "code": 239, "type": "string"}
+# RFC 8415, 21.15 and 21.16: lengths and the enterprise number come before the text.
+_TEXT_FROM = {15: 2, 16: 6}
+
+
+class ServedSwitch(NamedTuple):
+    """The name of the file that a switch fetches first, and how it is known over the server's version of IP."""
+
+    file: str
+    words: ContactWords
+
+
+def contact_url(section: FirstContact, path: str) -> str:
+    """Where the server of first contact offers a file."""
+    host = f"[{section.server}]" if section.server.version == 6 else str(section.server)
+    return f"http://{host}/{path}"
+
+
+def contact_kea(plan: Plan, section: FirstContact, served: Mapping[str, ServedSwitch]) -> bytes:
+    """Kea's configuration; ``served`` are the switches that get a file, by name."""
+    version = section.server.version
+    by_switch: dict[tuple[str, str], list[PortContact]] = {}
+    for contact in contacts(plan):
+        by_switch.setdefault((contact.fabric, contact.switch), []).append(contact)
+    subnets = []
+    for number, (place, own) in enumerate(by_switch.items(), 1):
+        subnets.append(_subnet(number, plan.host_subnet_of[place], own, section, served))
+    identifiers = ["hw-address"] if section.relay_ports is None else ["hw-address", "circuit-id"]
+    nics = [(section.interface or "*", str(section.server))]
+    settings = {
+        **server_settings(version, nics, identifiers=identifiers),
+        "option-def": [{**_SCRIPT, "space": f"dhcp{version}"}],
+        "client-classes": list(_classes(section, served)),
+        f"subnet{version}": subnets,
+    }
+    return dump_lines({f"Dhcp{version}": settings}, depth=5)
+
+
+def _subnet(
+    number: int, subnet: Subnet, own: Sequence[PortContact], section: FirstContact, served: Mapping[str, ServedSwitch]
+) -> dict[str, Any]:
+    gateway = format_address(subnet.gateway or 0, subnet.version)
+    reservations = []
+    for contact in own:
+        reservation = _reservation(contact, section, served.get(contact.device))
+        if reservation is not None:
+            reservations.append(reservation)
+    settings: dict[str, Any] = {
+        "id": number,
+        "subnet": str(ip_network((subnet.network, subnet.prefix_length))),
+        "user-context": {"switch": subnet.device},
+        "relay": {"ip-addresses": [gateway]},
+        "reservations": reservations,
+    }
+    if subnet.version == 4:
+        settings["option-data"] = [{"name": "routers", "data": gateway}]
+    return settings
+
+
+def _reservation(contact: PortContact, section: FirstContact, served: ServedSwitch | None) -> dict[str, Any] | None:
+    """None for a device that nothing tells from others."""
+    if contact.mac is not None:
+        known = {"hw-address": format_mac(contact.mac)}
+    elif section.relay_ports is not None:
+        known = {"circuit-id": f"'{section.relay_ports.replace('{port}', contact.switch_port)}'"}
+    else:
+        return None
+    address = format_address(contact.address, section.server.version)
+    reservation: dict[str, Any] = {
+        **known,
+        **({"ip-addresses": [address]} if section.server.version == 6 else {"ip-address": address}),
+        "hostname": contact.device,
+        "user-context": {"port": contact.port},
+    }
+    classes = [_has_file(served.file)] if served is not None else []
+    if any(installer.system == contact.system for installer in section.installers):
+        classes.append(_is_installed(contact.system))
+    if classes:
+        reservation["client-classes"] = classes
+    return reservation
+
+
+def _classes(section: FirstContact, served: Mapping[str, ServedSwitch]) -> Iterator[dict[str, Any]]:
+    """First the names that reservations give their devices, then what is told to whom.
+
+    Kea looks at a class that asks for ``KNOWN`` once it has found the reservation.
+    """
+    files = {switch.file: switch.words for switch in served.values()}
+    for file in files:
+        yield {"name": _has_file(file)}
+    for installer in section.installers:
+        yield {"name": _is_installed(installer.system)}
+    for file, words in files.items():
+        yield {
+            "name": f"asks-for-{file}",
+            "test": f"member('KNOWN') and member('{_has_file(file)}') and {_asks(words)}",
+            "option-data": [_url_option(words.answer, contact_url(section, file))],
+        }
+    for installer in section.installers:
+        image = contact_url(section, f"{INSTALLERS}/{installer.file}")
+        yield {
+            "name": f"asks-to-install-{installer.system}",
+            "test": f"member('KNOWN') and member('{_is_installed(installer.system)}') and {_begins(ONIE)}",
+            "option-data": [_url_option(_DEFAULT_URL, image)],
+        }
+
+
+ONIE = ContactWords(answer=_DEFAULT_URL, option=_VENDOR_CLASS, begins=ONIE_CLIENT)
+
+
+def _has_file(file: str) -> str:
+    return f"has-{file}"
+
+
+def _is_installed(system: str) -> str:
+    return f"installs-{system}"
+
+
+def _asks(words: ContactWords) -> str:
+    """A system that says nothing of itself is whatever is not ONIE."""
+    return f"not ({_begins(ONIE)})" if words.option is None else _begins(words)
+
+
+def _begins(words: ContactWords) -> str:
+    text, option = words.begins or "", words.option or 0
+    return f"substring(option[{option}].hex, {_TEXT_FROM.get(option, 0)}, {len(text)}) == '{text}'"
+
+
+def _url_option(code: int, url: str) -> dict[str, Any]:
+    return {"code": code, "csv-format": True, "data": url, "always-send": True}

@@ -1,0 +1,79 @@
+"""Which devices get their first address from a server on the management network, and how it knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from clusterwright.plan.model import Cable, Plan
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.systems import system_of
+
+
+class PortContact(NamedTuple):
+    """A management port that asks for its planned address.
+
+    ``switch_port`` is the port of the management ``switch`` that its cable ends at. ``mac`` is None where nobody has
+    noted it. ``system`` is what a switch runs, "" for a BMC and for a switch that somebody else configures.
+    """
+
+    device: str
+    port: str
+    switch: str
+    switch_port: str
+    mac: int | None
+    address: int
+    fabric: str
+    system: str
+
+
+def contact_fabrics(plan: Plan) -> tuple[Fabric, ...]:
+    """The management networks that the server of first contact can serve: of its IP version, with a gateway."""
+    contact = plan.spec.first_contact
+    if contact is None:
+        return ()
+    return tuple(
+        fabric
+        for fabric in plan.spec.fabrics
+        if fabric.is_management
+        and fabric.addressing is not None
+        and fabric.addressing.host_links == "shared"
+        and fabric.addressing.hosts.version == contact.server.version
+    )
+
+
+def contacts(plan: Plan) -> Iterator[PortContact]:
+    """Every management port with an address and a cable in service, in cabling order; none without a server."""
+    names = {fabric.name for fabric in contact_fabrics(plan)}
+    for cable in plan.cables:
+        if cable.fabric in names and cable.a.side == "management" and cable.a.address is not None and cable.in_service:
+            yield _contact(plan, cable, cable.a.address)
+
+
+def _contact(plan: Plan, cable: Cable, address: int) -> PortContact:
+    device = plan.by_name[cable.a.device]
+    system = system_of(plan.spec.catalogue[device.model]) if device.kind == "switch" else None
+    return PortContact(
+        device=device.name,
+        port=cable.a.port,
+        switch=cable.b.device,
+        switch_port=cable.b.port,
+        mac=plan.spec.noted_macs.get((device.name, cable.a.port)),
+        address=address,
+        fabric=cable.fabric,
+        system="" if system is None else system.name,
+    )
+
+
+def is_known(plan: Plan, contact: PortContact) -> bool:
+    """Whether the server can tell who asks: by a noted address, or by the port that the relay names."""
+    section = plan.spec.first_contact
+    return contact.mac is not None or (section is not None and section.relay_ports is not None)
+
+
+def contact_relays(plan: Plan) -> Mapping[str, int]:
+    """The server's address by the switch that relays requests to it: each with a management port behind it."""
+    section = plan.spec.first_contact
+    if section is None:
+        return {}
+    return {contact.switch: int(section.server) for contact in contacts(plan)}

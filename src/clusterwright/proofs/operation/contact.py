@@ -1,0 +1,188 @@
+"""First contact: planned addresses, each switch the file of its own system, and in that accounts without a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from clusterwright.and_more import and_more
+from clusterwright.hosts.boot.reader.first_contact import (
+    KEA,
+    WEB_SERVER,
+    ContactAnswer,
+    ContactDhcp,
+    ContactReservation,
+    FirstFile,
+    read_contact_dhcp,
+    read_first_file,
+)
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.operation.declared_contact import DeclaredContact, DeclaredDevice
+from clusterwright.proofs.tree import RenderedTree
+
+OWNER = "first-contact"
+"""The folder of the server's files, which is no device."""
+ROOT = "srv/first-contact/"
+_ONIE, _ONIE_OPTION, _DEFAULT_URL = "onie_vendor:", 60, 114
+_INSTALLERS = "/installers/"
+_SHOWN = 3
+Fault = tuple[str, int, str]
+"""Path, line (0 for the whole file), and what is wrong."""
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    declared = tree.declaration.contact if tree.declaration is not None else None
+    paths = [path for path in KEA.values() if (OWNER, path) in tree.files]
+    expected = KEA[declared.version] if declared is not None else KEA[4]
+    path = next(iter(paths), expected)
+    text = tree.text(OWNER, path)
+    faults: list[Fault] = [(other, 0, "a second configuration of Kea") for other in paths[1:]]
+    unknown: list[str] = []
+    dhcp = None
+    if text is None:
+        faults.append((expected, 0, "the file is missing: no device gets an address"))
+    else:
+        try:
+            dhcp = read_contact_dhcp(text)
+        except ValueError as error:
+            faults.append((path, 0, f"Kea does not start: {error}"))
+    if dhcp is not None:
+        unknown += [f"/{path}: {word}" for word in dhcp.unknown]
+        faults += [(path, 0, f"devices that nobody has planned get addresses of {pool}") for pool in dhcp.pools]
+        if declared is not None:
+            faults += [(path, 0, message) for message in _dhcp_faults(dhcp, declared)]
+    files = {place: text for place in tree.paths if place.startswith(ROOT) and (text := tree.text(OWNER, place))}
+    for place, content in files.items():
+        first = read_first_file(content)
+        unknown += [f'/{place}:{line}: "{words}"' for line, words in first.unknown]
+        faults += [(place, line, "holds a password or its hash, in clear for everybody") for line in first.secrets]
+        if declared is not None:
+            faults += [(place, 0, message) for message in _account_faults(first, declared)]
+    if declared is not None and dhcp is not None:
+        faults += _file_faults(dhcp, declared, files, path)
+        faults += _web_faults(tree.text(OWNER, WEB_SERVER), declared)
+    reason = f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else ""
+    count = len(dhcp.reservations) if dhcp is not None else 0
+    notes: tuple[str, ...] = ()
+    if declared is not None and declared.unknown:
+        notes = (f"Not answered, because neither address nor port tells them: {and_more(declared.unknown, _SHOWN)}.",)
+    return Verdict(
+        facts=(Fact("devices that get their planned address", count), Fact("first files", len(files))),
+        counterexamples=tuple(Counterexample(OWNER, *fault) for fault in faults),
+        cases=Cases("devices that ask for their first address", count),
+        notes=notes,
+        unjudged=reason,
+    )
+
+
+def _dhcp_faults(dhcp: ContactDhcp, declared: DeclaredContact) -> Iterator[str]:
+    planned = {_identity(device): device for device in declared.devices}
+    seen = set()
+    for reserved in dhcp.reservations:
+        identity = _reserved_identity(reserved)
+        device = planned.get(identity)
+        if device is None or (reserved.address, reserved.device) != (device.address, device.name):
+            yield f"{reserved.value} gets {reserved.address} as {reserved.device}, which is not planned"
+        if identity in seen:
+            yield f"{reserved.value} has several addresses"
+        seen.add(identity)
+    for identity, device in planned.items():
+        if identity not in seen:
+            yield f"{device.value} of {device.name} does not get {device.address}"
+    for answer in dhcp.answers:
+        if (urlsplit(answer.url).hostname or "") != declared.server or urlsplit(answer.url).scheme != "http":
+            yield f"switches are sent to {answer.url}, which is another machine"
+
+
+def _identity(device: DeclaredDevice) -> tuple[str, str, str]:
+    return device.known_by, device.value, device.relay
+
+
+def _reserved_identity(reserved: ContactReservation) -> tuple[str, str, str]:
+    return reserved.known_by, reserved.value, reserved.relay
+
+
+def _file_faults(dhcp: ContactDhcp, declared: DeclaredContact, files: dict[str, str], path: str) -> Iterator[Fault]:
+    """What each switch is told against what its system listens to, and which file it gets."""
+    classes = {_reserved_identity(reserved): reserved.classes for reserved in dhcp.reservations}
+    for device in declared.devices:
+        own = [answer for answer in dhcp.answers if answer.holders in classes.get(_identity(device), ())]
+        installs = [answer for answer in own if answer.code == _DEFAULT_URL]
+        told = [answer for answer in own if answer.code != _DEFAULT_URL]
+        yield from ((path, 0, message) for message in _install_faults(device, installs, declared))
+        if device.words is None:
+            if told:
+                yield path, 0, f"{device.name} is told {told[0].url}, and its system takes no first file"
+            continue
+        if len(told) != 1:
+            yield path, 0, f"{device.name} is told of {len(told)} first files, and needs one"
+            continue
+        (answer,) = told
+        if not _is_asked(answer, device):
+            yield path, 0, f"{device.name} does not ask for its file the way that option {answer.code} is given"
+        place = ROOT + urlsplit(answer.url).path.removeprefix("/")
+        if place not in files:
+            yield path, 0, f"{device.name} is told {answer.url}, and the server has no such file"
+        elif (ports := read_first_file(files[place]).interfaces) and ports != [device.port]:
+            yield place, 0, f"sets {', '.join(ports)}, and {device.name} is reached by {device.port}"
+
+
+def _is_asked(answer: ContactAnswer, device: DeclaredDevice) -> bool:
+    words = device.words
+    if words is None or answer.code != words.answer:
+        return False
+    if words.option is None:
+        return answer.is_negated and (answer.option, answer.text) == (_ONIE_OPTION, _ONIE)
+    return not answer.is_negated and (answer.option, answer.text) == (words.option, words.begins)
+
+
+def _install_faults(device: DeclaredDevice, told: list[ContactAnswer], declared: DeclaredContact) -> Iterator[str]:
+    file = declared.installers.get(device.system)
+    if file is None:
+        if told:
+            yield f"ONIE on {device.name} is told {told[0].url}, which no installer of the spec is"
+        return
+    if [urlsplit(answer.url).path for answer in told] != [_INSTALLERS + file]:
+        yield f"ONIE on {device.name} is not told the installer {file}"
+    for answer in told:
+        if answer.is_negated or (answer.option, answer.text) != (_ONIE_OPTION, _ONIE):
+            yield f"{device.name} is told an installer whatever asks"
+
+
+def _account_faults(first: FirstFile, declared: DeclaredContact) -> Iterator[str]:
+    for name in first.accounts.keys() - declared.accounts.keys():
+        yield f"{name} may log in, who is no administrator of the spec"
+    for name, keys in declared.accounts.items():
+        given = frozenset(first.accounts.get(name, ()))
+        if name not in first.accounts:
+            yield f"{name} may not log in"
+        elif strange := given - keys:
+            yield f"{name} may log in with {sorted(strange)[0]}, which the spec does not name"
+        elif not given:
+            yield f"{name} has no key"
+
+
+def _web_faults(text: str | None, declared: DeclaredContact) -> Iterator[Fault]:
+    host = f"[{declared.server}]" if declared.version == 6 else declared.server
+    if text is None:
+        yield WEB_SERVER, 0, "the file is missing: no switch gets its first file"
+    elif f"    listen {host}:80;\n" not in text or f"    root /{ROOT.rstrip('/')};\n" not in text:
+        yield WEB_SERVER, 0, f"does not serve /{ROOT.rstrip('/')} at {host}"
+
+
+def _applies(tree: RenderedTree) -> bool:
+    is_declared = tree.declaration is not None and tree.declaration.contact is not None
+    return is_declared or OWNER in tree.devices
+
+
+FIRST_CONTACT = ProofCheck(
+    name="first-contact",
+    claim=(
+        "Devices that nobody has configured get their planned address and no other does; each switch is told the first"
+        " file of its own system, which holds the administrators' public keys and no secret."
+    ),
+    kinds=frozenset({"first-contact"}),
+    applies=_applies,
+    judge=_run,
+    spec_only="which devices, addresses and accounts there ought to be",
+)

@@ -1,0 +1,90 @@
+"""Who is answered at first contact, made from the plan and not by the renderers' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.plan.boot import format_mac
+from clusterwright.plan.first_contact import PortContact, contacts
+from clusterwright.plan.model import Plan, format_address
+from clusterwright.spec.hardware.systems import ContactWords, systems
+from clusterwright.spec.site import FirstContact
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredDevice:
+    """A device on the management network: how it is known, behind which relay, and its planned address.
+
+    ``words`` say how it asks for a file, None where nothing is served to it.
+    """
+
+    name: str
+    port: str
+    known_by: str
+    value: str
+    relay: str
+    address: str
+    system: str
+    words: ContactWords | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredContact:
+    """The server's address and version, the devices that it can tell apart, and who may log in to switches."""
+
+    server: str
+    version: int
+    devices: tuple[DeclaredDevice, ...]
+    unknown: tuple[str, ...]
+    """Devices that nothing tells from others."""
+    accounts: Mapping[str, frozenset[str]]
+    installers: Mapping[str, str]
+    """The file that ONIE installs, by system."""
+
+
+def declared_contact(plan: Plan) -> DeclaredContact | None:
+    """All of it; None without a server."""
+    section = plan.spec.first_contact
+    if section is None:
+        return None
+    devices, unknown = [], []
+    for contact in contacts(plan):
+        known = _known(contact, section)
+        if known is None:
+            unknown.append(contact.device)
+        else:
+            devices.append(_device(plan, contact, section, *known))
+    admins = (operator for operator in plan.spec.site.operators if operator.role == "admin" and operator.keys)
+    return DeclaredContact(
+        server=str(section.server),
+        version=section.server.version,
+        devices=tuple(devices),
+        unknown=tuple(unknown),
+        accounts={operator.name: frozenset(operator.keys) for operator in admins},
+        installers={installer.system: installer.file for installer in section.installers},
+    )
+
+
+def _known(contact: PortContact, section: FirstContact) -> tuple[str, str] | None:
+    if contact.mac is not None:
+        return "hw-address", format_mac(contact.mac)
+    if section.relay_ports is not None:
+        return "circuit-id", section.relay_ports.replace("{port}", contact.switch_port)
+    return None
+
+
+def _device(plan: Plan, contact: PortContact, section: FirstContact, known_by: str, value: str) -> DeclaredDevice:
+    version = section.server.version
+    subnet = plan.host_subnet_of[contact.fabric, contact.switch]
+    words = systems()[contact.system].first_contact.over(version) if contact.system else None
+    return DeclaredDevice(
+        name=contact.device,
+        port=contact.port,
+        known_by=known_by,
+        value=value,
+        relay=format_address(subnet.gateway or 0, version),
+        address=format_address(contact.address, version),
+        system=contact.system,
+        words=words,
+    )

@@ -1,0 +1,40 @@
+"""What a switch that nobody has configured fetches first: accounts with their keys, and no secret."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from clusterwright.plan.first_contact import PortContact
+from clusterwright.plan.model import Plan
+from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.site import Operator
+from clusterwright.text.templates import template
+
+ADMIN = "admin"
+
+
+class ContactFile(NamedTuple):
+    """A file for all switches of a system whose management ports are called alike."""
+
+    name: str
+    text: str
+
+
+def administrators(plan: Plan) -> tuple[Operator, ...]:
+    """Who configures switches: operators of role admin that have a key."""
+    return tuple(operator for operator in plan.spec.site.operators if operator.role == ADMIN and operator.keys)
+
+
+def linux_script(plan: Plan, contact: PortContact, *, flag: str = "", closing: tuple[str, ...] = ()) -> ContactFile:
+    """A script for a system that is a Linux machine.
+
+    The factory's accounts, whose passwords everybody knows, are locked once there is another.
+    ``flag`` is the line without which the system refuses the script; ``closing`` are the last commands.
+    """
+    accounts = administrators(plan)
+    names = {account.name for account in accounts}
+    locked = [name for name in systems()[contact.system].factory_accounts if name not in names]
+    text = template("switch/first-contact.sh.j2").render(
+        accounts=accounts, closing=closing, flag=flag, locked=locked if accounts else []
+    )
+    return ContactFile(f"{contact.system}.sh", text)
