@@ -105,11 +105,11 @@ docs: develop ## writes the pages of docs/ as a site with a search to build/site
 		-c tools/site -d .cache/site docs build/site
 	@echo "site: build/site/index.html"
 
-bench: develop ## measures the figures of docs/figures.md
+bench: develop ## measures the figures of docs/dev/figures.md
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks
 
-figures: develop ## measures the figures of docs/figures.md and writes them into it
-	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks --write docs/figures.md
+figures: develop ## measures the figures of docs/dev/figures.md and writes them into it
+	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/python -m benchmarks --write docs/dev/figures.md
 
 golden: develop ## writes the tests' golden files anew; look at the diff before you commit it
 	@PATH="$(BIN):$$PATH" CLUSTERWRIGHT_GOLDEN=write $(BIN)/pytest $(SIDE_BY_SIDE)

@@ -1,1 +1,1 @@
-"""The figures of docs/figures.md, measured: `python -m benchmarks` (or `make bench`) prints them all."""
+"""The figures of docs/dev/figures.md, measured: `python -m benchmarks` (or `make bench`) prints them all."""

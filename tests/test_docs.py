@@ -18,7 +18,11 @@ from clusterwright.cli.main import cli
 from clusterwright.data_files import pages
 
 REPOSITORY = Path(__file__).parent.parent
-GUIDES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+GUIDES = [
+    REPOSITORY / "README.md",
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+    *sorted((REPOSITORY / "docs/dev").glob("*.md")),
+]
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FOLDERS = "benchmarks|docs|inventory|roles|src/clusterwright|stacks|templates|tests|tools"
 # A file of ours, unless a shell writes it there, or it stands below another folder.
@@ -153,7 +157,9 @@ REASON = re.compile(r"<!-- not run: .{20,} -->\n\Z")
 def test_every_page_is_in_one_section_of_the_index() -> None:
     """docs/index.md is the one list of pages: the site's sections are made of it."""
     listed = ENTRY.findall((REPOSITORY / "docs/index.md").read_text(encoding="utf-8"))
-    pages = [page.name for page in (REPOSITORY / "docs").glob("*.md") if page.name != "index.md"]
+    docs = REPOSITORY / "docs"
+    pages = [page.name for page in docs.glob("*.md") if page.name != "index.md"]
+    pages += [f"dev/{page.name}" for page in docs.glob("dev/*.md")]
     assert sorted(listed) == sorted([*pages, "rules/README.md"]), "add each new page of docs/ to docs/index.md"
 
 
@@ -192,17 +198,16 @@ def test_commands_elsewhere_are_found() -> None:
 def test_the_reference_of_commands_is_what_the_parser_makes() -> None:
     introduction = (
         "Every command with its options; `--help` behind each prints the same.\n"
-        "What a command says by its exit status: [exit statuses](exit-status.md)."
+        "What a command says by its exit status stands at the [end](#exit-statuses)."
     )
     statuses = (
-        "# Exit statuses\n\n"
-        "As a rule, 0 is when there is nothing to say, 1 for findings, 2 when the command could not run:\n"
-        "wrong arguments, a file that cannot be read, a spec with errors where a plan is needed.\n"
-        "130 is for what was interrupted.\n\n"
+        "\n## Exit statuses\n\n"
+        "As a rule, 0 means that there is nothing to say, and 1 that there are findings. 2 means that the command\n"
+        "could not run: wrong arguments, a file that cannot be read, a spec with errors where a plan is needed. 130\n"
+        "means that it was interrupted.\n\n"
     )
     made = {
-        "cli.md": command_page(cli, introduction),
-        "exit-status.md": f"{statuses}{status_table(cli)}\n",
+        "cli.md": f"{command_page(cli, introduction)}{statuses}{status_table(cli)}\n",
         "clusterwright.1": manual_page(cli, clusterwright.__version__),
     }
     for name, text in made.items():

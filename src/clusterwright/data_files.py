@@ -36,4 +36,7 @@ def folders(name: str) -> tuple[Path, ...]:
 def pages() -> dict[str, Path]:
     """Every page of docs/ by what ``explain`` calls it: its file's name, or the code of its rule."""
     docs = folder("docs")
-    return {path.stem: path for path in (*sorted(docs.glob("*.md")), *sorted(docs.glob("rules/CW*.md")))}
+    return {
+        path.stem: path
+        for path in (*sorted(docs.glob("*.md")), *sorted(docs.glob("dev/*.md")), *sorted(docs.glob("rules/CW*.md")))
+    }

@@ -57,7 +57,7 @@ def test_the_sections_that_a_file_has_are_written_into_it(tmp_path: Path) -> Non
 
 
 def test_the_page_has_the_sections_that_one_command_writes_anew() -> None:
-    page = (CHECKOUT / "docs/figures.md").read_text()
+    page = (CHECKOUT / "docs/dev/figures.md").read_text()
     begun = re.findall(r"<!-- benchmark (\w+) -->\n", page)
 
     assert begun == re.findall(r"<!-- end of (\w+) -->\n", page)

@@ -31,7 +31,7 @@ def command_page(group: click.Group, introduction: str) -> str:
 
 def status_table(group: click.Group) -> str:
     """A table of what each command's exit status says."""
-    rows = [f"| [`{name}`](cli.md#{_anchor(name)}) | {_cell(status(command))} |" for name, command in commands(group)]
+    rows = [f"| [`{name}`](#{_anchor(name)}) | {_cell(status(command))} |" for name, command in commands(group)]
     return "\n".join(["| command | exit status |", "| --- | --- |", *rows])
 
 

@@ -168,7 +168,7 @@ def _schedule(path: Path) -> tuple[KeySchedule, ...] | None:
     if spec is None:
         return None
     if not spec.keys:
-        raise ClusterwrightError(f"{path} has no key schedule. Add `keys:`; `clusterwright explain keys` shows one.")
+        raise ClusterwrightError(f"{path} has no key schedule. Add `keys:`; `clusterwright explain secrets` shows one.")
     return spec.keys
 
 
