@@ -54,16 +54,16 @@ READS: dict[str, str] = {
     "node_watch": "node_health",
     "keys": "spec",
     "observe": "device_files plan spec switches",
-    "inventory": "intent plan spec",  # devices, cables and addresses as records and lists
+    "lists": "intent plan spec",  # devices, cables and addresses as records and lists
     "extras.bringup": "facts hosts intent plan spec switches",
-    "extras.crew": "inventory plan",
+    "extras.crew": "lists plan",
     "extras.lab": "hosts intent output packets plan proofs spec switches text",
-    "extras.monitoring": "inventory spec",
+    "extras.monitoring": "lists spec",
     "extras.simulate": "intent plan spec",
     "extras.place": "extras.simulate hosts plan spec text",
-    "extras.source_of_truth": "inventory plan spec",
-    "report": "extras.crew extras.place extras.simulate hosts intent inventory output plan spec",
-    "compare": "hosts inventory output plan rules spec",
+    "extras.source_of_truth": "lists plan spec",
+    "report": "extras.crew extras.place extras.simulate hosts intent lists output plan spec",
+    "compare": "hosts lists output plan rules spec",
     "deploy": "hosts intent keys output plan rules spec switches",
     "why": "output plan rules spec",
     "rollout": (

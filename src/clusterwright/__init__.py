@@ -122,8 +122,8 @@ def inventory(plan: Plan, group: str | None = None) -> dict[str, Any]:
     """
     import json
 
-    from clusterwright.inventory.as_json import json_lines
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.as_json import json_lines
+    from clusterwright.lists.records import Inventory
     from clusterwright.report.figures import figures
 
     document: dict[str, Any] = json.loads("".join(json_lines(Inventory(plan, group), figures(plan))))

@@ -29,10 +29,10 @@ from clusterwright.device_files.effect import Effect
 from clusterwright.facts.unread import BETWEEN
 from clusterwright.finding import ClusterwrightError, Finding
 from clusterwright.hosts.linux.writer import nftables
-from clusterwright.inventory.as_ansible import ansible_lines
-from clusterwright.inventory.as_csv import csv_files
-from clusterwright.inventory.as_json import json_lines
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.as_ansible import ansible_lines
+from clusterwright.lists.as_csv import csv_files
+from clusterwright.lists.as_json import json_lines
+from clusterwright.lists.records import Inventory
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan

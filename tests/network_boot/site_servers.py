@@ -16,8 +16,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from clusterwright.extras.lab.namespaces import inside, run_ip
-from clusterwright.inventory.dns import zone_files
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.dns import zone_files
+from clusterwright.lists.records import Inventory
 from clusterwright.plan.model import Plan
 
 _SINCE_1900_S = 2_208_988_800

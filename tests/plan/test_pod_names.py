@@ -8,7 +8,7 @@ from tests.report.specs import plan_of
 from clusterwright.deploy.pulumi.units import choose, cut
 from clusterwright.extras.bringup.unit import unit_of
 from clusterwright.finding import ClusterwrightError
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.records import Inventory
 from clusterwright.plan.pod_names import group_named, layers
 
 

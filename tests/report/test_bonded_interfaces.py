@@ -9,7 +9,7 @@ from tests.plans import plan_of
 from tests.switches.bonded import RACK, RACK_SWITCHES, bonded
 
 from clusterwright.extras.source_of_truth.words import interface_type
-from clusterwright.inventory.interfaces import interfaces
+from clusterwright.lists.interfaces import interfaces
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.own_addresses import own_addresses
 from clusterwright.proofs.registry import CHECKS

@@ -12,8 +12,8 @@ from tests.report.specs import plan_of, spec_path
 
 from clusterwright.extras.crew.files import crew_files
 from clusterwright.extras.monitoring.neighbours import expected_neighbours
-from clusterwright.inventory.records import Inventory
-from clusterwright.inventory.writing import replace_files
+from clusterwright.lists.records import Inventory
+from clusterwright.lists.writing import replace_files
 from clusterwright.plan.allocation.imported import pin
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.allocated.point_to_point import read_cables

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.report.specs import plan_of
 
-from clusterwright.inventory.as_ansible import ansible_lines, group_name
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.as_ansible import ansible_lines, group_name
+from clusterwright.lists.records import Inventory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from tests.golden_files import assert_golden
 from tests.report.handmade import handmade_plan
 from tests.report.specs import plan_of, spec_path
 
-from clusterwright.inventory.as_csv import csv_files, csv_lines, natural_key
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.as_csv import csv_files, csv_lines, natural_key
+from clusterwright.lists.records import Inventory
 
 if TYPE_CHECKING:
     from pathlib import Path

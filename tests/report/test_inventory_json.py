@@ -16,8 +16,8 @@ from tests.report.specs import INVENTORY, SPECS, plan_of, spec_path
 
 from clusterwright.cli.main import cli
 from clusterwright.finding import ClusterwrightError
-from clusterwright.inventory.as_json import json_lines
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.as_json import json_lines
+from clusterwright.lists.records import Inventory
 from clusterwright.report.figures import figures
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tests.report.specs import plan_of
 
 from clusterwright.extras.crew.route import laid_routes
 from clusterwright.extras.crew.sheets import label_sheets
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.records import Inventory
 
 SVG = "{http://www.w3.org/2000/svg}"
 

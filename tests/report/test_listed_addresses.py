@@ -15,8 +15,8 @@ from clusterwright.artifact import Artifact
 from clusterwright.compare.plans import address_changes
 from clusterwright.facts.router import Router, shown
 from clusterwright.hosts.linux.reader.network import read_nic
-from clusterwright.inventory.as_ansible import ansible_lines
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.as_ansible import ansible_lines
+from clusterwright.lists.records import Inventory
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.switches.fboss.reader.configuration import read_fboss

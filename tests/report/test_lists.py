@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 from tests.report.specs import plan_of
 
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.records import Inventory
 from clusterwright.report.figures import figures
 
 LABS = ("lab-roce", "lab-ib", "lab-sonic", "lab-nvue", "lab-border")

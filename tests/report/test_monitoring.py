@@ -16,8 +16,8 @@ from tests.cli.in_process import command
 from tests.report.specs import plan_of, spec_path
 
 from clusterwright.extras.monitoring.files import monitoring_files
-from clusterwright.inventory.records import Inventory
-from clusterwright.inventory.writing import replace_files
+from clusterwright.lists.records import Inventory
+from clusterwright.lists.writing import replace_files
 
 if TYPE_CHECKING:
     from pathlib import Path

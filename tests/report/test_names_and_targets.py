@@ -11,9 +11,9 @@ import pytest
 from tests.cli.in_process import command
 from tests.report.specs import plan_of, spec_path
 
-from clusterwright.inventory.dns import zone_files
-from clusterwright.inventory.prometheus import target_lines
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.dns import zone_files
+from clusterwright.lists.prometheus import target_lines
+from clusterwright.lists.records import Inventory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,12 +21,12 @@ from clusterwright.extras.place.room import room_for
 from clusterwright.extras.place.text import PlacementComparison
 from clusterwright.extras.place.text import text as placement_text
 from clusterwright.finding import ClusterwrightError
-from clusterwright.inventory.as_ansible import ansible_lines
-from clusterwright.inventory.as_json import json_lines
-from clusterwright.inventory.records import Inventory
 from clusterwright.keys.certificates import certificate_dues
 from clusterwright.keys.ledger import Ledger, Version
 from clusterwright.keys.schedule import overdue, steps
+from clusterwright.lists.as_ansible import ansible_lines
+from clusterwright.lists.as_json import json_lines
+from clusterwright.lists.records import Inventory
 from clusterwright.output.fleet import fetched, node_images
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan

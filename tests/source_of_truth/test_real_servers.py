@@ -22,8 +22,8 @@ from tests.source_of_truth.servers import NAUTOBOT, NETBOX, TOKEN, NetboxForms, 
 from clusterwright.extras.source_of_truth.commands.sync import sync
 from clusterwright.extras.source_of_truth.listing import Listing
 from clusterwright.extras.source_of_truth.systems import SERVER_KINDS, loaded_files
-from clusterwright.inventory.records import Inventory
-from clusterwright.inventory.writing import replace_files
+from clusterwright.lists.records import Inventory
+from clusterwright.lists.writing import replace_files
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.timeout(3600)]
 RACK = plan_of("lab-roce").devices[0].rack

@@ -21,7 +21,7 @@ from clusterwright.extras.source_of_truth.listing import Listing
 from clusterwright.extras.source_of_truth.rows import KeptRow, Ref
 from clusterwright.extras.source_of_truth.systems import SERVER_KINDS, loaded_files
 from clusterwright.extras.source_of_truth.words import interface_type
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.records import Inventory
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec, overlay_file
 

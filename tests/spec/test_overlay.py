@@ -11,9 +11,9 @@ from tests.report.specs import INVENTORY
 from clusterwright.extras.source_of_truth.listing import Listing
 from clusterwright.extras.source_of_truth.systems import SERVER_KINDS
 from clusterwright.finding import SpecError
-from clusterwright.inventory.as_csv import csv_files
-from clusterwright.inventory.as_json import json_lines
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.as_csv import csv_files
+from clusterwright.lists.as_json import json_lines
+from clusterwright.lists.records import Inventory
 from clusterwright.plan.boot import boot_nics
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan

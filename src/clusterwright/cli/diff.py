@@ -48,7 +48,7 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
     from clusterwright.compare.plans import compare_plans
     from clusterwright.compare.text import text_lines
     from clusterwright.compare.work_order import work_order, work_order_csv
-    from clusterwright.inventory.writing import write_lines
+    from clusterwright.lists.writing import write_lines
     from clusterwright.text.json_lines import dump_lines
 
     # Two plans of 15,000 devices are some ten million objects that all live to the end: nothing for the collector.

@@ -131,7 +131,7 @@ def _write(
     key: Path | None,
 ) -> None:
     from clusterwright.evidence.document import SUMS, as_text, documents, sums
-    from clusterwright.inventory.writing import replace_files
+    from clusterwright.lists.writing import replace_files
 
     written: dict[str, dict[str, Any]] = dict(documents(answers, spec_digests, tree))
     if out is None:

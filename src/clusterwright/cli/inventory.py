@@ -16,7 +16,7 @@ from clusterwright.plugins import INVENTORY_FORMATS, load_plugin, plugins
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 SINGLE_FILES = ("json", "ansible", "prometheus")
 FORMATS = tuple(dict.fromkeys(("json", "csv", "ansible", "dns", "prometheus", *plugins(INVENTORY_FORMATS))))
@@ -52,11 +52,11 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
     Exit status: 0 written, 2 could not run.
     """  # noqa: D301  # click reads the backspace itself: what follows it is a list
     from clusterwright.cli.planning import plan_with_findings
-    from clusterwright.inventory.as_ansible import ansible_lines
-    from clusterwright.inventory.as_json import json_lines
-    from clusterwright.inventory.prometheus import target_lines
-    from clusterwright.inventory.records import Inventory
-    from clusterwright.inventory.writing import replace_files, write_lines
+    from clusterwright.lists.as_ansible import ansible_lines
+    from clusterwright.lists.as_json import json_lines
+    from clusterwright.lists.prometheus import target_lines
+    from clusterwright.lists.records import Inventory
+    from clusterwright.lists.writing import replace_files, write_lines
     from clusterwright.report.figures import figures
 
     if form not in SINGLE_FILES and out is None:
@@ -84,8 +84,8 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
 
 def _folder_files(form: str, records: Inventory, serial: int) -> Mapping[str, Iterable[str]]:
     """File name to lines of a format that is several files; ``serial`` is that of DNS zones."""
-    from clusterwright.inventory.as_csv import csv_lines
-    from clusterwright.inventory.dns import zone_files
+    from clusterwright.lists.as_csv import csv_lines
+    from clusterwright.lists.dns import zone_files
 
     if form == "csv":
         return csv_lines(records)

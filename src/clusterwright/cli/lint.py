@@ -83,7 +83,7 @@ def lint(
     from clusterwright.cli.linting import amend, amend_files, difference, lint_stdin, render_as, write_amended
     from clusterwright.cli.source_lines import source_line
     from clusterwright.cli.terminal import echo_styled
-    from clusterwright.inventory.writing import write_lines
+    from clusterwright.lists.writing import write_lines
     from clusterwright.spec.text.source import MAX_BYTES
 
     if form != "text" and (quiet or statistics or since):

@@ -154,8 +154,8 @@ def _tell(differences: Sequence[ObservedDifference], cluster: str, fabric: str, 
 
 def _tell_progress(plan: Plan, states: Mapping[tuple[str, str], str]) -> int:
     from clusterwright.extras.crew.progress import CableProgress, crew_progress
-    from clusterwright.inventory.records import Inventory
-    from clusterwright.inventory.table import csv_table
+    from clusterwright.lists.records import Inventory
+    from clusterwright.lists.table import csv_table
 
     click.echo("".join(csv_table(CableProgress._fields, crew_progress(Inventory(plan), states))), nl=False)
     return 0 if all(state == "seen" for state in states.values()) else _EXIT_DIFFERENCES

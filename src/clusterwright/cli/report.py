@@ -45,7 +45,7 @@ def report(spec: Path, out: Path, root: Path | None, prove: bool, pages: bool) -
     Exit status: 0 written, 2 could not run.
     """
     from clusterwright.cli.planning import plan_with_findings
-    from clusterwright.inventory.writing import remove_pages, replace_files
+    from clusterwright.lists.writing import remove_pages, replace_files
     from clusterwright.report.html import PAGE, leaf_files, report_files
     from clusterwright.report.leaves import FOLDERS
     from clusterwright.report.rollout_history import rollouts

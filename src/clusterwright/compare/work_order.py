@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.compare.changes import CableChanges, CableMove
-from clusterwright.inventory.as_csv import natural_key
-from clusterwright.inventory.table import csv_table
+from clusterwright.lists.as_csv import natural_key
+from clusterwright.lists.table import csv_table
 from clusterwright.plan.model import Cable, Interface, Plan
 
 COLUMNS = (

@@ -12,8 +12,8 @@ from markupsafe import Markup, escape
 
 from clusterwright import data_files
 from clusterwright.extras.crew.files import crew_files
-from clusterwright.inventory.as_csv import csv_files, csv_lines
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.as_csv import csv_files, csv_lines
+from clusterwright.lists.records import Inventory
 from clusterwright.report.figures import figures
 from clusterwright.report.leaves import leaves
 from clusterwright.report.page import Card, Page, plural, power, storage

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from clusterwright.extras.crew.pulls import bundles
 from clusterwright.extras.crew.route import CableEnd, LaidRoute, in_floor_order, laid_routes
-from clusterwright.inventory.as_csv import natural_key
+from clusterwright.lists.as_csv import natural_key
 from clusterwright.report.page import Cell, Leaf, PageTable, code, number, plural, power
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from clusterwright.inventory.interfaces import ListedInterface
-    from clusterwright.inventory.records import Inventory, Record
+    from clusterwright.lists.interfaces import ListedInterface
+    from clusterwright.lists.records import Inventory, Record
 
 FOLDERS = ("racks", "devices")
 _MOST_PULLS = 3000  # more bundles than this are a list for a program; pulls.csv has each

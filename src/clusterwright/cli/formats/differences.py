@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from clusterwright.inventory.table import csv_table
+from clusterwright.lists.table import csv_table
 from clusterwright.observe.difference import ObservedDifference, Place
 
 VERSION = 1

@@ -147,7 +147,7 @@ def export(root: Path, out: Path | None) -> int:
 
     Exit status: 0 written, 2 could not run.
     """
-    from clusterwright.inventory.writing import write_lines
+    from clusterwright.lists.writing import write_lines
     from clusterwright.report.rollout_history import rollouts
 
     entries = _entries(root)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from clusterwright.extras.crew.pulls import CableBundle, TrayLoad, bundles, tray_loads
 from clusterwright.extras.crew.route import in_floor_order, laid_routes
-from clusterwright.inventory.table import csv_table
+from clusterwright.lists.table import csv_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from clusterwright.extras.crew.route import LaidRoute
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 # NVIDIA UFM Cable Validation Tool 1.4 to 1.6, "P2P File", the columns of its Ethernet example.
 _P2P_COLUMNS = (

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.extras.crew.pulls import bundles
 from clusterwright.extras.crew.route import in_floor_order, laid_routes
-from clusterwright.inventory.as_csv import natural_key
+from clusterwright.lists.as_csv import natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from clusterwright.extras.crew.pulls import CableBundle
     from clusterwright.extras.crew.route import LaidRoute
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 
 class CableProgress(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from clusterwright.inventory.as_csv import natural_key
+from clusterwright.lists.as_csv import natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from clusterwright.inventory.as_csv import natural_key
-from clusterwright.inventory.panel_names import PanelNames
-from clusterwright.inventory.records import short_number
+from clusterwright.lists.as_csv import natural_key
+from clusterwright.lists.panel_names import PanelNames
+from clusterwright.lists.records import short_number
 from clusterwright.plan.racks.lengths import rack_places, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
     from clusterwright.plan.model import Device, Interface
     from clusterwright.plan.racks.lengths import RackPlace
 

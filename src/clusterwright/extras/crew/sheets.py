@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clusterwright.extras.crew.route import CableEnd, LaidRoute
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 # A4, and labels of 70 by 37 mm, three times eight to a sheet without gaps, as they are sold by many makers.
 _WIDTH, _HEIGHT = 210, 297

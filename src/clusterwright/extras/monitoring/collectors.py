@@ -9,7 +9,7 @@ from clusterwright.spec.hardware.systems import systems
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clusterwright.inventory.records import Inventory, Record
+    from clusterwright.lists.records import Inventory, Record
 
 _LABELS = ("fabric", "tier", "role", "pod", "rack")
 # OpenConfig's models: what every switch that speaks gNMI has, and what the rules and dashboards show.

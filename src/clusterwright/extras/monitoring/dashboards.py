@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.extras.monitoring.rules import ERRORS, TRAFFIC, UP_RATIO
 
 if TYPE_CHECKING:
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
     from clusterwright.spec.fabric import Fabric
 
 _SCHEMA_VERSION = 39  # Grafana 11

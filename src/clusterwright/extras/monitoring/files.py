@@ -11,13 +11,13 @@ from clusterwright.extras.monitoring.collectors import gnmic_configuration, snmp
 from clusterwright.extras.monitoring.dashboards import dashboard
 from clusterwright.extras.monitoring.neighbours import anta_catalogue, anta_inventory, expected_neighbours
 from clusterwright.extras.monitoring.rules import alerting_rules
-from clusterwright.inventory.prometheus import target_lines
+from clusterwright.lists.prometheus import target_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from clusterwright.extras.monitoring.neighbours import Neighbours
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 
 def monitoring_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.inventory.panel_names import PanelNames
+from clusterwright.lists.panel_names import PanelNames
 from clusterwright.spec.hardware.systems import systems
 
 if TYPE_CHECKING:
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 Neighbours = dict[str, dict[str, tuple[str, str]]]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 UP_RATIO = "fabric_tier:up:ratio"
 UP_COUNT = "fabric_tier:up:count"

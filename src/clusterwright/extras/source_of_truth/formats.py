@@ -11,7 +11,7 @@ from clusterwright.extras.source_of_truth.systems import imported_files, loaded_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 
 def netbox_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:

@@ -8,8 +8,8 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clusterwright.extras.source_of_truth.words import slug
-from clusterwright.inventory.interfaces import ListedInterface
-from clusterwright.inventory.records import Inventory, text_of
+from clusterwright.lists.interfaces import ListedInterface
+from clusterwright.lists.records import Inventory, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from clusterwright.extras.source_of_truth.listing import ListedDeviceKind, Listing
     from clusterwright.extras.source_of_truth.rows import Lookup, Record, Told, Words
-    from clusterwright.inventory.interfaces import ListedInterface
+    from clusterwright.lists.interfaces import ListedInterface
     from clusterwright.plan.own_addresses import OwnAddress
     from clusterwright.spec.hardware.models import HardwareModel
 

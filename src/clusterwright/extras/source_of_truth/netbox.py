@@ -26,14 +26,14 @@ from clusterwright.extras.source_of_truth.rows import (
     told,
 )
 from clusterwright.extras.source_of_truth.words import CABLES, STATES, interface_type, slug
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.records import Inventory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clusterwright.extras.source_of_truth.listing import ListedDeviceKind, Listing
     from clusterwright.extras.source_of_truth.rows import Lookup, Record, Told
-    from clusterwright.inventory.interfaces import ListedInterface
+    from clusterwright.lists.interfaces import ListedInterface
     from clusterwright.spec.hardware.models import HardwareModel
 
 _SITE = ("site_id", "sites")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from clusterwright.extras.source_of_truth.rows import ServerKind
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 SERVER_KINDS = {kind.name: kind for kind in (NETBOX, NAUTOBOT)}
 

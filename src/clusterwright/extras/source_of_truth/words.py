@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clusterwright.inventory.interfaces import ListedInterface
+    from clusterwright.lists.interfaces import ListedInterface
     from clusterwright.spec.hardware.models import HardwareModel
 
 # Which cage, by the most that it carries in Gb/s: the type says what fits in, and the speed what it runs at.

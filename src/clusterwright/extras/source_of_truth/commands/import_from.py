@@ -45,7 +45,7 @@ def import_from(
     )
     from clusterwright.extras.source_of_truth.listing import Listing
     from clusterwright.extras.source_of_truth.systems import SERVER_KINDS
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
     from clusterwright.plan.allocation.writing import allocation_text
     from clusterwright.plan.build import build_plan
     from clusterwright.rules.engine import load_sound

@@ -61,7 +61,7 @@ def sync(
     from clusterwright.extras.source_of_truth.difference import ServerObjects, difference
     from clusterwright.extras.source_of_truth.listing import Listing
     from clusterwright.extras.source_of_truth.systems import SERVER_KINDS
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
     system, token = SERVER_KINDS[kind], token_from(kind, token_file)
     plan = sound_plan(spec)

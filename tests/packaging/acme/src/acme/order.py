@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from clusterwright.inventory.records import Inventory
+from clusterwright.lists.records import Inventory
 
 
 def order_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.inventory.interfaces import ListedInterface
-from clusterwright.inventory.materials import Material
-from clusterwright.inventory.records import text_of
-from clusterwright.inventory.table import TableCells, csv_row, csv_table
+from clusterwright.lists.interfaces import ListedInterface
+from clusterwright.lists.materials import Material
+from clusterwright.lists.records import text_of
+from clusterwright.lists.table import TableCells, csv_row, csv_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from clusterwright.inventory.interfaces import InterfaceKind
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.interfaces import InterfaceKind
+    from clusterwright.lists.records import Inventory
     from clusterwright.plan.model import Cable, Device
 
 _DEVICE_COLUMNS = (

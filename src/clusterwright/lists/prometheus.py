@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 _LABELS = ("kind", "role", "fabric", "tier", "pod", "rack", "model", "network_os", "state")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from clusterwright.inventory.interfaces import PortLayout
+from clusterwright.lists.interfaces import PortLayout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,13 +9,13 @@ from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.inventory.records import text_of
+from clusterwright.lists.records import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
 
 _KINDS = {4: "A", 6: "AAAA"}
 # Times in seconds, those that RFC 1912 suggests for a zone that seldom changes.

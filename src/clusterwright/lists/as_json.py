@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.inventory.records import short_number
+from clusterwright.lists.records import short_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from clusterwright.inventory.interfaces import InterfaceKind
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.interfaces import InterfaceKind
+    from clusterwright.lists.records import Inventory
 
 VERSION = 1  # of the document's form: a key that is taken away or means something else makes it 2
 _encode = json.JSONEncoder(separators=(", ", ": "), check_circular=False).encode

@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.inventory.interfaces import Listed, ListedInterface, interfaces, listed_interfaces
-from clusterwright.inventory.materials import Material, materials
+from clusterwright.lists.interfaces import Listed, ListedInterface, interfaces, listed_interfaces
+from clusterwright.lists.materials import Material, materials
 from clusterwright.plan.model import format_guid
 from clusterwright.plan.own_addresses import OwnAddress, own_addresses
 from clusterwright.plan.pod_names import group_named

@@ -15,7 +15,7 @@ from clusterwright.spec.hardware.systems import WITHOUT_FILES, systems
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from clusterwright.inventory.records import Inventory
+    from clusterwright.lists.records import Inventory
     from clusterwright.plan.model import Device
     from clusterwright.spec.hardware.systems import System
 
