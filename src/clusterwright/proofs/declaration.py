@@ -199,9 +199,8 @@ class Declaration:
             if expectation.figure.startswith(_OVERSUBSCRIPTION) and expectation.highest is not None:
                 name = expectation.figure.removeprefix(_OVERSUBSCRIPTION)
                 is_bound = expectation.value is None or expectation.at_most is not None
-                ratios[name] = (
-                    (expectation.highest, 0.0) if is_bound else (expectation.value or 0.0, expectation.tolerance)
-                )
+                ratio = expectation.highest if is_bound else expectation.value or 0.0
+                ratios[name] = (ratio, 0.0 if is_bound else expectation.tolerance)
         return ratios
 
     @cached_property
