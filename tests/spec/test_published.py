@@ -47,7 +47,14 @@ def test_the_page_lists_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "spines"), [("b300-spectrum-16su", 64, 64), ("mi300x-1024", 32, 16), ("b300-xdr-1su", 72, 4)]
+    ("name", "nodes", "spines"),
+    [
+        ("b300-spectrum-16su", 64, 64),
+        ("mi300x-1024", 32, 16),
+        ("b300-xdr-1su", 72, 4),
+        ("era-289-800", 64, 4),
+        ("oracle-multiplanar", 36, 2),
+    ],
 )
 def test_one_unit_is_rendered_and_proven(tmp_path: Path, name: str, nodes: int, spines: int) -> None:
     source = data_files.folder("inventory") / "published" / f"{name}.yaml"
