@@ -15,7 +15,7 @@ from tests.report.specs import SPECS, plan_of, report_of, spec_path
 
 from clusterwright.finding import Finding, Position, Severity
 from clusterwright.report.figures import figures
-from clusterwright.report.html import render_page, report_files, report_page
+from clusterwright.report.html import origin_of, render_page, report_files, report_page
 from clusterwright.report.page import Block, Cell, PageTable, Section
 from clusterwright.spec.model import SpecException
 
@@ -164,7 +164,7 @@ def test_what_stands_between_backticks_is_code_and_stays_text() -> None:
     table = PageTable("one", "One", ("What",), ((Cell("x"),),), note="Ask `lint <SPEC>` & read on.")
     blocks = (Block("", "Give `--prove`."), Block("", "A lone ` stays.", tables=(table,)))
     page = replace(report_page(plan_of("lab-roce"), ()), sections=(Section("all", "All", blocks),))
-    text = render_page(page)
+    text = render_page(page, origin_of(plan_of("lab-roce"), ""))
     assert "<p>Give <code>--prove</code>.</p>" in text
     assert "<p>A lone ` stays.</p>" in text
     assert "Ask <code>lint &lt;SPEC&gt;</code> &amp; read on." in text

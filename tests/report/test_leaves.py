@@ -14,7 +14,7 @@ from tests.report.test_browser import measured, visit
 from tests.report.test_html import structure
 
 from clusterwright.cli.main import cli
-from clusterwright.report.html import render_page, report_page
+from clusterwright.report.html import origin_of, render_page, report_page
 from clusterwright.report.sections.proofs import ProvenClaim
 
 LAB = "lab-roce"
@@ -86,11 +86,11 @@ def test_proofs_are_told_as_they_came_out(report: Path) -> None:
         ProvenClaim("two", "So does this.", "REFUTED", 3, "ports", ("leaf-00:/x:1: it does not",) * 5),
         ProvenClaim("three", "And this.", "not proven, because a line is not known", 1, "lists", ()),
     )
-    html = render_page(report_page(plan_of(LAB), (), (), claims))
+    html = render_page(report_page(plan_of(LAB), (), (), claims), origin_of(plan_of(LAB), ""))
     assert "1 proven, 1 REFUTED, 1 neither." in html
     assert "And 2 more." in html
     assert "<strong>1 of 3</strong>" in html
-    assert "Nothing was proven for this page" in render_page(report_page(plan_of(LAB), ()))
+    assert "Nothing was proven for this page" in render_page(report_page(plan_of(LAB), ()), origin_of(plan_of(LAB), ""))
 
 
 def test_nothing_is_proven_of_a_spec_with_errors(tmp_path: Path) -> None:

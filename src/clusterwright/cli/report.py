@@ -45,18 +45,20 @@ def report(spec: Path, out: Path, root: Path | None, prove: bool, pages: bool) -
     Exit status: 0 written, 2 could not run.
     """
     from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.cli.spec_digest import digesting
     from clusterwright.lists.writing import remove_pages, replace_files
     from clusterwright.report.html import PAGE, leaf_files, report_files
     from clusterwright.report.leaves import FOLDERS
     from clusterwright.report.rollout_history import rollouts
 
-    plan, findings = plan_with_findings(spec)
+    with digesting(spec) as digest:
+        plan, findings = plan_with_findings(spec)
     history = rollouts(chain.read(root / "audit" / "rollouts.jsonl")) if root else ()
     if prove and any(finding.severity is Severity.ERROR for finding in findings):
         raise ClusterwrightError(f"{spec} has errors, so nothing is proven of it. Mend them, or leave out --prove.")
     claims = _proven(plan) if prove else None
-    first = report_files(plan, findings, history, claims, pages=pages)
-    files: dict[str, str | Iterable[str]] = {**first, **(leaf_files(plan) if pages else {})}
+    first = report_files(plan, findings, history, claims, pages=pages, digest=digest.value)
+    files: dict[str, str | Iterable[str]] = {**first, **(leaf_files(plan, digest.value) if pages else {})}
     written = replace_files(out, files)
     remove_pages((out / name for name in FOLDERS), written)
     click.echo(str(out / PAGE))

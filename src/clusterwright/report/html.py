@@ -5,18 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from clusterwright import data_files
+from clusterwright import __version__, data_files
 from clusterwright.extras.crew.files import crew_files
 from clusterwright.lists.as_csv import csv_files, csv_lines
 from clusterwright.lists.records import Inventory
 from clusterwright.report.figures import figures
 from clusterwright.report.leaves import leaves
-from clusterwright.report.page import Card, Page, plural, power, storage
+from clusterwright.report.page import Card, Origin, Page, plural, power, storage
 from clusterwright.report.sections.claims import (
     assumptions_section,
     exceptions_section,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.report.page import Leaf
     from clusterwright.report.rollout_history import Rollout
+    from clusterwright.spec.hardware.models import HardwareModel
 
 PAGE = "index.html"
 _DOWNLOADS = (
@@ -66,21 +68,40 @@ def report_files(
     claims: tuple[ProvenClaim, ...] | None = None,
     *,
     pages: bool = False,
+    digest: str = "",
 ) -> Mapping[str, str]:
-    """File name to text: ``index.html`` and the CSV files that it links to; ``pages`` says that it leads to others."""
-    return {PAGE: render_page(report_page(plan, findings, rollouts, claims, pages=pages)), **csv_files(Inventory(plan))}
+    """File name to text: ``index.html`` and the CSV files that it links to; ``pages`` says that it leads to others.
+
+    ``digest`` is the one over the spec's files.
+    """
+    page = report_page(plan, findings, rollouts, claims, pages=pages)
+    return {PAGE: render_page(page, origin_of(plan, digest)), **csv_files(Inventory(plan))}
 
 
-def leaf_files(plan: Plan) -> Mapping[str, Iterable[str]]:
+def origin_of(plan: Plan, digest: str) -> Origin:
+    """What a report of ``plan`` was made from."""
+    gpus = sum(model.gpus.count for model in _models_of_devices(plan) if model.gpus is not None)
+    totals = f"{len(plan.devices):,} devices, {len(plan.cables):,} cables, {gpus:,} GPUs"
+    return Origin(
+        program=f"clusterwright {__version__}", source=Path(plan.spec.document.file).name, digest=digest, totals=totals
+    )
+
+
+def _models_of_devices(plan: Plan) -> Iterator[HardwareModel]:
+    return (plan.spec.catalogue[device.model] for device in plan.devices)
+
+
+def leaf_files(plan: Plan, digest: str = "") -> Mapping[str, Iterable[str]]:
     """File name to text of all other pages, each made when it is read: the floor's, the racks', the devices'."""
+    origin = origin_of(plan, digest)
     template = _environment().get_template("leaf.html.j2")
     inventory = Inventory(plan)
     return {
         **crew_files(inventory),
         "materials.csv": csv_lines(inventory)["materials.csv"],
-        "report.css": (_asset("report.css"),),
+        "report.css": (_style(origin),),
         "report.js": (_asset("report.js"),),
-        **{name: _later(template, make) for name, make in leaves(inventory).items()},
+        **{name: _later(template, make, origin.text) for name, make in leaves(inventory).items()},
     }
 
 
@@ -123,14 +144,21 @@ def report_page(
     )
 
 
-def render_page(page: Page) -> str:
+def render_page(page: Page, origin: Origin) -> str:
     """The page as HTML. The content security policy admits its own style sheet and script by digest, nothing else."""
-    style = _asset("report.css")
+    style = _style(origin)
     script = _asset("report.js")
     return (
         _environment()
         .get_template("index.html.j2")
-        .render(page=page, style=style, script=script, style_digest=_digest(style), script_digest=_digest(script))
+        .render(
+            page=page,
+            footer=origin.text,
+            style=style,
+            script=script,
+            style_digest=_digest(style),
+            script_digest=_digest(script),
+        )
     )
 
 
@@ -162,8 +190,14 @@ def _cards(
     return tuple(cards)
 
 
-def _later(template: Template, make: Callable[[], Leaf]) -> Iterator[str]:
-    yield template.render(leaf=make())
+def _style(origin: Origin) -> str:
+    """The style sheet, with a line at the foot of every printed sheet: a browser prints a footer of HTML once."""
+    text = "".join(rf"\{ord(letter):06x}" if letter in '"\\<' or ord(letter) < 32 else letter for letter in origin.text)
+    return f'{_asset("report.css")}@page {{ @bottom-left {{ content: "{text}"; font: 7pt sans-serif; }} }}\n'
+
+
+def _later(template: Template, make: Callable[[], Leaf], footer: str) -> Iterator[str]:
+    yield template.render(leaf=make(), footer=footer)
 
 
 @cache

@@ -77,6 +77,23 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What a report was made from: it stands at the foot of each page and each printed sheet."""
+
+    program: str
+    source: str
+    digest: str
+    """SHA-256 over the spec's files; "" where only a plan is known."""
+    totals: str
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        spec = f"{self.source}, sha256:{self.digest[:16]}" if self.digest else self.source
+        return f"{self.program} · {spec} · {self.totals}"
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """A page of its own below the report's first: for a rack, a device, or a list that the first has no room for.
 
