@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from clusterwright.lists.records import Inventory
 
-SINGLE_FILES = ("json", "ansible", "prometheus")
-FORMATS = tuple(dict.fromkeys(("json", "csv", "ansible", "dns", "prometheus", *plugins(INVENTORY_FORMATS))))
+SINGLE_FILES = ("json", "ansible", "prometheus", "access")
+FORMATS = tuple(dict.fromkeys(("json", "csv", "ansible", "access", "dns", "prometheus", *plugins(INVENTORY_FORMATS))))
 
 
 @click.command()
@@ -48,10 +48,12 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
     netbox   files in the order in which NetBox imports them, in the folder --out; nautobot likewise
     netbox-load  a program that fills an empty place from within NetBox, and its rows; nautobot-load likewise
     ansible  an inventory for `ansible-inventory -i FILE.json`
+    access   a start of the file that `--access` names: a line a device, with marks for you to fill in
 
     Exit status: 0 written, 2 could not run.
     """  # noqa: D301  # click reads the backspace itself: what follows it is a list
     from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.lists.as_access import access_lines
     from clusterwright.lists.as_ansible import ansible_lines
     from clusterwright.lists.as_json import json_lines
     from clusterwright.lists.prometheus import target_lines
@@ -72,6 +74,8 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
         lines = json_lines(records, figures(plan))
     elif form == "ansible":
         lines = ansible_lines(records)
+    elif form == "access":
+        lines = access_lines(records)
     else:
         lines = target_lines(records)
     if out is None:

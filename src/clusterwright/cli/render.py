@@ -20,13 +20,31 @@ _EXIT_FINDINGS = 1
 
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path))
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole."
-)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated.")
 @click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this layer (pod0, ...); may be repeated.")
 @click.option("--merged", is_flag=True, help="Write each device's whole tree into its folder, and no images.")
-def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], *, merged: bool) -> int:
+@click.option(
+    "--bundles",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Instead of --out: a file for each device, with its secrets, as roles/deploy.yml takes it.",
+)
+@click.option(
+    "--secrets",
+    type=click.Path(path_type=Path),
+    help="With --bundles: where secrets come from, if SPEC does not say so.",
+)
+def render(
+    spec: Path,
+    out: Path | None,
+    only: tuple[str, ...],
+    pods: tuple[str, ...],
+    *,
+    merged: bool,
+    bundles: Path | None,
+    secrets: Path | None,
+) -> int:
     """Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.
 
     What all nodes of a group have in common is written once, as DIR/image/<group>/<path on the device>, and what all
@@ -38,20 +56,47 @@ def render(spec: Path, out: Path, only: tuple[str, ...], pods: tuple[str, ...], 
     A tree of another cluster is not replaced. Files that stay as they are keep their time. Equal files in DIR are hard
     links of each other: copy one before you edit it.
 
+    With --bundles DIR has one file for each device and no manifest, of the devices that --only and --pod leave and of
+    no others. Only you can read them: secrets are in them.
+
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """
     from clusterwright.cli.planning import sound_plan
     from clusterwright.output.workers import render_tree
 
+    if (out is None) is (bundles is None):
+        raise ClusterwrightError("Name one folder: --out DIR for files to look at, --bundles DIR for Ansible.")
+    if secrets is not None and bundles is None:
+        raise ClusterwrightError("--secrets is for --bundles: a rendered tree has names of secrets, and no values.")
     gc.disable()  # what is planned is kept to the end: the collector would walk all of it again and again
     plan = sound_plan(spec)
     if plan is None:
         return _EXIT_FINDINGS
     names = choose(plan, only, pods)
+    if bundles is not None:
+        return _write_bundles(plan, names, bundles, secrets or (spec if plan.spec.secrets else None))
+    if out is None:
+        return 0
     click.echo(f"{plan.name}: rendering {len(names):,} devices", err=True)
     written = render_tree(plan, names, out, is_merged=merged)
     files, size_mb = sum(device.files for device in written), sum(device.size_bytes for device in written) / 1e6
     click.echo(f"{plan.name}: {files:,} files, {size_mb:,.1f} MB, in {out}", err=True)
+    return 0
+
+
+def _write_bundles(plan: Plan, names: list[str], folder: Path, secrets: Path | None) -> int:
+    from clusterwright.deploy.ansible.bundles import write_bundles
+    from clusterwright.deploy.secrets.sources import SecretFile
+
+    values = None if secrets is None else SecretFile(secrets).fetch(None)
+    written = write_bundles(plan, names, folder, values)
+    click.echo(
+        f"{plan.name}: {len(written.over_ssh):,} bundles for deploy.yml, {len(written.over_eapi):,} for deploy_eos.yml,"
+        f" in {folder}",
+        err=True,
+    )
+    for device, reason in written.skipped.items():
+        click.echo(f"note: no bundle of {device}: {reason}", err=True)
     return 0
 
 
