@@ -52,6 +52,12 @@ def test_switches_above_a_node_are_those_of_its_cables() -> None:
     assert fabric["core_switch_ids"] == ["atsw-00", "atsw-01"]
 
 
+def test_nodes_that_share_switch_trays_have_the_domain_of_the_spec() -> None:
+    answer = answers_of(INVENTORY / "published/gb300-nvl72.yaml", "--test", "NET02-02")["NET02-02"]
+    assert answer["success"]
+    assert answer["nvlink_domain_id"] != answer["node_id"]
+
+
 def test_a_management_key_is_looked_for_in_the_spec_and_the_text(tmp_path: Path) -> None:
     keys = answers_of(written(tmp_path, "lab-ib", WITH_KEY))["SDN04-05"]
     assert keys["success"]

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from clusterwright.lists.records import Inventory
+    from clusterwright.plan.model import Plan
 
-SINGLE_FILES = ("json", "ansible", "prometheus", "access")
-FORMATS = tuple(dict.fromkeys(("json", "csv", "ansible", "access", "dns", "prometheus", *plugins(INVENTORY_FORMATS))))
+SINGLE_FILES = ("json", "ansible", "prometheus", "access", "topograph")
+OWN_FORMATS = ("json", "csv", "ansible", "access", "dns", "prometheus", "ibnetdiscover", "topograph")
+FORMATS = tuple(dict.fromkeys((*OWN_FORMATS, *plugins(INVENTORY_FORMATS))))
 
 
 @click.command()
@@ -47,6 +49,9 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
              snmp_exporter and ANTA, in the folder --out
     netbox   files in the order in which NetBox imports them, in the folder --out; nautobot likewise
     netbox-load  a program that fills an empty place from within NetBox, and its rows; nautobot-load likewise
+    ibnetdiscover  the planned cabling of each InfiniBand fabric, as ibnetdiscover prints a scan,
+             in the folder --out
+    topograph  the model that NVIDIA's topograph reads: a tree of groups above nodes with GPUs
     ansible  an inventory for `ansible-inventory -i FILE.json`
     access   a start of the file that `--access` names: a line a device, with marks for you to fill in
 
@@ -58,6 +63,7 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
     from clusterwright.lists.as_json import json_lines
     from clusterwright.lists.prometheus import target_lines
     from clusterwright.lists.records import Inventory
+    from clusterwright.lists.topograph import topograph_lines
     from clusterwright.lists.writing import replace_files, write_lines
     from clusterwright.report.figures import figures
 
@@ -76,6 +82,8 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
         lines = ansible_lines(records)
     elif form == "access":
         lines = access_lines(records)
+    elif form == "topograph":
+        lines = topograph_lines(records)
     else:
         lines = target_lines(records)
     if out is None:
@@ -93,8 +101,20 @@ def _folder_files(form: str, records: Inventory, serial: int) -> Mapping[str, It
 
     if form == "csv":
         return csv_lines(records)
+    if form == "ibnetdiscover":
+        return _planned_scans(records.plan)
     if form == "dns":
         return zone_files(records, serial=serial)
     list_files: Callable[[Inventory], Mapping[str, Iterable[str]]]
     list_files = load_plugin(plugins(INVENTORY_FORMATS)[form], FunctionType)
     return list_files(records)
+
+
+def _planned_scans(plan: Plan) -> Mapping[str, Iterable[str]]:
+    """A scan of each InfiniBand fabric by its name. Raises ClusterwrightError where there is none."""
+    from clusterwright.hosts.opensm.writer.fabric import fabric_file
+
+    names = [fabric.name for fabric in plan.spec.fabrics if fabric.technology == "infiniband"]
+    if not names:
+        raise ClusterwrightError(f"{plan.name} has no InfiniBand fabric, which ibnetdiscover could scan.")
+    return {f"{name}.ibnetdiscover": (fabric_file(plan, name).text,) for name in names}

@@ -129,12 +129,12 @@ class _SwitchLayers:
 
 
 def _nvlink_domains(plan: Plan, nodes: Sequence[Device], sample: Device) -> Evidence:
-    """NVLink switches of a node make it a domain by itself; the plan does not say which nodes share switch trays."""
+    unknown = [node.name for node in nodes if _nvlink_switches(plan, node) and _nvlink_domain(plan, node) is None]
     problems = []
-    shared = [node.name for node in nodes if _nvlink_switches(plan, node) == "domain"]
-    if shared:
-        problems.append(f"{len(shared):,} nodes share switch trays, as {shared[0]}: the plan does not say with which")
+    if unknown:
+        problems.append(f"the spec does not say which nodes share switch trays (`nvlink_domain`), as {unknown[0]}")
     support = _nvlink_switches(plan, sample)
+    domain = _nvlink_domain(plan, sample)
     output = {
         "test_name": NET02.step,
         "node_id": sample.name,
@@ -142,21 +142,29 @@ def _nvlink_domains(plan: Plan, nodes: Sequence[Device], sample: Device) -> Evid
         "tests": {
             "node_resolved": passed(True, ""),
             "nvlink_support_detected": passed(True, ""),
-            "nvlink_domain_id_present": passed(support == "node", "the plan names no domain of this node"),
+            "nvlink_domain_id_present": passed(domain is not None, "the plan names no domain of this node"),
         },
     }
-    if support == "node":
-        output["nvlink_domain_id"] = sample.name
+    if domain is not None:
+        output["nvlink_domain_id"] = domain
     return Evidence(
         test=NET02,
         answer=AnswerKind.NOT_CHECKED if problems else AnswerKind.HOLDS,
         basis=Basis.PLAN,
-        claim="Every node with NVLink is an NVLink domain by itself, which has the node's name.",
+        claim="Every node with NVLink has its domain: the group that shares switch trays, or the node by itself.",
         cases=Cases("nodes with GPUs", len(nodes)),
         output=output,
         problems=tuple(problems),
         not_checked=("the cluster's UUID that `nvidia-smi -q` reports, and the links' state",),
     )
+
+
+def _nvlink_domain(plan: Plan, node: Device) -> str | None:
+    """The group that shares NVLink switch trays, or the node's own name; None where neither is known."""
+    group = plan.spec.node_group(node.node_group)
+    if group is not None and group.nvlink_domain is not None:
+        return next((name for name in node.groups if plan.group_by_name[name].level == group.nvlink_domain), None)
+    return node.name if _nvlink_switches(plan, node) == "node" else None
 
 
 def _nvlink_switches(plan: Plan, node: Device) -> str:
