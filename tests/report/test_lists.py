@@ -72,6 +72,19 @@ def test_the_bill_of_materials_counts_optics_by_cage() -> None:
     assert (fibre[200], found["optic", "mmf", 200]) == (12, 18)
 
 
+def test_a_transceiver_with_two_ports_is_one_optic() -> None:
+    plan = plan_of("lab-ib")
+    optics = sum(
+        each.quantity for each in Inventory(plan).materials() if each.item == "optic" and each.speed_gbps == 400
+    )
+    fibres = [cable for cable in plan.cables if cable.medium == "mmf" and cable.fabric == "backend"]
+    cages = {(end.device, end.port.partition("/")[0]) for cable in fibres for end in (cable.a, cable.b)}
+    frontend = [cable for cable in plan.cables if cable.fabric == "frontend" and cable.speed_gbps == 400]
+
+    assert len(cages) == len(fibres)
+    assert optics == len(cages) + 2 * len(frontend)
+
+
 @pytest.mark.parametrize(("name", "figure", "published"), [("rsc-phase1", "tf32-sparse", 1895), ("rsc", "bf16", 5000)])
 def test_published_peaks_are_met(name: str, figure: str, published: float) -> None:
     assert figures(plan_of(name))[f"peak_petaflops.{figure}"] == pytest.approx(published, rel=0.002)

@@ -152,6 +152,7 @@ class PortLayout:
         self._plan = plan
         self._modes: dict[tuple[str, int, str, int], Mapping[str, Found]] = {}
         self._cages: dict[str, Mapping[str, str]] = {}
+        self._shared: dict[str, dict[str, str]] = {}
         self._places: dict[tuple[str, int, str, int, str], tuple[str | None, str | None]] = {}
 
     def place(self, device: Device, port: str, side: str, speed_gbps: int) -> tuple[str | None, str | None]:
@@ -165,6 +166,16 @@ class PortLayout:
                 (None, None) if found is None else (found[0].connector, self._cage(device, port, found[1]))
             )
         return self._places[key]
+
+    def optic_cage(self, device: Device, port: str, breakout: str | None) -> str:
+        """The cage that holds the optic of a port: one for all ports of a transceiver."""
+        if device.model not in self._shared:
+            shared: dict[str, str] = {}
+            for block in self._plan.spec.catalogue[device.model].blocks:
+                shared.update(block.shared_cages())
+            self._shared[device.model] = shared
+        own = breakout or port
+        return self._shared[device.model].get(own, own)
 
     def unused(
         self, device: Device, used: Mapping[str, tuple[str, int]]

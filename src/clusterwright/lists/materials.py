@@ -19,8 +19,8 @@ _FIBRE = frozenset({"mmf", "smf"})
 class Material(NamedTuple):
     """So many equal things to order. ``item`` is ``device``, ``cable`` or ``optic``; None is what it does not have.
 
-    A cable is counted for each link, the legs of one that breaks out too; an optic once for each cage
-    of the catalogue, so a twin-port transceiver once for each of its ports.
+    A cable is counted for each link, the legs of one that breaks out too; an optic once for each cage, so a twin-port
+    transceiver once for both of its ports.
     """
 
     item: str
@@ -57,8 +57,9 @@ def materials(plan: Plan, devices: Iterable[Device], cables: Iterable[Cable]) ->
         lines[cable.medium, cable.speed_gbps, cable.length_m] += 1
         if cable.medium in _FIBRE:
             for end in (cable.a, cable.b):
-                connector, breakout = layout.place(by_name[end.device], end.port, end.side, end.speed_gbps)
-                cage = (end.device, breakout or end.port)
+                device = by_name[end.device]
+                connector, breakout = layout.place(device, end.port, end.side, end.speed_gbps)
+                cage = (end.device, layout.optic_cage(device, end.port, breakout))
                 if cage not in cages:
                     cages.add(cage)
                     optics[cable.medium, connector or "", end.speed_gbps] += 1

@@ -6,6 +6,7 @@ Catalogue files write them by bracket patterns: ``Ethernet[3-6]/[1-36]`` stands 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -56,6 +57,21 @@ class PortBlock:
     cages: tuple[str, ...]
     connector: str
     modes: tuple[PortMode, ...]
+    ports_per_cage: int = 1
+    """How many of ``cages``, in their order, are ports of one cage, as on switches for twin-port transceivers."""
+
+    def shared_cages(self) -> Mapping[str, str]:
+        """For each port of a cage that several of ``cages`` share, the first of these."""
+        shared: dict[str, str] = {}
+        if self.ports_per_cage == 1:
+            return shared
+        for index, cage in enumerate(self.cages):
+            first = self.cages[index - index % self.ports_per_cage]
+            shared[cage] = first
+            for mode in self.modes:
+                for port in mode.ports(cage):
+                    shared[port] = first
+        return shared
 
     def mode(self, speed_gbps: int, name: str | None = None) -> PortMode | None:
         """The first mode at this speed, or the one with this name and speed; None where there is none."""

@@ -165,12 +165,17 @@ class _ModelReading(Structuring):
                 "Write as many blocks as divide the cages, or one entry for each block.",
             )
             return []
+        together = ports.get("ports_per_cage", 1)
+        if share % together:
+            message = f"{share} ports of a block are not whole cages of {together}."
+            self.object((*path, "ports_per_cage"), message, "Correct it, or the cages.")
         return [
             PortBlock(
                 name=name,
                 cages=cages[number * share : (number + 1) * share],
                 connector=ports["connector"],
                 modes=tuple(mode[number] for mode in modes),
+                ports_per_cage=together,
             )
             for number, name in enumerate(names)
         ]
