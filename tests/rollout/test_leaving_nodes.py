@@ -52,6 +52,27 @@ def test_slurm_is_told_before_a_port_goes_down(plan: Plan) -> None:
     assert sorted(name for wave in waves[1:] for name in wave.devices) == sorted(others)
 
 
+def test_a_rack_that_is_drained_as_a_whole_loses_its_jobs_before_its_switches(tmp_path: Path) -> None:
+    drained = "exceptions:\n  - {group: p00r00, state: drained, reason: another rack switch}\n"
+    rack = plan_with(tmp_path, "lab-roce", drained)
+    changes = {
+        "rtsw-p00r00": Effect.LIVE,
+        "rsw-p00r00": Effect.RESTART,
+        "mgmt-00": Effect.LIVE,
+        CONTROLLER: Effect.LIVE,
+    }
+    waves = plan_waves(rack, cut(rack), changes, rack.spec.rollout)
+    assert waves[0].devices == (CONTROLLER,)
+    nodes = frozenset({NODE, "gpu-p00r00n1"})
+    assert leaving_nodes(rack, changes) == {"rtsw-p00r00": nodes, "rsw-p00r00": nodes}
+
+
+def test_a_node_that_is_drained_alone_keeps_its_ports_and_nobody_waits(tmp_path: Path) -> None:
+    drained = f"exceptions:\n  - {{device: {NODE}, state: drained, reason: a board}}\n"
+    alone = plan_with(tmp_path, "lab-roce", drained)
+    assert not leaving_nodes(alone, _changes(alone))
+
+
 def test_nothing_goes_ahead_where_all_nodes_stay() -> None:
     plan = plan_of("lab-roce")
     waves = plan_waves(plan, cut(plan), _changes(plan), plan.spec.rollout)

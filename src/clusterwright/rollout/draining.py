@@ -7,7 +7,7 @@ its cables, the machines of services, and the hosts of subnet managers. A machin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clusterwright.deploy.pulumi.units import SERVICE
 from clusterwright.hosts.opensm.writer.configuration import manager_hosts
@@ -15,9 +15,12 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 
-def devices_changed(before: Plan, after: Plan, device: str) -> tuple[str, ...]:
-    """The devices whose files differ between two plans that an exception about ``device`` sets apart, in order."""
-    concerned = frozenset(_concerned(before, device)) | frozenset(_concerned(after, device))
+def devices_changed(before: Plan, after: Plan, devices: Iterable[str]) -> tuple[str, ...]:
+    """The devices whose files differ between two plans that an exception about ``devices`` sets apart, in order."""
+    concerned: set[str] = set()
+    for device in devices:
+        concerned.update(_concerned(before, device))
+        concerned.update(_concerned(after, device))
     names = [each.name for each in after.devices if each.name in concerned]
     return tuple(name for name in names if _files(before, name) != _files(after, name))
 

@@ -5,7 +5,8 @@ the pods, then pod by pod) and never reach over two of them. Within a stack unit
 earliest wave of its kind in which every rack outside still keeps its bandwidth, and in which other members of its group
 of services stay up.
 
-Where nodes go out of service, controllers of their Slurm change ahead of everything: jobs are to end before ports do.
+Where nodes go out of service, or are drained with their switch, controllers of their Slurm change ahead of everything:
+jobs are to end before ports do.
 
 Whatever a change does, waves of a kind grow: after the canaries a twentieth of its units, then a quarter, then the
 rest; and no wave changes more than half of those that stand in for each other.
@@ -83,22 +84,25 @@ def plan_waves(
 
 
 def leaving_nodes(plan: Plan, changes: Collection[str]) -> dict[str, frozenset[str]]:
-    """Nodes out of service by each switch of ``changes`` that has a port of theirs, which its change may shut."""
-    from clusterwright.plan.service import OUT_OF_SERVICE  # an update that changes nothing loads no plan
+    """Nodes by each switch of ``changes`` that they may lose their way by: those out of service, whose ports it shuts,
+    and drained ones where it is drained, or gone, itself."""
+    from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE  # an update that changes nothing loads no plan
 
     found: dict[str, frozenset[str]] = {}
     for device in plan.devices:
-        if device.kind != "node" or device.state != OUT_OF_SERVICE:
+        if device.kind != "node" or device.state == ACTIVE:
             continue
         for cable in plan.cables_of.get(device.name, ()):
             for end in (cable.a.device, cable.b.device):
-                if end in changes and end != device.name:
+                if end == device.name or end not in changes:
+                    continue
+                if device.state == OUT_OF_SERVICE or plan.by_name[end].state != ACTIVE:
                     found[end] = found.get(end, frozenset()) | {device.name}
     return found
 
 
 def _draining_controllers(plan: Plan, changes: Collection[str]) -> frozenset[str]:
-    """Controllers of a Slurm that change, where ports of nodes out of service may be shut: Slurm drains those first."""
+    """Controllers of a Slurm that change, where nodes may lose their way: Slurm drains those first."""
     if not leaving_nodes(plan, changes):
         return frozenset()
     from clusterwright.intent.scheduling import controllers

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clusterwright.and_more import and_more
 from clusterwright.cli.tasks.edits import (
     SpecEdit,
     carry_out,
@@ -40,7 +41,8 @@ _PORT = click.argument("port", default="")
 def drain(*, spec: Path, name: str, port: str, until: datetime | None, **options: Any) -> int:
     """Take traffic and jobs off a switch, a node or a cable: the spec's exception, and what changes by it.
 
-    NAME is a device of SPEC; with PORT, the cable at that port of it: both its ends are shut, and it keeps its place.
+    NAME is a device of SPEC, or a rack or pod with all that is in it; with PORT, the cable at that port of the device:
+    both its ends are shut, and it keeps its place. Jobs end before switches of a rack or pod send traffic elsewhere.
     The exception is written into SPEC with --because as its reason, and only the devices that change by it are sent
     what they are to have, as `up --device` does. One of those that stand in for each other may be away; a second one is
     refused, and SPEC is put back as it was. Nothing is given back by itself, also not after --until.
@@ -70,8 +72,8 @@ def _send(edit: SpecEdit, options: dict[str, Any]) -> int:
     devices = changed_by(edit)
     if not devices:
         raise ClusterwrightError(
-            f"this changes no file of any device, so nothing would be drained: what routes around {edit.device} is not "
-            "configured by the spec. Nothing was touched."
+            "this changes no file of any device, so nothing would be drained: what routes around "
+            f"{and_more(edit.devices, 3)} is not configured by the spec. Nothing was touched."
         )
     return carry_out(edit, devices, options)
 
@@ -79,32 +81,24 @@ def _send(edit: SpecEdit, options: dict[str, Any]) -> int:
 def _drained(path: Path, name: str, port: str, *, reason: str, until: date | None) -> SpecEdit:
     """Raises ClusterwrightError for what is drained otherwise already."""
     from clusterwright.plan.service import ACTIVE, DRAINED
-    from clusterwright.spec.model import SpecException
     from clusterwright.spec.text.exception_text import with_exception, without_exception
 
     plan = plan_of(path)
-    device, at = _concerned(plan, name, port)
-    item = SpecException(
-        device=device,
-        group=None,
-        port=at or None,
-        state=DRAINED,
-        image=None,
-        reason=reason,
-        path=(),
-        until=until,
-    )
-    known = _exceptions_about(plan, device, at)
+    item = replace(_concerned(plan, name, port), state=DRAINED, reason=reason, until=until)
+    known = _exceptions_about(plan, item)
+    members = _members(plan, item)
     file = Path(plan.spec.document.file)
     if not known:
-        _require_nodes_drained(plan, device, at)
-        if not at and plan.by_name[device].state != ACTIVE:
-            raise ClusterwrightError(f"{device} is {plan.by_name[device].state} by an exception of its group already.")
+        _require_nodes_drained(plan, members, item.port or "")
+        if item.device and not item.port and plan.by_name[item.device].state != ACTIVE:
+            raise ClusterwrightError(f"{name} is {plan.by_name[name].state} by an exception of its group already.")
         text = file.read_bytes()
         written = with_exception(text.decode(), item).encode()
         return _edit(path, file, (text, written), (plan, plan_of(path, (file, written))), item)
     if known[0].state != DRAINED:
-        raise ClusterwrightError(f"{device} {at}".strip() + f" is {known[0].state} in the spec: that goes further.")
+        raise ClusterwrightError(
+            f"{name} {item.port or ''}".strip() + f" is {known[0].state} in the spec: that goes further."
+        )
     file = Path(plan.spec.document.locate(known[0].path).file)
     text = file.read_bytes()
     without = without_exception(text.decode(), plan.spec.document, known[0]).encode()
@@ -117,12 +111,12 @@ def _undrained(path: Path, name: str, port: str) -> SpecEdit:
     from clusterwright.spec.text.exception_text import without_exception
 
     plan = plan_of(path)
-    device, at = _concerned(plan, name, port)
-    known = [item for item in _exceptions_about(plan, device, at) if item.state == DRAINED]
+    about = _concerned(plan, name, port)
+    known = [item for item in _exceptions_about(plan, about) if item.state == DRAINED]
     if not known:
         raise ClusterwrightError(
-            f"no exception of the spec drains {device} {at}".rstrip()
-            + f". Where a run did not end, `clusterwright up {path} --device {device}` goes on."
+            f"no exception of the spec drains {name} {port}".rstrip()
+            + f". Where a run did not end, `clusterwright up {path}` goes on."
         )
     file = Path(plan.spec.document.locate(known[0].path).file)
     text = file.read_bytes()
@@ -130,23 +124,40 @@ def _undrained(path: Path, name: str, port: str) -> SpecEdit:
     return _edit(path, file, (text, after), (plan, plan_of(path, (file, after))), known[0])
 
 
-def _concerned(plan: Plan, name: str, port: str) -> tuple[str, str]:
-    """The device that the exception names, and its port: that of the switch at a cable of a node."""
+def _concerned(plan: Plan, name: str, port: str) -> SpecException:
+    """An exception about a device, a group, or the cable at a port (by its switch's end), that states nothing yet."""
+    from clusterwright.spec.model import SpecException
+
+    def about(device: str | None, group: str | None = None, at: str | None = None) -> SpecException:
+        return SpecException(device=device, group=group, port=at, state=None, image=None, reason="", path=())
+
+    if not port and name not in plan.by_name and any(name in (each.rack, each.pod) for each in plan.devices):
+        return about(None, group=name)
     require_device(plan, name)
     if not port:
-        return name, ""
+        return about(name)
     for cable in plan.cables_of.get(name, ()):
         for end, other in ((cable.a, cable.b), (cable.b, cable.a)):
             if (end.device, end.port) != (name, port):
                 continue
             if plan.by_name[name].kind == "switch":
-                return name, port
-            return other.device, other.port
+                return about(name, at=port)
+            return about(other.device, at=other.port)
     raise ClusterwrightError(f"no cable of {name} is at {port!r}: `clusterwright inventory` lists its cables.")
 
 
-def _exceptions_about(plan: Plan, device: str, port: str) -> list[SpecException]:
-    """Those that state something about the device, or about the cable at its port by either of its ends."""
+def _members(plan: Plan, item: SpecException) -> tuple[str, ...]:
+    """The devices that an exception is about."""
+    if item.device is not None:
+        return (item.device,)
+    return tuple(device.name for device in plan.devices if item.group in (device.rack, device.pod))
+
+
+def _exceptions_about(plan: Plan, about: SpecException) -> list[SpecException]:
+    """Those that state something about the device, the group, or the cable at its port by either of its ends."""
+    if about.group is not None:
+        return [item for item in plan.spec.exceptions if item.group == about.group and item.state]
+    device, port = about.device or "", about.port or ""
     ends = {(device, port)}
     if port:
         for cable in plan.cables_of.get(device, ()):
@@ -164,20 +175,29 @@ def _edit(
     """
     sides = [Counter(replace(each, path=()) for each in plan.spec.exceptions) for plan in plans]
     more, less = sides[1] - sides[0], sides[0] - sides[1]
-    states = [(each.device, each.port, each.state) for each in (*more, *less)]
+    states = [(each.device, each.group, each.port, each.state) for each in (*more, *less)]
     rest = [{key: value for key, value in plan.spec.document.data.items() if key != "exceptions"} for plan in plans]
-    if states != [(item.device, item.port, item.state)] or rest[0] != rest[1]:
+    if states != [(item.device, item.group, item.port, item.state)] or rest[0] != rest[1]:
         raise ClusterwrightError(
             f"{file}: its exceptions are merged with those of the file that it extends, and the edit would change more "
             "than one. Edit them by hand, and run `clusterwright up`. Nothing was touched."
         )
-    return SpecEdit(path, file, item.device or "", *texts, *plans)
+    return SpecEdit(path, file, _members(plans[0], item), *texts, *plans)
 
 
-def _require_nodes_drained(plan: Plan, device: str, port: str) -> None:
-    """Raises ClusterwrightError where active nodes would lose the way that they have by the switch or the cable."""
-    from clusterwright.and_more import and_more
+def _require_nodes_drained(plan: Plan, devices: tuple[str, ...], port: str) -> None:
+    """Raises ClusterwrightError where other active nodes would lose the way that they have by switches or the cable."""
+    cut: set[str] = set()
+    for device in devices:
+        cut |= _cut_nodes(plan, device, port) - set(devices)
+    if cut:
+        raise ClusterwrightError(
+            f"{and_more(sorted(cut), 4)} would lose {'that link' if port else 'every way into a fabric'}, and jobs run "
+            f"there: drain {'it' if len(cut) == 1 else 'them'} first. Nothing was touched."
+        )
 
+
+def _cut_nodes(plan: Plan, device: str, port: str) -> set[str]:
     cut: set[str] = set()
     for cable in plan.cables_of.get(device, ()):
         ends = {cable.a.device: cable.a, cable.b.device: cable.b}
@@ -189,8 +209,4 @@ def _require_nodes_drained(plan: Plan, device: str, port: str) -> None:
         others = (other for other in plan.cables_of[node] if other.fabric == cable.fabric)
         if not port and all(device in (other.a.device, other.b.device) or not other.in_service for other in others):
             cut.add(node)
-    if cut:
-        raise ClusterwrightError(
-            f"{and_more(sorted(cut), 4)} would lose {'that link' if port else 'every way into a fabric'}, and jobs run "
-            f"there: drain {'it' if len(cut) == 1 else 'them'} first. Nothing was touched."
-        )
+    return cut

@@ -35,14 +35,14 @@ def spec_edit_options(command: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SpecEdit:
-    """One edit of a file of the spec that concerns one ``device``: the texts, and the plans that follow from them.
+    """One edit of a file of the spec that concerns some ``devices``: the texts, and the plans that follow from them.
 
     ``before`` is what the spec says without the edit, be it made already. A file that is not there has no text.
     """
 
     spec: Path
     file: Path
-    device: str
+    devices: tuple[str, ...]
     text_before: bytes
     text_after: bytes
     before: Plan
@@ -95,7 +95,7 @@ def changed_by(edit: SpecEdit) -> tuple[str, ...]:
     """The devices whose files change by the edit."""
     from clusterwright.rollout.draining import devices_changed
 
-    return devices_changed(edit.before, edit.after, edit.device)
+    return devices_changed(edit.before, edit.after, edit.devices)
 
 
 def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:

@@ -154,7 +154,7 @@ def _edit(path: Path, before: Plan, name: str, labels: tuple[Noted, ...]) -> Spe
     return SpecEdit(
         spec=path,
         file=file,
-        device=name,
+        devices=(name,),
         text_before=text_before,
         text_after=text_after,
         before=before,

@@ -59,8 +59,8 @@ class RunningJobs:
     def told(self) -> str:
         """See ``Gate``."""
         return (
-            "a wave that shuts ports of nodes out of service waits until squeue lists no job on them, "
-            f"{self.policy.deadline_s} s at most"
+            "a wave by which nodes out of service, or drained with their switch, lose their way waits until squeue "
+            f"lists no job on them, {self.policy.deadline_s} s at most"
         )
 
     def before(self, wave: Wave) -> None:

@@ -62,7 +62,13 @@ def _indentation(line: str) -> int:
 
 def _written(item: SpecException, indent: str) -> str:
     until = item.until.isoformat() if item.until is not None else None
-    rows = [("device", item.device), ("port", item.port), ("state", item.state), ("until", until)]
+    rows = [
+        ("device", item.device),
+        ("group", item.group),
+        ("port", item.port),
+        ("state", item.state),
+        ("until", until),
+    ]
     rows = [(key, value) for key, value in rows if value]
     lines = [f"{key}: {value if key != 'port' else json.dumps(value)}" for key, value in rows]
     lines.append(f"reason: {json.dumps(item.reason, ensure_ascii=False)}")

@@ -1,0 +1,69 @@
+"""The page on a visit to a rack, walked with the real engine: Slurm is told first, and given its nodes back last."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.in_process import command
+from tests.pages.test_commands import blocks, part_of_line
+from tests.test_docs import REPOSITORY
+
+from clusterwright.data_files import folder
+
+pytestmark = [pytest.mark.usefixtures("pulumi_on_the_path"), pytest.mark.slow]
+
+TEXT = (REPOSITORY / "docs/visit.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("visit")
+    shutil.copy(folder("inventory") / "lab-roce.yaml", place / "cluster.yaml")
+    done = command("up", "cluster.yaml", "--pod", "pod0", "--pod", "services-rack0", "--upper", cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def waves(site: Path) -> list[list[str]]:
+    """The devices of every wave since the last rollout began."""
+    found: list[list[str]] = []
+    for line in (site / "up/audit/rollouts.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        if entry["event"] == "started":
+            found = []
+        if entry["event"] == "wave":
+            found.append(sorted(entry["devices"]))
+    return found
+
+
+def test_the_page_is_true(site: Path) -> None:
+    drained: list[list[list[str]]] = []
+    for block in blocks(TEXT, everything=True):
+        for step in block.steps:
+            if " preview " in step.command:
+                spec = (site / "cluster.yaml").read_text()
+                (site / "cluster.yaml").write_text(
+                    spec.replace("netdev_max_backlog: 250000", "netdev_max_backlog: 200000")
+                )
+            done = command(*shlex.split(step.command)[1:], cwd=site)
+            assert done.returncode == 0, done.stderr
+            shown = done.stdout + done.stderr
+            pattern = "\n".join(".*" if each == "..." else part_of_line(each) for each in step.shown)
+            assert re.search(pattern, shown, re.DOTALL), f"{step.command}\n{shown}"
+            if "drain" in step.command:
+                drained.append(waves(site))
+    switches = ["rsw-p00r00", "rtsw-p00r00"]
+    assert drained == [[["svc-v00n0"], switches], [switches, ["svc-v00n0"]]]
+    assert "exceptions:" not in (site / "cluster.yaml").read_text()
+
+
+def test_what_is_no_rack_or_is_not_drained_is_told(site: Path) -> None:
+    unknown = command("drain", "cluster.yaml", "p00r99", "--because", "a typing mistake", "--yes", cwd=site)
+    assert (unknown.returncode, "there is no device 'p00r99'" in unknown.stderr) == (2, True), unknown.stderr
+    nothing = command("undrain", "cluster.yaml", "p00r01", "--because", "nothing to give back", "--yes", cwd=site)
+    assert (nothing.returncode, "no exception of the spec drains p00r01" in nothing.stderr) == (2, True), nothing.stderr
