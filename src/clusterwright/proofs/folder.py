@@ -66,15 +66,7 @@ def read_folder(
     found: dict[str, dict[str, RenderedFile]] = defaultdict(dict)
     others: list[tuple[str, str]] = []
     for device, path, kind, digest in entries:
-        name = _shown(f"{device}/{path}")
-        if ".." in (*device.split("/"), *path.split("/")) or path.startswith("/"):
-            raise TreeMismatch(f"{folder / MANIFEST}: {name} lies outside the folder. Render the spec again.")
-        if (device, path) not in there:
-            raise TreeMismatch(f"{folder}/{name}: No such file, but the manifest lists it. Render the spec again.")
-        file, _ = there[device, path]
-        content = _content(file)
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise TreeMismatch(f"{file}: differs from the digest in {MANIFEST}. Render the spec again, edit no file.")
+        file, content = _listed_file(folder, there, (device, path), digest)
         if kinds is None or kind in kinds:
             read = _reader(file, content)
             # As many read an image's text as take the image: it is kept.
@@ -97,6 +89,23 @@ def read_folder(
     return RenderedTree(
         cluster=cluster, files=layered(own, images), declaration=declaration, rendering=rendering, others=tuple(others)
     )
+
+
+def _listed_file(
+    folder: Path, there: Mapping[tuple[str, str], tuple[Path, bool]], place: tuple[str, str], digest: str
+) -> tuple[Path, bytes]:
+    """A file of the manifest with its content, which has the ``digest``. Raises TreeMismatch where it is not there."""
+    device, path = place
+    name = _shown(f"{device}/{path}")
+    if ".." in (*device.split("/"), *path.split("/")) or path.startswith("/"):
+        raise TreeMismatch(f"{folder / MANIFEST}: {name} lies outside the folder. Render the spec again.")
+    if place not in there:
+        raise TreeMismatch(f"{folder}/{name}: No such file, but the manifest lists it. Render the spec again.")
+    file, _ = there[place]
+    content = _content(file)
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise TreeMismatch(f"{file}: differs from the digest in {MANIFEST}. Render the spec again, edit no file.")
+    return file, content
 
 
 def _read_back(

@@ -23,7 +23,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pulumi import automation
-from pulumi.automation._stack import StackInitMode
 
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
 from clusterwright.deploy.pulumi.command import OwnGroup
@@ -69,18 +68,22 @@ class Ran:
     reason: str = ""
 
 
-class _Seen(automation.LocalWorkspace):
+class _SelectedWorkspace(automation.LocalWorkspace):
     """Opens a stack that is there, without another command of Pulumi: every command names its stack."""
 
     def select_stack(self, stack_name: str) -> None:
         """Selects nothing."""
 
 
-class _Heard(automation.Stack):
-    """A stack of which nothing is asked once it was driven: the events told what became of it.
+class _WatchedStack(automation.Stack):
+    """An opened stack of which nothing is asked once it was driven: its events report the result.
 
-    The base class reads the stack's outputs twice and its history once, by a command of Pulumi each.
+    The base class reads the stack's outputs twice and its history once, by a command of Pulumi each. A public function
+    opens the stack, and its fields are taken over: the constructor's third argument is of a private type.
     """
+
+    def __init__(self, opened: automation.Stack) -> None:
+        vars(self).update(vars(opened))
 
     def outputs(self) -> automation.OutputMap:
         """None: resources keep theirs, and a stack hands out none but to ``given``."""
@@ -311,11 +314,11 @@ class Engine:
     def _open(self, stack: Stack, program: Callable[[], None] | None, *, adopts: bool = False) -> automation.Stack:
         """Opens a stack, or creates it; where nobody asked for it before, by trying the one and then the other."""
         is_there = self._is_there.get(stack.name)
-        mode = StackInitMode.CREATE if is_there is False else StackInitMode.CREATE_OR_SELECT
+        open_stack = automation.Stack.create if is_there is False else automation.Stack.create_or_select
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
             write_configuration(self._project, self._deployment, stack, self._environment)
-            workspace = self._workspace(_Seen if is_there else automation.LocalWorkspace, program, adopts=adopts)
-            opened = _Heard(stack.name, workspace, mode)
+            kind = _SelectedWorkspace if is_there else automation.LocalWorkspace
+            opened = _WatchedStack(open_stack(stack.name, self._workspace(kind, program, adopts=adopts)))
         self._is_there[stack.name] = True
         return opened
 

@@ -141,15 +141,7 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records
     declaration = judging.tree.declaration
     wanted = declaration.protections.get(device, {}).get(where, "") if declaration is not None else ""
     if unit.get("Type", "").startswith("nfs"):
-        if not options.get("vers", "").startswith("4."):
-            judging.blame("P3", device, path, "^Options=", f"{where} may fall back to NFSv3, which has no TLS")
-        if options.get("xprtsec") in ("tls", "mtls"):
-            _judge_tls(judging, device, path, options, needs)
-        elif options.get("sec") == "krb5p":
-            if "rpc-gssd.service" not in needs or judging.tree.text(device, KERBEROS) is None:
-                judging.blame("P3", device, path, "^Options=", f"{where} asks for krb5p without rpc.gssd and a realm")
-        else:
-            judging.blame("P3", device, path, "^Options=", f"{where} crosses the network in clear")
+        _judge_nfs(judging, device, path, unit)
     elif not records or any(record.get("protection") != "client-side-aead" for record in records.values()):
         judging.blame("P3", device, path, "^Type=", f"{where} carries data that no record says is encrypted")
     for record_path, record in records.items():
@@ -162,6 +154,22 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records
             judging.blame("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
     if wanted == "rpc-with-mtls" and options.get("xprtsec") == "tls":
         judging.blame("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
+
+
+def _judge_nfs(judging: _Judging, device: str, path: str, unit: Unit) -> None:
+    """An NFS mount: RPC with TLS, or Kerberos with privacy."""
+    options = _options(unit.get("Options", ""))
+    needs = unit.get("Requires", "").split()
+    where = unit.get("Where", path)
+    if not options.get("vers", "").startswith("4."):
+        judging.blame("P3", device, path, "^Options=", f"{where} may fall back to NFSv3, which has no TLS")
+    if options.get("xprtsec") in ("tls", "mtls"):
+        _judge_tls(judging, device, path, options, needs)
+    elif options.get("sec") == "krb5p":
+        if "rpc-gssd.service" not in needs or judging.tree.text(device, KERBEROS) is None:
+            judging.blame("P3", device, path, "^Options=", f"{where} asks for krb5p without rpc.gssd and a realm")
+    else:
+        judging.blame("P3", device, path, "^Options=", f"{where} crosses the network in clear")
 
 
 def _options(text: str) -> Mapping[str, str]:
@@ -181,6 +189,7 @@ def _options(text: str) -> Mapping[str, str]:
 
 
 def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, str], needs: Iterable[str]) -> None:
+    """A mount over TLS, with the handshake daemon that it relies on."""
     where = f"/{path}"
     if options.get("proto", "tcp") not in ("tcp", "tcp6"):
         judging.blame("P3", device, path, "^Options=", f"TLS does not run over {options['proto']}")
@@ -191,16 +200,28 @@ def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, 
         judging.blame("P3", device, TLSHD, "", "tlshd has no configuration and would exit")
         return
     section = _client(text)
+    _judge_handshakes(judging, device, section, is_mutual=options["xprtsec"] == "mtls")
+    _judge_daemon(judging, device, section)
+
+
+def _judge_handshakes(judging: _Judging, device: str, section: Mapping[str, str], *, is_mutual: bool) -> None:
+    """The certificates that tlshd is configured with."""
     heading = r"^\[authenticate.client\]"
-    for name in TLS_NEEDS if options["xprtsec"] == "mtls" else TLS_NEEDS[:1]:
+    for name in TLS_NEEDS if is_mutual else TLS_NEEDS[:1]:
         if not section.get(name, "").startswith("/"):
             judging.blame("P3", device, TLSHD, heading, f"the client has no {name}")
-    if not section.get("x509.crl", "").startswith("/") and options["xprtsec"] == "mtls":
+    if is_mutual and not section.get("x509.crl", "").startswith("/"):
         judging.blame("P3", device, TLSHD, heading, "withdrawn certificates would be accepted")
-    for name, wanted in (judging.tree.declaration.tls_files if judging.tree.declaration is not None else {}).items():
+    if judging.tree.declaration is None:
+        return
+    for name, wanted in judging.tree.declaration.tls_files.items():
         if section.get(name, wanted) != wanted:
             line = rf"^{re.escape(name)}={re.escape(section[name])}$"
             judging.blame("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec says {wanted}")
+
+
+def _judge_daemon(judging: _Judging, device: str, section: Mapping[str, str]) -> None:
+    """The unit of tlshd: which configuration it reads, which releases it refuses, and that it starts at boot."""
     unit = unit_of(judging.tree.text(device, TLSHD_UNIT) or "")
     if unit.get("ExecStart") != f"/usr/sbin/tlshd -c /{TLSHD}":
         judging.blame("P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
 from clusterwright.facts.router import Aggregate, Port, Router
-from clusterwright.hosts.linux.reader.network import NETWORKS
+from clusterwright.hosts.linux.reader.network import NETWORKS, ConfiguredNic
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
@@ -32,15 +32,9 @@ def _has_bonds(fabric: RoutedFabric) -> bool:
 def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Ports that one end joins and the other does not, or not with the same ones, and links without LACP."""
     wanted = {} if tree.declaration is None else tree.declaration.bonds
-    parts = chain(
-        (port.aggregate for router in fabric.routers for port in router.ports),
-        (nic.aggregate for nic, _ in fabric.nics),
-    )
-    if not wanted and all(each is None for each in parts):
+    if not wanted and not _has_bonds(fabric):
         return  # nothing is joined, and nothing is to be
     link_of = {(device, port): (device, link) for (device, link), ports in wanted.items() for port in ports}
-    if not wanted and not _has_bonds(fabric):
-        return
     nics = {(nic.device, nic.name): nic for nic, _ in fabric.nics}
     groups: dict[Link, set[Link]] = {}  # links of switches: the far ends of their ports
     ends: dict[Link, End] = {}
@@ -52,16 +46,12 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
                 groups.setdefault((router.device, port.aggregate.name), set()).add((far, name))
     filed = tree.devices_below(NETWORKS) if link_of else frozenset()
     for (device, name), (router, port) in ends.items():
-        own, nic = port.aggregate, nics.get((device, name))
-        there = None if nic is None else nic.aggregate
-        planned = link_of.get((device, name))
-        what = _unlike(own, there) if nic is not None else _single(own, planned)
-        if nic is None and planned is not None and device in filed:
-            what = f"no file of {device} makes {name} a part of {planned[1]}"
-        if what:
-            yield example(tree, router.device, router.ports_file, _mark(port), f"{router.device} {port.name}: {what}")
-        if nic is not None and (there is None) != ((device, name) not in link_of) and tree.declaration is not None:
-            joined = there.name if there is not None else "nothing"
+        nic, planned = nics.get((device, name)), link_of.get((device, name))
+        fault = _end_fault(port.aggregate, nic, planned, f"{device} makes {name}" if device in filed else "")
+        if fault:
+            yield example(tree, router.device, router.ports_file, _mark(port), f"{router.device} {port.name}: {fault}")
+        if nic is not None and tree.declaration is not None and (nic.aggregate is None) != (planned is None):
+            joined = nic.aggregate.name if nic.aggregate is not None else "nothing"
             message = f"{name} is a part of {joined}, and of {planned[1] if planned else 'nothing'} by the spec"
             yield example(tree, device, nic.file, nic.mark, message)
 
@@ -73,6 +63,18 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
         return end[0], own.aggregate.name if own.aggregate is not None else ""
 
     yield from _members(tree, groups, ends, found_link)
+
+
+def _end_fault(own: Aggregate | None, nic: ConfiguredNic | None, planned: Link | None, filed: str) -> str:
+    """Why a switch's port and the far end of its cable are not parts of one link; "" where they are.
+
+    ``filed`` names a port of a node with files of its network, and is empty for other hosts.
+    """
+    if nic is not None:
+        return _unlike(own, nic.aggregate)
+    if planned is not None and filed:
+        return f"no file of {filed} a part of {planned[1]}"
+    return _single(own, planned)
 
 
 def _mark(port: Port) -> tuple[str, ...]:

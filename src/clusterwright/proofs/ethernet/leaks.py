@@ -35,19 +35,7 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
     devices = tree.devices
     judged: dict[Policy, str] = {}
     for router in fabric.routers:
-        for mark in router.defaults:
-            yield example(
-                tree, router.device, router.ports_file, mark, "a default route leads traffic out of the fabric"
-            )
-        for mark, message in router.leaks:
-            yield example(tree, router.device, router.bgp_file, mark, message)
-        for prefix in sorted(router.discards):
-            if owner := _loser(fabric, router, prefix):
-                message = f"a route to nowhere takes what goes to {shown_prefix(prefix)}, which {owner} announces"
-                yield Counterexample(device=router.device, file=router.ports_file, line=0, message=message)
-        for prefix, mark in router.networks:
-            if prefix[1] == 0:
-                yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
+        yield from _own_routes(tree, fabric, router)
         for session, mark, message in _unfiltered(router):
             place = odd_mark(tree, fabric, router, mark or session.group_mark)
             yield example(tree, router.device, router.bgp_file, place, message)
@@ -62,6 +50,21 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
                 message = f"policy {name} accepts {judged[policy]}, which is no route of this fabric"
                 yield example(tree, router.device, router.bgp_file, mark, message)
+
+
+def _own_routes(tree: RenderedTree, fabric: RoutedFabric, router: Router) -> Iterator[Counterexample]:
+    """Routes of a switch itself that lead out of the fabric, come from elsewhere, or take what another announces."""
+    for mark in router.defaults:
+        yield example(tree, router.device, router.ports_file, mark, "a default route leads traffic out of the fabric")
+    for mark, message in router.leaks:
+        yield example(tree, router.device, router.bgp_file, mark, message)
+    for prefix in sorted(router.discards):
+        if owner := _loser(fabric, router, prefix):
+            message = f"a route to nowhere takes what goes to {shown_prefix(prefix)}, which {owner} announces"
+            yield Counterexample(device=router.device, file=router.ports_file, line=0, message=message)
+    for prefix, mark in router.networks:
+        if prefix[1] == 0:
+            yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
 
 
 def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:

@@ -44,6 +44,10 @@ class RoutedLink(NamedTuple):
         return (self.a, self.a_port), (self.b, self.b_port)
 
 
+Mismatch = tuple[Router, Port, str]
+"""A port whose cable does not end where its description says, and how."""
+
+
 @dataclass(frozen=True, eq=False)
 class RoutedFabric:
     """Routers that cables join. ``rank`` is each one's tier, 0 for the lowest; links join ranks.
@@ -97,7 +101,7 @@ class RoutedNetwork:
 
     routers: Mapping[str, Router]
     fabrics: tuple[RoutedFabric, ...]
-    mismatches: tuple[tuple[Router, Port, str], ...]
+    mismatches: tuple[Mismatch, ...]
 
 
 def has_network(tree: RenderedTree) -> bool:
@@ -193,22 +197,9 @@ def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
 def _assemble(
     routers: list[Router], nics: list[ConfiguredNic], declared: Mapping[str, int], idle: frozenset[str]
 ) -> RoutedNetwork:
+    """The fabrics that switches with links between them make, with the NICs at their ports."""
     index = {router.device: at for at, router in enumerate(routers)}
-    ports = {(router.device, port.name): port for router in routers for port in router.ports}
-    links, mismatches = [], []
-    for at, router in enumerate(routers):
-        for port in router.ports:
-            device, _, far = port.peer.partition(" ")
-            if port.address is None or device not in index:
-                continue
-            other = ports.get((device, far))
-            if other is None:
-                mismatches.append((router, port, f"the cable goes to {device} {far}, which is not in service there"))
-            elif other.peer != f"{router.device} {port.name}":
-                what = other.peer or "nothing"
-                mismatches.append((router, port, f"the cable goes to {device} {far}, which names {what} instead"))
-            elif at < index[device]:
-                links.append(RoutedLink(a=at, a_port=port, b=index[device], b_port=other))
+    links, mismatches = _links(routers, index)
     ends = np.array([(link.a, link.b) for link in links], np.int64).reshape(-1, 2)
     shape = (len(routers), len(routers))
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
@@ -231,6 +222,27 @@ def _assemble(
     return RoutedNetwork(
         {r.device: r for r in routers}, tuple(part.fabric(declared, idle) for part in fabrics), tuple(mismatches)
     )
+
+
+def _links(routers: list[Router], index: Mapping[str, int]) -> tuple[list[RoutedLink], list[Mismatch]]:
+    """Links between switches whose ports name each other, and ports whose far end says otherwise."""
+    ports = {(router.device, port.name): port for router in routers for port in router.ports}
+    links: list[RoutedLink] = []
+    mismatches: list[Mismatch] = []
+    for at, router in enumerate(routers):
+        for port in router.ports:
+            device, _, far = port.peer.partition(" ")
+            if port.address is None or device not in index:
+                continue
+            other = ports.get((device, far))
+            if other is None:
+                mismatches.append((router, port, f"the cable goes to {device} {far}, which is not in service there"))
+            elif other.peer != f"{router.device} {port.name}":
+                what = other.peer or "nothing"
+                mismatches.append((router, port, f"the cable goes to {device} {far}, which names {what} instead"))
+            elif at < index[device]:
+                links.append(RoutedLink(a=at, a_port=port, b=index[device], b_port=other))
+    return links, mismatches
 
 
 @dataclass(frozen=True, slots=True)

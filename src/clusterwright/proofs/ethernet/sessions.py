@@ -104,14 +104,7 @@ def _faults(
             place = (router.ports_file, cabled.mark) if cabled else (router.bgp_file, session.mark)
             yield session, *place, f"{router.device} has no interface in its subnet"
             continue
-        near = own[1]
-        if near.length != _POINT_TO_POINT[len(local)]:
-            fault = f"{near.name} has a /{near.length}, not a subnet of two addresses"
-            yield session, router.ports_file, near.mark, fault
-        if near.peer != f"{other.device} {far.name}":
-            there = near.peer or "nothing"
-            fault = f"the address is {other.device} {far.name}'s, but {near.name} is cabled to {there}"
-            yield session, router.bgp_file, session.mark, fault
+        yield from ((session, *fault) for fault in _link_faults(router, session, own[1], owner))
         if session.remote_as != other.asn:
             fault = f"remote AS {session.remote_as} is expected, {other.device} is AS {other.asn}"
             yield session, router.bgp_file, session.as_mark, fault
@@ -124,6 +117,17 @@ def _faults(
             yield session, router.bgp_file, session.mark, fault
         elif session.authentication != end.authentication:
             yield from ((session, *fault) for fault in _disagreement(router, session, other, end))
+
+
+def _link_faults(router: Router, session: Session, near: Port, owner: _Owner) -> Iterator[tuple[str, Mark, str]]:
+    """What speaks against the link of a session: its subnet, and where its cable goes."""
+    other, far = owner
+    if near.length != _POINT_TO_POINT[len(session.peer)]:
+        yield router.ports_file, near.mark, f"{near.name} has a /{near.length}, not a subnet of two addresses"
+    if near.peer != f"{other.device} {far.name}":
+        there = near.peer or "nothing"
+        fault = f"the address is {other.device} {far.name}'s, but {near.name} is cabled to {there}"
+        yield router.bgp_file, session.mark, fault
 
 
 def _outside_faults(router: Router, session: Session, devices: frozenset[str]) -> Iterator[tuple[Mark, str]]:

@@ -147,8 +147,27 @@ def _partition_faults(manager: _Manager, text: str, guids_of_managers: Set[int])
 
 def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterexample]:
     """The files that opensm.conf names, those that start it, and files that nobody named."""
-    wanted, named = manager.wanted, manager.named
-    for name, path in named.items():
+    yield from _named_files(manager, guids_of_managers)
+    if manager.file(manager.cabling) is None:
+        message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
+        yield manager.at(manager.cabling, 0, message)
+    known = {*manager.named.values(), manager.config, manager.cabling, SCRIPT}
+    # opensm looks in no folder below its own
+    strange = {path for path in manager.tree.paths if path.rpartition("/")[0] == manager.folder} - known
+    if strange:
+        for device, path in manager.tree.files:
+            if device == manager.device and path in strange:
+                yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
+    if manager.folder == OPEN_FOLDER:
+        yield from _start(manager)
+    else:
+        yield from _ufm(manager)
+
+
+def _named_files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterexample]:
+    """The files that opensm.conf names."""
+    wanted = manager.wanted
+    for name, path in manager.named.items():
         text = manager.file(path)
         if text is None:
             line = manager.options[name].line
@@ -162,24 +181,16 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
         else:
             guids = _listed(name, wanted) if wanted is not None else None
             yield from (manager.at(path, *fault) for fault in list_faults(text, guids))
-    if manager.file(manager.cabling) is None:
-        message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
-        yield manager.at(manager.cabling, 0, message)
-    known = {*named.values(), manager.config, manager.cabling, SCRIPT}
-    # opensm looks in no folder below its own
-    strange = {path for path in manager.tree.paths if path.rpartition("/")[0] == manager.folder} - known
-    if strange:
-        for device, path in manager.tree.files:
-            if device == manager.device and path in strange:
-                yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
-    if manager.folder != OPEN_FOLDER:
-        yield from _ufm(manager)
-    else:
-        has_key = wanted.m_key is not None if wanted is not None else manager.file(SCRIPT) is not None
-        yield from (manager.at(UNIT, *fault) for fault in unit_faults(manager.file(UNIT), has_key=has_key))
-        yield from (manager.at(BOOT, *fault) for fault in boot_faults(manager.file(BOOT)))
-        if has_key and manager.file(SCRIPT) is None:
-            yield manager.at(SCRIPT, 0, "the script that adds the M_Key is missing: opensm does not start")
+
+
+def _start(manager: _Manager) -> Iterator[Counterexample]:
+    """The unit that starts opensm, what starts it at boot, and the script that brings its key."""
+    has_script = manager.file(SCRIPT) is not None
+    has_key = manager.wanted.m_key is not None if manager.wanted is not None else has_script
+    yield from (manager.at(UNIT, *fault) for fault in unit_faults(manager.file(UNIT), has_key=has_key))
+    yield from (manager.at(BOOT, *fault) for fault in boot_faults(manager.file(BOOT)))
+    if has_key and not has_script:
+        yield manager.at(SCRIPT, 0, "the script that adds the M_Key is missing: opensm does not start")
 
 
 def _ufm(manager: _Manager) -> Iterator[Counterexample]:

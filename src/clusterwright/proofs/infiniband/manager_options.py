@@ -46,6 +46,19 @@ def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) ->
         if name in options:
             yield option.line, f"{name} stands on line {options[name].line} too; opensm takes the last one"
         options[name] = option
+    yield from _known_faults(options, is_open=is_open, wanted=wanted)
+    yield from _own_faults(options)
+    for name in FILES:
+        if name not in options:
+            yield 0, f"{name} is missing: {_without(name)}"
+    if wanted is not None:
+        yield from _storage_faults(options, wanted)
+        if wanted.qos is not None:
+            yield from _qos_faults(options, wanted.qos)
+
+
+def _known_faults(options: Mapping[str, Option], *, is_open: bool, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
+    """Options that nothing asks for, and those whose value is another than the spec or other claims need."""
     fixed = {**FIXED, **(OPENSM_FIXED if is_open else UFM_FIXED), **_of_spec(wanted, is_open=is_open)}
     free = {**(OPENSM_FREE if is_open else UFM_FREE)}
     if wanted is None or wanted.qos is not None:
@@ -57,20 +70,15 @@ def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) ->
             yield option.line, f"{name} is asked for by nothing in the spec, and no claim knows what it changes"
     yield from fixed_faults(options, fixed)
     yield from free_faults(options, free)
-    yield from _own_faults(options)
-    for name in FILES:
-        if name not in options:
-            yield 0, f"{name} is missing: {_without(name)}"
-    if wanted is not None:
-        if bool(wanted.storage) is not (STORAGE_FILE in options):
-            line = options[STORAGE_FILE].line if STORAGE_FILE in options else 0
-            yield (
-                line,
-                f"{STORAGE_FILE} {'is missing' if wanted.storage else 'is named'}, and the fabric has "
-                + ("nodes without GPUs" if wanted.storage else "no node without GPUs"),
-            )
-        if wanted.qos is not None:
-            yield from _qos_faults(options, wanted.qos)
+
+
+def _storage_faults(options: Mapping[str, Option], wanted: DeclaredSubnet) -> Iterator[Fault]:
+    """The file of nodes without GPUs: named where there are such nodes, and nowhere else."""
+    option = options.get(STORAGE_FILE)
+    if wanted.storage and option is None:
+        yield 0, f"{STORAGE_FILE} is missing, and the fabric has nodes without GPUs"
+    if not wanted.storage and option is not None:
+        yield option.line, f"{STORAGE_FILE} is named, and the fabric has no node without GPUs"
 
 
 def options_unread(path: str, text: str) -> tuple[Unread, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from ipaddress import IPv4Network, IPv6Network
 from operator import or_
 
@@ -174,7 +174,6 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
     borders: dict[str, list[DeclaredBorder]] = {}
     for border in declared.borders:
         borders.setdefault(border.switch, []).append(border)
-    fabrics = tree.declaration.ethernet if tree.declaration is not None else {}
     for reader in READERS:
         for device in tree.devices_with(reader.file):
             try:
@@ -182,64 +181,59 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
             except VerifyError as error:
                 leave_open(tree, device, reader.file, error)
                 continue
-            judged = {(port, IN) for edge in edges.get(device, ()) for port in edge.ports}
-            judged |= {(border.port, direction) for border in borders.get(device, ()) for direction in (IN, OUT)}
-            judged |= {(port, IN) for port in lists.management_ports()}
-            for edge in edges.get(device, ()):
-                if any(zone.on(edge.fabric) for zone in declared.zones):
-                    for ports, local in _tenants(declared, edge, reader):
-                        yield PortGroup(
-                            tree=tree,
-                            declared=declared,
-                            device=device,
-                            reader=reader,
-                            what=HOSTS,
-                            fabric=edge.fabric,
-                            ports=ports,
-                            local=local,
-                            relays=edge.relays,
-                        )
-            for border in borders.get(device, ()):
-                for what in (BORDER_IN, BORDER_OUT):
-                    ports, inside = (border.port,), declared.fabric[border.fabric].pool
-                    yield PortGroup(
-                        tree=tree,
-                        declared=declared,
-                        device=device,
-                        reader=reader,
-                        what=what,
-                        fabric=border.fabric,
-                        ports=ports,
-                        local=inside,
-                        border=border,
-                    )
-            fabric = declared.management.get(device, "")
-            ports = lists.management_ports()
-            if ports and management_input(declared, fabric) is not None:
-                pool = declared.fabric[fabric].pool
-                yield PortGroup(
-                    tree=tree,
-                    declared=declared,
-                    device=device,
-                    reader=reader,
-                    what=MANAGEMENT,
-                    fabric=fabric,
-                    ports=ports,
-                    local=pool,
-                )
-            name = fabrics[device].name if device in fabrics else ""
-            for what, own in _others(reader, lists, judged).items():
-                local = reduce(or_, (edge.subnet for edge in edges.get(device, ())), EMPTY)
-                yield PortGroup(
-                    tree=tree,
-                    declared=declared,
-                    device=device,
-                    reader=reader,
-                    what=what,
-                    fabric=name,
-                    ports=tuple(own),
-                    local=local,
-                )
+            switch = _FilteredSwitch(
+                tree=tree,
+                declared=declared,
+                device=device,
+                reader=reader,
+                lists=lists,
+                edges=edges.get(device, ()),
+                borders=borders.get(device, ()),
+            )
+            yield from switch.groups()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FilteredSwitch:
+    """A switch whose lists were read, with the edges and borders that the spec has on it."""
+
+    tree: RenderedTree
+    declared: DeclaredIsolation
+    device: str
+    reader: SystemReader
+    lists: Lists
+    edges: Sequence[DeclaredEdge]
+    borders: Sequence[DeclaredBorder]
+
+    def groups(self) -> Iterator[PortGroup]:
+        """Ports to hosts, to the site and of management, and all others."""
+        declared = self.declared
+        group = partial(PortGroup, tree=self.tree, declared=declared, device=self.device, reader=self.reader)
+        for edge in self.edges:
+            if any(zone.on(edge.fabric) for zone in declared.zones):
+                for ports, local in _tenants(declared, edge, self.reader):
+                    yield group(what=HOSTS, fabric=edge.fabric, ports=ports, local=local, relays=edge.relays)
+        for border in self.borders:
+            inside = declared.fabric[border.fabric].pool
+            for what in (BORDER_IN, BORDER_OUT):
+                yield group(what=what, fabric=border.fabric, ports=(border.port,), local=inside, border=border)
+        fabric = declared.management.get(self.device, "")
+        ports = self.lists.management_ports()
+        if ports and management_input(declared, fabric) is not None:
+            yield group(what=MANAGEMENT, fabric=fabric, ports=ports, local=declared.fabric[fabric].pool)
+        fabrics = self.tree.declaration.ethernet if self.tree.declaration is not None else {}
+        name = fabrics[self.device].name if self.device in fabrics else ""
+        hosts = reduce(or_, (edge.subnet for edge in self.edges), EMPTY)
+        for what, other_ports in _others(self.reader, self.lists, self._judged_ports()).items():
+            yield group(what=what, fabric=name, ports=tuple(other_ports), local=hosts)
+
+    def _judged_ports(self) -> set[tuple[str, str]]:
+        """Ports and directions that are more than some other port of the switch."""
+        judged = {(port, IN) for edge in self.edges for port in edge.ports}
+        judged |= {(port, IN) for port in self.lists.management_ports()}
+        for border in self.borders:
+            judged |= {(border.port, IN), (border.port, OUT)}
+        return judged
 
 
 def _tenants(

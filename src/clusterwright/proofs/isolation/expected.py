@@ -164,16 +164,24 @@ def edge_input(
             continue
         everybody |= local
         for flow in declared.flows:
-            for mine, other, reply in ((flow.source, flow.target, False), (flow.target, flow.source, True)):
-                if mine == zone.name and _may_ride(declared, flow, fabric) and not (reply and flow.is_rdma):
-                    targets = declared.peers(mine, other, fabric, version)
-                    boxes = _stateless(flow, version, local, targets, reply=reply)
-                    found += [_coarse(each, flow) for each in boxes] if single_ports else boxes
+            found += _sent(declared, flow, zone.name, fabric, local, single_ports=single_ports)
             if flow.target == zone.name:
                 found += _relayed(declared, flow, fabric, local, reply=True)
     if everybody:
         found.append(_icmp(version, _ERRORS[version], src=everybody))
     return PacketSet(tuple(found)) & EVERYTHING
+
+
+def _sent(
+    declared: DeclaredIsolation, flow: DeclaredFlow, zone: str, fabric: str, local: Ranges, *, single_ports: bool
+) -> Iterator[Box]:
+    """What a zone's hosts at the addresses ``local`` send of a flow: its packets, or the replies to them."""
+    version = declared.fabric[fabric].version
+    for mine, other, reply in ((flow.source, flow.target, False), (flow.target, flow.source, True)):
+        if mine == zone and _may_ride(declared, flow, fabric) and not (reply and flow.is_rdma):
+            targets = declared.peers(mine, other, fabric, version)
+            for each in _stateless(flow, version, local, targets, reply=reply):
+                yield _coarse(each, flow) if single_ports else each
 
 
 def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:

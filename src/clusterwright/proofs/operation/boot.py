@@ -158,6 +158,25 @@ def _script_faults(device: str, server: _BootServer, declared: DeclaredBoot) -> 
 def _machine_faults(
     name: str, script: BootScript, machine: DeclaredMachine, declared: DeclaredBoot
 ) -> Iterator[tuple[int, str]]:
+    """What is wrong with the script that a machine boots by."""
+    yield from _start_faults(name, script, machine, declared)
+    for fetched in script.fetched:
+        if _server_name(fetched, declared) not in machine.servers:
+            yield fetched.line, f"{fetched.server} is no boot server of {name}"
+    for fetched in script.fetched:
+        if fetched.command == "kernel":
+            yield from _kernel_faults(name, fetched, machine)
+    for fetched in script.fetched:
+        if fetched.command == "imgfetch" and fetched.path.rpartition("/")[2] != name:
+            yield fetched.line, f"{name} asks for the mark {fetched.path}, which is another machine's"
+        if fetched.command == "initrd" and "/nodes/" in fetched.path and fetched.path != f"/nodes/{name}.cpio":
+            yield fetched.line, f"{name} gets the files of another machine, {fetched.path}"
+
+
+def _start_faults(
+    name: str, script: BootScript, machine: DeclaredMachine, declared: DeclaredBoot
+) -> Iterator[tuple[int, str]]:
+    """Whether the script starts a kernel, installs only where a mark asks for it, and asks servers in order."""
     kernels = [fetched for fetched in script.fetched if fetched.command == "kernel"]
     if not kernels:
         yield 0, "no kernel is started"
@@ -166,20 +185,15 @@ def _machine_faults(
     order = [_server_name(fetched, declared) for fetched in kernels]
     if order and order != [server for server in machine.servers if server in order]:
         yield kernels[0].line, f"servers are asked in another order than {', '.join(machine.servers)}"
-    for fetched in script.fetched:
-        if _server_name(fetched, declared) not in machine.servers:
-            yield fetched.line, f"{fetched.server} is no boot server of {name}"
-    for fetched in kernels:
-        if fetched.node != name:
-            yield fetched.line, f"the kernel is told that it runs {fetched.node or 'no node'}, and it is {name}"
-        folder = "/install/" if machine.is_installed else f"/images/{machine.image}_"
-        if not fetched.path.startswith(folder):
-            yield fetched.line, f"{name} starts {fetched.path}, which is no kernel of {machine.image}"
-    for fetched in script.fetched:
-        if fetched.command == "imgfetch" and fetched.path.rpartition("/")[2] != name:
-            yield fetched.line, f"{name} asks for the mark {fetched.path}, which is another machine's"
-        if fetched.command == "initrd" and "/nodes/" in fetched.path and fetched.path != f"/nodes/{name}.cpio":
-            yield fetched.line, f"{name} gets the files of another machine, {fetched.path}"
+
+
+def _kernel_faults(name: str, kernel: FetchedFile, machine: DeclaredMachine) -> Iterator[tuple[int, str]]:
+    """Whether a kernel is the machine's own, and told so."""
+    if kernel.node != name:
+        yield kernel.line, f"the kernel is told that it runs {kernel.node or 'no node'}, and it is {name}"
+    folder = "/install/" if machine.is_installed else f"/images/{machine.image}_"
+    if not kernel.path.startswith(folder):
+        yield kernel.line, f"{name} starts {kernel.path}, which is no kernel of {machine.image}"
 
 
 def _server_name(fetched: FetchedFile, declared: DeclaredBoot) -> str:

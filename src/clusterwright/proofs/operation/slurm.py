@@ -150,27 +150,37 @@ def _faults(made: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fau
     for path, text in zip(_FILES, texts, strict=True):
         if text is None:
             yield path, 0, "the file is missing"
-    for path, guards in _GUARDS.items():
-        for key, (value, otherwise) in guards.items():
-            number, written = made.settings.get((path, key), (0, ""))
-            if written.lower() != value:
-                yield path, number, f"{key} is {written or 'left as it is'}: {otherwise}"
+    yield from _guard_faults(made)
     if _TEMPLATE in {name.lower() for name in (*made.nodes, *made.queues)}:
         yield SLURM_CONF, 0, "a line for `DEFAULT` changes what the lines below it say"
     for name, (line, members) in made.queues.items():
         unknown = sorted(members - made.nodes.keys())
         if unknown:
             yield SLURM_CONF, line.number, f"{name} has {and_more(unknown, _SHOWN)}, of which no line says what it is"
-    counted: dict[tuple[int, str], list[str]] = {}
-    for name, line in made.nodes.items():
-        wrong = _device_fault(line, made.gpu_files.get(name, []))
-        if wrong:
-            counted.setdefault((line.number, wrong), []).append(name)
-    for (number, wrong), names in counted.items():
-        yield SLURM_CONF, number, f"{and_more(names, _SHOWN)}: {wrong}"
+    yield from _device_faults(made)
     homeless = [name for name in made.nodes if name not in made.leaves]
     if homeless and made.leaves:
         yield TOPOLOGY_CONF, 0, f"{and_more(homeless, _SHOWN)} at no leaf: no job reaches them"
+
+
+def _guard_faults(made: _Configuration) -> Iterator[Fault]:
+    """Settings that jobs' limits rest on."""
+    for path, guards in _GUARDS.items():
+        for key, (value, otherwise) in guards.items():
+            number, written = made.settings.get((path, key), (0, ""))
+            if written.lower() != value:
+                yield path, number, f"{key} is {written or 'left as it is'}: {otherwise}"
+
+
+def _device_faults(made: _Configuration) -> Iterator[Fault]:
+    """Nodes whose GPUs and device files do not match, those of a line and a fault together."""
+    names_by_fault: dict[tuple[int, str], list[str]] = {}
+    for name, line in made.nodes.items():
+        fault = _device_fault(line, made.gpu_files.get(name, []))
+        if fault:
+            names_by_fault.setdefault((line.number, fault), []).append(name)
+    for (number, fault), names in names_by_fault.items():
+        yield SLURM_CONF, number, f"{and_more(names, _SHOWN)}: {fault}"
 
 
 def _device_fault(line: SlurmLine, files: list[str]) -> str:

@@ -53,11 +53,7 @@ def node_qos_faults(
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
             yield Counterexample(device=device, file=SCRIPT, line=0, message=message)
             continue
-        reached = frozenset(name for block in own for name in block.interfaces)
-        for name in names[device]:
-            if name not in reached:
-                mark = dict(own[0].marks)["interfaces"]
-                yield example(tree, device, SCRIPT, mark, f"nothing sets the priorities of {name}")
+        yield from _unreached(tree, device, names[device], own)
         for block in own:
             yield from _block_faults(tree, device, block, truth=truth, marking=marking, usual_class=usual_class)
         settings = read_nccl(tree.text(device, NCCL) or "")
@@ -66,6 +62,17 @@ def node_qos_faults(
         faults = nccl_faults(settings, truth, own, addresses.get(device, ()))
         for name, message in (*faults, *unusual(settings, usual_settings if _runs_nccl(tree, device) else ())):
             yield example(tree, device, NCCL, (f"{name}=",), message)
+
+
+def _unreached(
+    tree: RenderedTree, device: str, names: Sequence[str], blocks: Sequence[ConfiguredQos]
+) -> Iterator[Counterexample]:
+    """NICs of a node that none of its ``blocks`` is about."""
+    reached = frozenset(name for block in blocks for name in block.interfaces)
+    for name in names:
+        if name not in reached:
+            mark = dict(blocks[0].marks)["interfaces"]
+            yield example(tree, device, SCRIPT, mark, f"nothing sets the priorities of {name}")
 
 
 def _block_faults(
