@@ -234,6 +234,11 @@ def test_no_module_is_too_long_to_be_read_in_one_sitting() -> None:
     assert not {name: length for name, length in lengths.items() if length > MOST_LINES}
 
 
+def test_no_module_of_tests_is_too_long_either() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in Path(__file__).parent.rglob("*.py")}
+    assert not {str(path): length for path, length in lengths.items() if length > MOST_LINES}
+
+
 def test_no_class_name_is_used_for_two_things() -> None:
     found: dict[str, list[str]] = defaultdict(list)
     for name, path in modules().items():

@@ -86,7 +86,6 @@ def plugin_packages() -> tuple[Path, ...]:
     return tuple(sorted(folders))
 
 
-@cache
 def plugin_folders(name: str) -> tuple[Path, ...]:
     """The folders ``name`` (``inventory``, ``templates``) of packages with switch systems."""
     packages = sorted({_folder_of(entry) for entry in plugins(SYSTEMS).values()})

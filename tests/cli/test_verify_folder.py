@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from tests.cli.folders import INFINIBAND, MANAGER, NODE, ROCE, STANDBY, answers, edit, run
 from tests.plans import plan_of
 
 from clusterwright import data_files
@@ -26,26 +26,7 @@ from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import rendering_of, tree_of
 from clusterwright.proofs.unread import UNREAD, left_by
 
-INVENTORY = data_files.folder("inventory")
-ROCE, INFINIBAND = str(INVENTORY / "lab-roce.yaml"), str(INVENTORY / "lab-ib.yaml")
-MANAGER, STANDBY, NODE = "gpu-s00r00n0", "gpu-s01r00n0", "gpu-s00r01n2"
 OPENSM = f"{MANAGER}/etc/opensm/opensm.conf"
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["verify", *arguments], standalone_mode=False)
-
-
-def render(spec: str, out: Path) -> None:
-    """Every device's whole tree, as devices are read back."""
-    result = CliRunner().invoke(cli, ["render", spec, "--out", str(out), "--merged"], standalone_mode=False)
-    assert result.return_value == 0
-
-
-def answers(*arguments: str) -> dict[str, Any]:
-    result = run(*arguments, "--format", "json")
-    assert result.exception is None, result.exception
-    return {check["name"]: check for check in json.loads(result.output)["checks"]}
 
 
 def told(answer: dict[str, Any]) -> list[str]:
@@ -64,32 +45,6 @@ def test_every_check_says_in_docs_and_answers_what_only_a_spec_tells() -> None:
                     name,
                     check.name,
                 )
-
-
-@pytest.fixture(scope="module")
-def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("rendered") / "out"
-    assert (
-        CliRunner()
-        .invoke(cli, ["render", INFINIBAND, "--out", str(out), "--merged"], standalone_mode=False)
-        .return_value
-        == 0
-    )
-    return out
-
-
-@pytest.fixture
-def read_back(rendered: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "back"
-    shutil.copytree(rendered, folder)
-    (folder / "manifest.json").unlink()
-    return folder
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
 
 
 def test_a_rendered_folder_is_proven_as_its_spec_is(rendered: Path) -> None:
@@ -214,102 +169,11 @@ def test_accounts_are_judged_against_the_spec(tmp_path: Path) -> None:
     assert any("ssw-00" in each for each in told(found["isolation"])) or not found["isolation"]["proven"]
 
 
-def plant_link(folder: Path) -> None:
-    path = folder / NODE / "etc/nftables.conf"
-    path.unlink()
-    path.symlink_to("/etc/passwd")
-
-
-def plant_linked_folder(folder: Path) -> None:
-    (folder / "linked").symlink_to("/etc")
-
-
-def plant_pipe(folder: Path) -> None:
-    os.mkfifo(folder / NODE / "etc/pipe")
-
-
-def plant_huge(folder: Path) -> None:
-    with (folder / NODE / "etc/nftables.conf").open("wb") as file:
-        file.truncate(1 << 30)
-
-
-def plant_bytes(folder: Path) -> None:
-    (folder / NODE / "etc/nftables.conf").write_bytes("flush ruleset\n# für".encode("utf-16"))
-
-
-def plant_form_feed(folder: Path) -> None:
-    edit(folder / NODE / "etc/nftables.conf", "\n", "\x0c\n")
-
-
-def plant_line_separator(folder: Path) -> None:
-    edit(folder / NODE / "etc/nftables.conf", "\n", "\N{LINE SEPARATOR}\n")
-
-
-def plant_odd_name(folder: Path) -> None:
-    (Path(os.fsdecode(os.fsencode(folder / NODE) + b"/etc/\xff"))).write_text("")
-
-
-@pytest.mark.parametrize(
-    ("plant", "why"),
-    [
-        (plant_link, "is a link, and none is followed"),
-        (plant_linked_folder, "is a link, and none is followed"),
-        (plant_pipe, "is no regular file"),
-        (plant_huge, "is larger than 64 MB"),
-        (plant_odd_name, "the name is no UTF-8 text"),
-    ],
-)
-def test_what_is_no_file_of_a_device_is_refused(read_back: Path, plant: Any, why: str) -> None:
-    plant(read_back)
-    result = run(str(read_back), "--spec", INFINIBAND, "--check", "isolation")
-    assert isinstance(result.exception, ClusterwrightError)
-    assert why in str(result.exception)
-    str(result.exception).encode()
-
-
-@pytest.mark.parametrize(
-    ("plant", "why"),
-    [
-        (plant_bytes, "belongs into no UTF-8 text"),
-        (plant_form_feed, "nftables.conf:1: the byte 0x0c belongs into no UTF-8 text"),
-        (plant_line_separator, "nftables.conf:1: the byte 0xe2 belongs into no UTF-8 text"),
-    ],
-)
-def test_a_file_that_is_no_text_leaves_open_what_is_said_of_it_alone(read_back: Path, plant: Any, why: str) -> None:
-    plant(read_back)
-    told = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "ib-managers")
-    assert not told["isolation"]["proven"]
-    assert why in told["isolation"]["answer"]
-    assert told["ib-managers"]["proven"]
-
-
 def test_a_link_by_which_systemd_wants_a_unit_is_taken_by_its_name(read_back: Path) -> None:
     wants = read_back / NODE / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(parents=True, exist_ok=True)
     (wants / "cron.service").symlink_to("/usr/lib/systemd/system/cron.service")
     assert answers(str(read_back), "--spec", INFINIBAND, "--check", "encryption")["encryption"]["proven"]
-
-
-def test_a_file_that_the_manifest_does_not_list_is_refused(rendered: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "added"
-    shutil.copytree(rendered, folder)
-    (folder / NODE / "etc/systemd/network/99-more.network").write_text("[Match]\nName=eth9\n")
-    result = run(str(folder))
-    assert isinstance(result.exception, ClusterwrightError)
-    assert "99-more.network: manifest.json does not list it" in str(result.exception)
-
-
-def test_a_folder_of_another_cluster_is_refused(rendered: Path) -> None:
-    result = run(str(rendered), "--spec", ROCE)
-    assert isinstance(result.exception, ClusterwrightError)
-    assert 'was rendered for the cluster "lab-ib"' in str(result.exception)
-
-
-def test_a_folder_without_devices_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "spec.yaml").write_text("version: 1\n")
-    result = run(str(tmp_path))
-    assert isinstance(result.exception, ClusterwrightError)
-    assert "has no manifest.json of a rendered tree, and no files of devices" in str(result.exception)
 
 
 def test_a_spec_is_not_judged_by_another() -> None:

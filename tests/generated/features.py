@@ -16,29 +16,28 @@ def features(case: Case) -> frozenset[str]:
     return frozenset(_of(case))
 
 
+_SECTIONS = (
+    *("mounts", "boot", "nccl", "scheduler", "jobs", "rollout", "exceptions", "extra_config", "expect", "borders"),
+    *("datasets", "promises", "execution", "secrets"),
+)
+
+
+def _addressing(fabric: Data) -> Iterator[str]:
+    if "addressing" in fabric:
+        yield "IPv4" if "." in fabric["addressing"]["hosts"] else "IPv6"
+        yield fabric["addressing"]["host_links"]
+    if "partitions" in fabric:
+        yield "partitions"
+        if any("ipoib" in part for part in fabric["partitions"]):
+            yield "ipoib"
+
+
 def _of(case: Case) -> Iterator[str]:
     parts = [part for part in (case.base, case.cluster) if part is not None]
     fabrics = list(chain.from_iterable(part.get("fabrics", ()) for part in parts))
     if case.base is not None:
         yield "extends"
-    for section in (
-        "mounts",
-        "boot",
-        "nccl",
-        "scheduler",
-        "jobs",
-        "rollout",
-        "exceptions",
-        "extra_config",
-        "expect",
-        "borders",
-        "datasets",
-        "promises",
-        "execution",
-        "secrets",
-    ):
-        if any(section in part for part in parts):
-            yield section
+    yield from (section for section in _SECTIONS if any(section in part for part in parts))
     technologies = {fabric["technology"] for fabric in fabrics}
     yield from technologies
     if "infiniband" in technologies and technologies - {"infiniband"}:
@@ -52,13 +51,7 @@ def _of(case: Case) -> Iterator[str]:
         if not any(attach.get("management") for attach in fabric["attach"]):
             yield f"{len(fabric['tiers'])} tiers"
         yield from chain.from_iterable(_tier(tier) for tier in fabric["tiers"])
-        if "addressing" in fabric:
-            yield "IPv4" if "." in fabric["addressing"]["hosts"] else "IPv6"
-            yield fabric["addressing"]["host_links"]
-        if "partitions" in fabric:
-            yield "partitions"
-            if any("ipoib" in part for part in fabric["partitions"]):
-                yield "ipoib"
+        yield from _addressing(fabric)
     yield from (f"runs {system}" for system in systems)
     groups = list(chain.from_iterable(part.get("nodes", ()) for part in parts))
     yield f"{len({group['name'] for group in groups})} node groups"
@@ -83,13 +76,16 @@ def _rare(parts: list[Data], groups: list[Data], fabrics: list[Data]) -> Iterato
     for part in parts:
         if len(_list(part.get("nccl"))) > 1:
             yield "two NCCL profiles"
-        schedulers = _list(part.get("scheduler"))
-        if len(schedulers) > 1:
-            yield "two Slurms"
-        for each in schedulers:
-            yield from (key for key in ("controllers", "accounting") if key in each)
-            if len(_list(each["nodes"])) > 1:
-                yield "a Slurm of two groups"
+        yield from _schedulers(_list(part.get("scheduler")))
+
+
+def _schedulers(schedulers: list[Data]) -> Iterator[str]:
+    if len(schedulers) > 1:
+        yield "two Slurms"
+    for scheduler in schedulers:
+        yield from (key for key in ("controllers", "accounting") if key in scheduler)
+        if len(_list(scheduler["nodes"])) > 1:
+            yield "a Slurm of two groups"
 
 
 def _list(found: Any) -> list[Any]:

@@ -88,15 +88,7 @@ def _followed(case: Case, errors: list[Finding], folder: Path) -> Case | None:
 def _mend(spec: Data, error: Finding) -> bool:
     """Changes ``spec`` as one error asks; False where that is not known, or the error is not in this file."""
     if error.code == "CW701":
-        levels = [
-            group["levels"][0] for group in spec.get("nodes", ()) if group.get("levels", [{"of": 1}])[0]["of"] > 1
-        ]
-        for level in levels:
-            level["of"] -= 1
-        if not levels and spec.get("site", {}).get("rack_units", 60) < 60:
-            spec["site"]["rack_units"] = 60
-            return True
-        return bool(levels)
+        return _with_room_in_racks(spec)
     if error.code in _OF_A_SECTION:
         return _OF_A_SECTION[error.code](spec, error)
     if error.code in {"CW247", "CW513"}:
@@ -119,6 +111,17 @@ def _mend(spec: Data, error: Finding) -> bool:
     else:
         return False
     return True
+
+
+def _with_room_in_racks(spec: Data) -> bool:
+    """Puts fewer nodes into a rack; where it has one alone, makes racks higher."""
+    levels = [group["levels"][0] for group in spec.get("nodes", ()) if group.get("levels", [{"of": 1}])[0]["of"] > 1]
+    for level in levels:
+        level["of"] -= 1
+    if not levels and spec.get("site", {}).get("rack_units", 60) < 60:
+        spec["site"]["rack_units"] = 60
+        return True
+    return bool(levels)
 
 
 def _watched(spec: Data, error: Finding) -> bool:

@@ -12,7 +12,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv6Address, ip_interface, ip_network
 from pathlib import Path
@@ -24,7 +24,7 @@ import yaml
 from tests.network_boot.boot_server import serving
 from tests.plans import plan_with
 from tests.proofs.isolation.test_relays import IMAGED
-from tests.switches.test_nvue import frr_conf
+from tests.switches.nvue_in_frr import frr_conf
 
 from clusterwright.extras.lab.namespaces import inside, remove_namespaces, run_ip
 from clusterwright.hosts.linux.reader.network import NETWORKS
@@ -83,6 +83,12 @@ def start_frr(namespace: str, folder: Path, text: str) -> None:
             subprocess.run(list(map(str, command)), check=True, capture_output=True)
 
 
+def _add_addresses(objects: Mapping[str, Any], ports: Sequence[str], namespace: str) -> None:
+    for port in ports:
+        for address in objects["interface"].get(port, {}).get("ip", {}).get("address", {}):
+            run_ip(f"addr add {address} dev {port} nodad\n", namespace)
+
+
 @contextmanager
 def network(plan: Plan, folder: Path, *, has_source: bool) -> Iterator[Cable]:
     """Within, all of it runs; gives the cable of the node's adapter. Without a source routes name no address."""
@@ -120,9 +126,7 @@ def network(plan: Plan, folder: Path, *, has_source: bool) -> Iterator[Cable]:
             run_ip(f"link add {port} type veth peer name {port}-far\n", names[SERVER])
             run_ip(f"link set {port} up\nlink set {port}-far up\n", names[SERVER])
         for switch, objects in ((RACK, rack), (SPINE, spine)):
-            for port in ("lo", "vlan100", ports[switch]):
-                for address in objects["interface"].get(port, {}).get("ip", {}).get("address", {}):
-                    run_ip(f"addr add {address} dev {port} nodad\n", names[switch])
+            _add_addresses(objects, ("lo", "vlan100", ports[switch]), names[switch])
         subnet = plan.host_subnet_of[node.fabric, server.b.device]
         gateway = ip_interface((subnet.gateway or 0, subnet.prefix_length))
         run_ip(f"addr add {gateway} dev hosts nodad\n", names[SPINE])

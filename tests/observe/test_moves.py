@@ -31,17 +31,7 @@ def test_following_the_advice_leads_to_the_plan(data: st.DataObject) -> None:
     ends = sorted(planned.peers)
     free = list(FREE)
     for _ in range(data.draw(st.integers(0, 7))):
-        one, other = (ends[data.draw(st.integers(0, len(ends) - 1))] for _ in range(2))
-        what = data.draw(st.sampled_from(["swap", "swap", "swap", "pull", "move"]))
-        if one not in net.peers:
-            continue
-        if what == "pull":
-            net.cut(one)
-        elif what == "move" and free:
-            far = net.cut(one)
-            net.join(far, net.end(*free.pop()))
-        elif what == "swap" and other in net.peers and other != one and net.peers[one] not in {other, one}:
-            net.swap(one, other)
+        _miscable(data, net, ends, free)
     before = deepcopy(net.peers)
     advice = compare(net.plan, "backend", [parse(net.text(""), "scan")], rates=False)
     moves = [item for item in advice if item.target is not None]
@@ -61,6 +51,21 @@ def test_following_the_advice_leads_to_the_plan(data: st.DataObject) -> None:
             assert item.cable is not None, item.message
             net.join(net.end(*_words(item.cable)), net.end(*_words(end)))
     assert net.peers == planned.peers
+
+
+def _miscable(data: st.DataObject, net: NetFile, ends: list[tuple[str, int]], free: list[tuple[str, str]]) -> None:
+    """Pull, move or swap a cable."""
+    one, other = (ends[data.draw(st.integers(0, len(ends) - 1))] for _ in range(2))
+    what = data.draw(st.sampled_from(["swap", "swap", "swap", "pull", "move"]))
+    if one not in net.peers:
+        return
+    if what == "pull":
+        net.cut(one)
+    elif what == "move" and free:
+        far = net.cut(one)
+        net.join(far, net.end(*free.pop()))
+    elif what == "swap" and other in net.peers and other != one and net.peers[one] not in {other, one}:
+        net.swap(one, other)
 
 
 def _words(place: Place) -> tuple[str, str]:

@@ -293,6 +293,17 @@ def _bounds(network: Network) -> range:
     return range(first, first + 2 ** (network.max_prefixlen - network.prefixlen))
 
 
+def _check_host_link(plan: Plan, cable: Cable, low: int, hosts: Network) -> None:
+    """A host's address lies in the subnet of its switch, and that in the pool of hosts."""
+    subnet = plan.host_subnet_of[cable.fabric, cable.b.device]
+    inside = _bounds_of(subnet.network, subnet.prefix_length, hosts.max_prefixlen)
+    assert low in inside
+    assert inside.start in _bounds(hosts)
+    assert inside.stop - 1 in _bounds(hosts)
+    if cable.b.address is None and hosts.version == 4:
+        assert low not in {inside.start, inside.stop - 1}, "network or broadcast address on a NIC"
+
+
 def check_addresses(plan: Plan) -> None:
     """Addresses are unique in a fabric and lie in their pools; both ends of a link lie in one /127 or /31.
 
@@ -332,13 +343,7 @@ def check_addresses(plan: Plan) -> None:
             else:
                 assert (high is None) == (pools.host_links == "shared")
                 assert low in hosts
-                subnet = plan.host_subnet_of[fabric.name, cable.b.device]
-                inside = _bounds_of(subnet.network, subnet.prefix_length, pools.hosts.max_prefixlen)
-                assert low in inside
-                assert inside.start in hosts
-                assert inside.stop - 1 in hosts
-                if high is None and pools.hosts.version == 4:
-                    assert low not in {inside.start, inside.stop - 1}, "network or broadcast address on a NIC"
+                _check_host_link(plan, cable, low, pools.hosts)
         version = pools.hosts.version
         assert not duplicates(every), [format_address(int(str(at)), version) for at in duplicates(every)]
         assert ip_address(format_address(every[0], version)).version == version

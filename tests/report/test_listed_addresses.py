@@ -112,32 +112,44 @@ def routers(plan: Plan) -> Iterator[Router]:
 
 def configured(plan: Plan) -> Iterator[Own]:
     """Every address in the rendered text, with the interface that it stands under."""
-    for each in artifacts(plan):
-        name, text = each.path.rpartition("/")[2], each.content.decode()
+    for artifact in artifacts(plan):
+        name, text = artifact.path.rpartition("/")[2], artifact.content.decode()
         if name == "startup-config":
-            for block in re.findall(r"^interface (.+\n(?:   .*\n)*)", text, re.M):
-                port = block.split("\n")[0]
-                yield from (
-                    (each.device, port, ip_interface(own)) for own in re.findall(r"ip(?:v6)? address (\S+/\d+)", block)
-                )
+            yield from eos(artifact.device, text)
         elif name == "agent.conf":
-            yield from fboss(each.device, text)
+            yield from fboss(artifact.device, text)
         elif name == "config_db.json":
-            yield from sonic(each.device, text)
+            yield from sonic(artifact.device, text)
         elif name.endswith(".nmconnection"):
-            port = re.findall(r"^interface-name=(.*)", text, re.M)[0]
-            yield from ((each.device, port, ip_interface(own)) for own in re.findall(r"^address1=(\S+)", text, re.M))
+            yield from network_manager(artifact.device, text)
         elif name == "clusterwright" and "interface" in text:
-            for port, own, length in re.findall(
-                r"^interface (\S+) ip(?:v6)? address ([0-9a-f.:]+) ?(/\d+)", text, re.M
-            ):
-                yield each.device, port, ip_interface(own + length)
+            lines = re.findall(r"^interface (\S+) ip(?:v6)? address ([0-9a-f.:]+) ?(/\d+)", text, re.M)
+            yield from ((artifact.device, port, ip_interface(address + length)) for port, address, length in lines)
         elif name == "startup.yaml":
-            for part in yaml.safe_load(text):
-                for port, own in part.get("set", {}).get("interface", {}).items():
-                    yield from ((each.device, port, ip_interface(a)) for a in own.get("ip", {}).get("address", {}))
-        elif name.endswith(".network") and (nic := read_nic(each.device, each.path, text)) is not None:
-            yield from ((each.device, nic.name, ip_interface(own)) for own in re.findall(r"^Address=(\S+)", text, re.M))
+            yield from nvos(artifact.device, text)
+        elif name.endswith(".network") and (nic := read_nic(artifact.device, artifact.path, text)) is not None:
+            for address in re.findall(r"^Address=(\S+)", text, re.M):
+                yield artifact.device, nic.name, ip_interface(address)
+
+
+def network_manager(device: str, text: str) -> Iterator[Own]:
+    port = re.findall(r"^interface-name=(.*)", text, re.M)[0]
+    for address in re.findall(r"^address1=(\S+)", text, re.M):
+        yield device, port, ip_interface(address)
+
+
+def eos(device: str, text: str) -> Iterator[Own]:
+    for block in re.findall(r"^interface (.+\n(?:   .*\n)*)", text, re.M):
+        port = block.split("\n")[0]
+        for address in re.findall(r"ip(?:v6)? address (\S+/\d+)", block):
+            yield device, port, ip_interface(address)
+
+
+def nvos(device: str, text: str) -> Iterator[Own]:
+    for part in yaml.safe_load(text):
+        for port, interface in part.get("set", {}).get("interface", {}).items():
+            for address in interface.get("ip", {}).get("address", {}):
+                yield device, port, ip_interface(address)
 
 
 def fboss(device: str, text: str) -> Iterator[Own]:

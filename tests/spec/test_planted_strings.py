@@ -174,11 +174,16 @@ def reading(path: str, text: str, scratch: Path) -> Any:
         return ElementTree.canonicalize(text, strip_text=True)
     if name == "startup-config":
         return [line.cisco_style_text() for line in get_hconfig(Platform.ARISTA_EOS, text).all_children()]
-    if name.startswith("nftables"):
-        subprocess.run(["unshare", "-n", "nft", "--check", "--file", "-"], input=text.encode(), check=True)
-        return re.sub(r' comment "[^"\\]*"$', "", text, flags=re.MULTILINE).splitlines()
     if name == "fstab":
         return [[field.encode().decode("unicode_escape") for field in line.split()] for line in text.splitlines()]
+    return program_reading(path, text, scratch)
+
+
+def program_reading(path: str, text: str, scratch: Path) -> Any:
+    """The same of files that nft or a shell reads."""
+    if path.rpartition("/")[2].startswith("nftables"):
+        subprocess.run(["unshare", "-n", "nft", "--check", "--file", "-"], input=text.encode(), check=True)
+        return re.sub(r' comment "[^"\\]*"$', "", text, flags=re.MULTILINE).splitlines()
     scratch.write_text(text)
     if "/grub.d/" in path or "/profile.d/" in path:
         read = subprocess.run(["sh", "-c", VARIABLES, "sh", str(scratch)], env={}, capture_output=True, check=True)

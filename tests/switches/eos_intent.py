@@ -7,6 +7,7 @@ from typing import Any
 from tests.switches.eos_access_intent import GATEWAY, add_central_access
 from tests.switches.eos_border_intent import add_borders
 from tests.switches.eos_filter_intent import add_filters
+from tests.switches.eos_route_maps import route_map, sequence
 
 from clusterwright.plan.model import Cable, Device, Interface, Plan, fabric_of, format_address
 from clusterwright.spec.isolation import Border
@@ -285,8 +286,8 @@ def _routing(
     pools = [f"{addressing.loopbacks} eq {length}", f"{addressing.hosts} eq {addressing.hosts_per_switch}"]
     pools += [f"{prefix} eq {prefix.prefixlen}" for prefix in _learnt(plan, device.fabric)]
     config[f"{'' if version == 4 else 'ipv6_'}prefix_lists"] = [
-        {"name": "FABRIC", "sequence_numbers": _sequence([f"permit {pool}" for pool in pools])},
-        {"name": "OWN", "sequence_numbers": _sequence([f"permit {prefix}" for prefix in own])},
+        {"name": "FABRIC", "sequence_numbers": sequence([f"permit {pool}" for pool in pools])},
+        {"name": "OWN", "sequence_numbers": sequence([f"permit {prefix}" for prefix in own])},
     ]
     fabric_match = f"{ip} address prefix-list FABRIC"
     own_match = f"{ip} address prefix-list OWN"
@@ -294,15 +295,15 @@ def _routing(
     maps = []
     if "down" in sides:
         maps += [
-            _route_map("FROM-DOWN", (fabric_match, "community 64512:1")),
-            _route_map("TO-DOWN", (own_match, None), (fabric_match, None)),
+            route_map("FROM-DOWN", (fabric_match, "community 64512:1")),
+            route_map("TO-DOWN", (own_match, None), (fabric_match, None)),
         ]
     if "up" in sides:
         below_mark = {"action": "permit", "communities": ["64512:1"]}
         config["ip_community_lists"] = [{"name": "FROM-BELOW", "entries": [below_mark]}]
         maps += [
-            _route_map("FROM-UP", (fabric_match, "community none")),
-            _route_map("TO-UP", (own_match, None), ("community FROM-BELOW", None)),
+            route_map("FROM-UP", (fabric_match, "community none")),
+            route_map("TO-UP", (own_match, None), ("community FROM-BELOW", None)),
         ]
     if device.state == "drained":
         denied = [{"sequence": 10, "type": "deny", "description": "drained"}]
@@ -385,17 +386,3 @@ def _prefixes_down(plan: Plan, name: str) -> int:
         seen |= layer
         layer = {c.a.device for c in plan.cables if c.b.device in layer and c.a.side == "up"} - seen
     return sum(_prefixes(plan, plan.by_name[each]) for each in seen)
-
-
-def _sequence(actions: list[str]) -> list[dict[str, Any]]:
-    return [{"sequence": 10 * number, "action": action} for number, action in enumerate(actions, 1)]
-
-
-def _route_map(name: str, *steps: tuple[str, str | None]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "sequence_numbers": [
-            {"sequence": 10 * number, "type": "permit", "match": [match]} | ({"set": [action]} if action else {})
-            for number, (match, action) in enumerate(steps, 1)
-        ],
-    }

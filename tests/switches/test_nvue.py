@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from tests.golden_files import assert_golden
 from tests.plans import plan_of, plan_with
 from tests.proofs.ethernet_trees import tree, verdict
 from tests.switches.bonded import bonded
+from tests.switches.nvue_in_frr import Objects, at, frr_conf
 
 from clusterwright import data_files
 from clusterwright.device_files.effect import Effect
@@ -42,7 +43,6 @@ fabrics:
         marking: {min_kbytes: 1000, max_kbytes: 3000, percent: 10, assumed: "figures of a test"}
 """
 NEIGHBOUR = ("vrf", "default", "router", "bgp", "neighbor", "fd00:2ab:b:fffe::3")
-Objects = dict[str, Any]
 
 
 def text_of(plan: Plan, name: str = NAME) -> str:
@@ -66,13 +66,6 @@ def validator() -> Draft202012Validator:
     schema = json.loads((data_files.folder("inventory") / "schema" / "nvue.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)
-
-
-def at(tree: Mapping[str, Any], *path: str) -> Any:
-    found: Any = tree
-    for name in path:
-        found = found.get(name, {})
-    return found
 
 
 def missing(own: Objects) -> Iterator[str]:
@@ -283,85 +276,6 @@ def test_a_change_of_services_alone_is_live() -> None:
         max(each.effect for each in effect(PATH, was, was.replace(b"mode: lossless", b"mode: lossy"))) is Effect.RESTART
     )
     assert max(each.effect for each in effect(PATH, None, was)) is Effect.RESTART
-
-
-def frr_conf(own: Objects) -> str:
-    """The routing objects as FRR has them: what they mean there."""
-    bgp, policy = at(own, "vrf", "default", "router", "bgp"), at(own, "router", "policy")
-    lines = [f"hostname {own['system']['hostname']}"]
-    for prefix, each in at(own, "vrf", "default", "router", "static").items():
-        word = "ipv6" if each["address-family"].startswith("ipv6") else "ip"
-        lines += [f"{word} route {prefix} {via}" for via in each["via"]]
-    for name, each in at(policy, "prefix-list").items():
-        word = "ipv6" if each["type"] == "ipv6" else "ip"
-        for number, rule in each["rule"].items():
-            for prefix, bounds in rule["match"].items():
-                low, high = (bounds.get(f"{end}-prefix-len") for end in ("min", "max"))
-                more = (f" ge {low}" if low else "") + (f" le {high}" if high else "")
-                lines.append(f"{word} prefix-list {name} seq {number} {rule['action']} {prefix}{more}")
-    for name, each in at(policy, "community-list").items():
-        for number, rule in each["rule"].items():
-            lines.append(
-                f"bgp community-list standard {name} seq {number} {rule['action']} {' '.join(rule['community'])}"
-            )
-    for name, each in at(policy, "route-map").items():
-        for number, rule in each["rule"].items():
-            (action,), match = rule["action"], rule.get("match", {})
-            lines.append(f"route-map {name} {action} {number}")
-            if "ip-prefix-list" in match:
-                word = "ipv6" if match["type"] == "ipv6" else "ip"
-                lines.append(f" match {word} address prefix-list {match['ip-prefix-list']}")
-            if "community-list" in match:
-                lines.append(f" match community {match['community-list']}")
-            lines += [f" set community {mark}" for mark in at(rule, "set", "community")]
-            if "source-ip" in rule.get("set", {}):
-                lines.append(f" set src {rule['set']['source-ip']}")
-            lines.append("exit")
-    for family, each in at(own, "vrf", "default", "router", "rib").items():
-        word = "ipv6" if family == "ipv6" else "ip"
-        lines += [f"{word} protocol {name} route-map {rule['fib-filter']}" for name, rule in each["protocol"].items()]
-    return "\n".join([*lines, *_process(own, bgp), ""])
-
-
-def _process(own: Objects, bgp: Objects) -> Iterator[str]:
-    yield f"router bgp {bgp['autonomous-system']}"
-    yield f" bgp router-id {bgp['router-id']}"
-    restart = own["router"]["bgp"]["graceful-restart"]
-    yield from (" bgp graceful-restart", f" bgp graceful-restart restart-time {restart['restart-time']}")
-    if at(bgp, "path-selection", "multipath", "aspath-ignore") == "on":
-        yield " bgp bestpath as-path multipath-relax"
-    for name, each in bgp["peer-group"].items():
-        yield f" neighbor {name} peer-group"
-        yield f" neighbor {name} timers {each['timers']['keepalive']} {each['timers']['hold']}"
-        if "bfd" in each:
-            bfd = each["bfd"]
-            figures = (bfd["detect-multiplier"], bfd["min-rx-interval"], bfd["min-tx-interval"])
-            yield f" neighbor {name} bfd {' '.join(map(str, figures))}"
-    for peer, each in bgp["neighbor"].items():
-        yield f" neighbor {peer} remote-as {each['remote-as']}"
-        yield f" neighbor {peer} peer-group {each['peer-group']}"
-        yield f" neighbor {peer} description {each['description']}"
-        yield f" neighbor {peer} update-source {each['update-source']}"
-        if "password" in each:
-            yield f" neighbor {peer} password secret"
-    for family, each in bgp["address-family"].items():
-        yield f" address-family {family.replace('-', ' ')}"
-        yield from (f"  network {prefix}" for prefix in each.get("network", {}))
-        yield from (f"  maximum-paths {each['multipaths']['ebgp']}" for _ in "x" if "multipaths" in each)
-        for name, group in bgp["peer-group"].items():
-            there = group["address-family"][family]
-            yield f"  {'' if there['enable'] == 'on' else 'no '}neighbor {name} activate"
-            for way, word in (("inbound", "in"), ("outbound", "out")):
-                if way in there.get("policy", {}):
-                    yield f"  neighbor {name} route-map {there['policy'][way]['route-map']} {word}"
-            for kind, is_on in there.get("community-advertise", {}).items():
-                word = {"regular": "standard"}.get(kind, kind)
-                yield f"  {'' if is_on == 'on' else 'no '}neighbor {name} send-community {word}"
-            if "prefix-limits" in there:
-                limit = there["prefix-limits"]["inbound"]
-                yield f"  neighbor {name} maximum-prefix {limit['maximum']} {limit['warning-threshold']}"
-        yield " exit-address-family"
-    yield "exit"
 
 
 @pytest.mark.skipif(not VTYSH.exists(), reason="FRR is not installed")

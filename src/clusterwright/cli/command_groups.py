@@ -17,7 +17,7 @@ GROUPS = {
         "evidence",
     ),
     "Questions to the plan": ("nccl", "why", "place", "simulate"),
-    "On the devices": ("preview", "up", "refresh", "status", "stop", "audit", "destroy"),
+    "On the devices": ("preview", "approve", "up", "refresh", "status", "stop", "audit", "destroy"),
     "Devices in service": ("observe", "bringup", "drain", "undrain", "replace", "keys"),
     "Beside the devices": ("lab", "sync", "import"),
 }

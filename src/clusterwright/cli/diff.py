@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -52,7 +51,6 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
     from clusterwright.text.json_lines import dump_lines
 
     # Two plans of 15,000 devices are some ten million objects that all live to the end: nothing for the collector.
-    gc.disable()
     one, other = _plan(before), _plan(after)
     changes = compare_plans(one, other)
     groups = config_changes(one, other, changes.devices.renamed) if config else None

@@ -56,8 +56,6 @@ def evidence(
 
     Exit status: 0 no answer fails, 1 an answer fails, 2 could not run.
     """
-    import gc
-
     from clusterwright.cli.planning import sound_plan
     from clusterwright.cli.spec_digest import digesting
     from clusterwright.evidence.document import refuses
@@ -67,7 +65,6 @@ def evidence(
     if key is not None and out is None:
         raise ClusterwrightError("--key signs a folder: name it with --out DIR.")
     wanted = _wanted(tests)
-    gc.disable()  # what is rendered and read is kept to the end
     with digesting(spec) as digest:
         plan = sound_plan(spec)
     if plan is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from pathlib import Path
 from types import FunctionType
@@ -69,7 +68,6 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
 
     if form not in SINGLE_FILES and out is None:
         raise ClusterwrightError(f"{form} is several files: name the folder for them with --out DIR.")
-    gc.disable()  # what is planned is kept to the end: the collector would walk all of it again and again
     plan, _ = plan_with_findings(spec)
     records = Inventory(plan, pod, site)
     if form not in SINGLE_FILES and out is not None:

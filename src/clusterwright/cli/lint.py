@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,7 +87,6 @@ def lint(
 
     if form != "text" and (quiet or statistics or since):
         raise click.UsageError("--quiet, --statistics and --since are for --format text.")
-    gc.disable()  # what is read and typed is kept to the end: the collector would walk all of it again and again
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
     if _STDIN in paths:

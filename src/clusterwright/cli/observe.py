@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +84,6 @@ def observe(
     from clusterwright.observe.compare import compare, scanned_states
     from clusterwright.observe.ibnetdiscover import parse, parse_name_map
     from clusterwright.observe.labels import label_lines
-    from clusterwright.observe.lldp_compare import compare_neighbours, heard_states, not_judged
 
     if [bool(listings), bool(dumps), bool(running)].count(True) != 1:
         raise ClusterwrightError("observe compares one thing at a time: give --ibnetdiscover, --lldp or --running.")
@@ -94,30 +91,18 @@ def observe(
         return _observe_running(spec, running, adopt, form)
     if adopt or form == PROMETHEUS:
         raise ClusterwrightError("--adopt and --format prometheus are for --running: a cable is moved, not adopted.")
-    with _no_garbage_collection():
-        plan, _ = plan_with_findings(spec)
-        if dumps:
-            heard, unread = _heard(dumps)
-            if not heard:
-                raise ClusterwrightError("\n".join(unread))
-            for note in not_judged(plan, heard):
-                click.echo(f"note: {note}", err=True)
-            if form == PROGRESS:
-                status = _tell_progress(plan, heard_states(plan, heard))
-            else:
-                status = _tell(compare_neighbours(plan, heard), plan.name, "", form)
-            if unread:
-                raise ClusterwrightError("\n".join(unread))
-            return status
-        chosen = fabric or _only_fabric(plan)
-        names = parse_name_map(read_given_text(name_map, MAX_BYTES), str(name_map)) if name_map else {}
-        scans = [parse(read_given_text(path, MAX_BYTES), str(path)) for path in listings]
-        if form == LABELS:
-            click.echo("\n".join(label_lines(plan, chosen, scans, names=names, by_name=by_name)))
-            return 0
-        if form == PROGRESS:
-            return _tell_progress(plan, scanned_states(plan, chosen, scans, names=names, by_name=by_name))
-        differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
+    plan, _ = plan_with_findings(spec)
+    if dumps:
+        return _observe_neighbours(plan, dumps, form)
+    chosen = fabric or _only_fabric(plan)
+    names = parse_name_map(read_given_text(name_map, MAX_BYTES), str(name_map)) if name_map else {}
+    scans = [parse(read_given_text(path, MAX_BYTES), str(path)) for path in listings]
+    if form == LABELS:
+        click.echo("\n".join(label_lines(plan, chosen, scans, names=names, by_name=by_name)))
+        return 0
+    if form == PROGRESS:
+        return _tell_progress(plan, scanned_states(plan, chosen, scans, names=names, by_name=by_name))
+    differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
     return _tell(differences, plan.name, chosen, form)
 
 
@@ -186,16 +171,22 @@ def _files(places: tuple[Path, ...]) -> list[Path]:
     return found
 
 
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A million small records that all live to the end: looking for garbage among them costs time and finds none."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+def _observe_neighbours(plan: Plan, dumps: tuple[Path, ...], form: str) -> int:
+    """Compare LLDP tables of devices. Raises ClusterwrightError for unread ones, when the others' result is shown."""
+    from clusterwright.observe.lldp_compare import compare_neighbours, heard_states, not_judged
+
+    heard, unread = _heard(dumps)
+    if not heard:
+        raise ClusterwrightError("\n".join(unread))
+    for note in not_judged(plan, heard):
+        click.echo(f"note: {note}", err=True)
+    if form == PROGRESS:
+        status = _tell_progress(plan, heard_states(plan, heard))
+    else:
+        status = _tell(compare_neighbours(plan, heard), plan.name, "", form)
+    if unread:
+        raise ClusterwrightError("\n".join(unread))
+    return status
 
 
 def _only_fabric(plan: Plan) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -68,7 +67,6 @@ def render(
         raise ClusterwrightError("Name one folder: --out DIR for files to look at, --bundles DIR for Ansible.")
     if secrets is not None and bundles is None:
         raise ClusterwrightError("--secrets is for --bundles: a rendered tree has names of secrets, and no values.")
-    gc.disable()  # what is planned is kept to the end: the collector would walk all of it again and again
     plan = sound_plan(spec)
     if plan is None:
         return _EXIT_FINDINGS

@@ -59,8 +59,6 @@ def verify(
     Exit status: 0 proven or nothing to prove, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that could not
     be judged.
     """
-    import gc
-
     from clusterwright.cli.proofs import prove
     from clusterwright.cli.records import leave_record, show_records
     from clusterwright.cli.trees import rendered_tree, tree_in_folder
@@ -79,7 +77,6 @@ def verify(
     if spec is not None and not subject.is_dir():
         raise ClusterwrightError(f"{subject}: is no folder. --spec says what the files in a folder are judged by.")
     checks = _chosen(names)
-    gc.disable()  # what is rendered and read is kept to the end: the collector would walk all of it again and again
     tree = tree_in_folder(subject, spec, checks) if subject.is_dir() else rendered_tree(subject, checks)
     if tree is None:
         return _EXIT_CANNOT_RUN

@@ -112,45 +112,68 @@ def _without(cables: Sequence[Cable], used: Iterable[Cable]) -> list[Cable]:
     return [cable for cable in cables if id(cable) not in names]
 
 
-def _one_end(old: Sequence[Cable], new: Sequence[Cable], renamed: Names) -> list[CableMove]:
-    """A maximum matching of cables that share an end; where there is a choice, the lower end stays plugged."""
-    shared = (_partners(old, new, renamed, _lower), _partners(old, new, renamed, _upper))
-    back = tuple({value: key for key, value in side.items()} for side in shared)
-    # Old cables are 0..n-1, new ones n..; each has at most one neighbour by its lower and one by its upper end.
-    count = len(old)
-    edges: dict[int, dict[int, str]] = defaultdict(dict)
-    for side, label in ((0, LOWER), (1, UPPER)):
-        for one, other in shared[side].items():
-            edges[one][count + other] = label
-        for one, other in back[side].items():
-            edges[count + one][other] = label
-    found: list[tuple[int, int, str]] = []
+class _Matching:
+    """A maximum matching of old cables, 0..n-1, and new ones, n.., by the ends that they share.
 
-    def take(one: int, other: int) -> list[int]:
+    Each has at most one neighbour by its lower and one by its upper end, so all are on paths and cycles.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.edges: dict[int, dict[int, str]] = defaultdict(dict)
+        self.matched: list[tuple[int, int, str]] = []
+
+    def share(self, old: int, new: int, label: str) -> None:
+        """An old and a new cable have the end ``label`` in common."""
+        self.edges[old][self.count + new] = label
+        self.edges[self.count + new][old] = label
+
+    def match_paths(self) -> None:
+        """Match along every path from its end; first from ends whose edge is a lower one."""
+        ends = [vertex for vertex in sorted(self.edges) if self._is_end(vertex)]
+        ends.sort(key=lambda vertex: LOWER not in self.edges[vertex].values())
+        for end in ends:
+            stack = [end]
+            while stack:
+                vertex = stack.pop()
+                if self._is_end(vertex):
+                    stack += self._take(vertex, next(iter(self.edges[vertex])))
+
+    def match_cycles(self) -> None:
+        """Match every second edge of the cycles that are left: those of lower ends."""
+        for old in range(self.count):
+            for new, label in list(self.edges.get(old, {}).items()):
+                if label == LOWER:
+                    self._take(old, new)
+
+    def _is_end(self, vertex: int) -> bool:
+        return len(self.edges.get(vertex, ())) == 1
+
+    def _take(self, one: int, other: int) -> list[int]:
         """Match two neighbours and forget them; returns those that are ends of paths now."""
-        found.append((min(one, other), max(one, other) - count, edges[one][other]))
+        self.matched.append((min(one, other), max(one, other) - self.count, self.edges[one][other]))
         ends = []
         for vertex in (one, other):
-            for neighbour in edges.pop(vertex):
-                if neighbour in edges:
-                    edges[neighbour].pop(vertex, None)
-                    if len(edges[neighbour]) == 1:
+            for neighbour in self.edges.pop(vertex):
+                if neighbour in self.edges:
+                    self.edges[neighbour].pop(vertex, None)
+                    if self._is_end(neighbour):
                         ends.append(neighbour)
         return ends
 
-    singles = [vertex for vertex in sorted(edges) if len(edges[vertex]) == 1]
-    singles.sort(key=lambda vertex: LOWER not in edges[vertex].values())
-    for single in singles:
-        stack = [single]
-        while stack:
-            vertex = stack.pop()
-            if len(edges.get(vertex, ())) == 1:
-                stack += take(vertex, next(iter(edges[vertex])))
-    for one in range(count):  # cycles are left: every second edge of one shares lower ends
-        for other, label in list(edges.get(one, {}).items()):
-            if label == LOWER:
-                take(one, other)
-    return [CableMove(old[one], new[other], UPPER if kept == LOWER else LOWER) for one, other, kept in sorted(found)]
+
+def _one_end(old: Sequence[Cable], new: Sequence[Cable], renamed: Names) -> list[CableMove]:
+    """Cables that keep an end; where there is a choice, the lower end stays plugged."""
+    matching = _Matching(len(old))
+    for label, end in ((LOWER, _lower), (UPPER, _upper)):
+        for one, other in _partners(old, new, renamed, end).items():
+            matching.share(one, other, label)
+    matching.match_paths()
+    matching.match_cycles()
+    moves = []
+    for one, other, kept in sorted(matching.matched):
+        moves.append(CableMove(old[one], new[other], UPPER if kept == LOWER else LOWER))
+    return moves
 
 
 def _partners(

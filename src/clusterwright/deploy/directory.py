@@ -112,34 +112,20 @@ class DirectoryTarget:
         outcomes: dict[str, Outcome] = {}
         changes: dict[str, _Change] = {}
         end = time.monotonic() + LOCK_WAIT_S
-
-        def over_all(step: Callable[[_Change], Collection[str]]) -> None:
-            written: list[str] = []
-            for device, change in list(changes.items()):
-                try:
-                    written += step(change)
-                except OSError as error:
-                    outcomes[device] = _taken_back(changes.pop(device), error)
-            try:
-                _flush(self.root, written)
-            except OSError as error:
-                outcomes.update({device: _taken_back(change, error) for device, change in changes.items()})
-                changes.clear()
-
         with ExitStack() as locks:
             for device in devices:
                 try:
                     locks.enter_context(_locked(home_of(self.root, device), end))
-                    found = self._begin(device, batch[device])
+                    begun = self._begin(device, batch[device])
                 except OSError as error:
-                    found = Outcome(Status.FAILED, message=_reason(error))
-                if isinstance(found, _Change):
-                    changes[device] = found
+                    begun = Outcome(Status.FAILED, message=_reason(error))
+                if isinstance(begun, _Change):
+                    changes[device] = begun
                 else:
-                    outcomes[device] = found
+                    outcomes[device] = begun
             try:
                 for step in (_stage, _open, _carry_out):
-                    over_all(step)
+                    self._over_all(step, changes, outcomes)
             except BaseException:
                 for change in changes.values():
                     change.journal.roll_back()
@@ -147,6 +133,25 @@ class DirectoryTarget:
             for device, change in changes.items():
                 outcomes[device] = self._end(device, change)
         return outcomes
+
+    def _over_all(
+        self,
+        step: Callable[[_Change], Collection[str]],
+        changes: dict[str, _Change],
+        outcomes: dict[str, Outcome],
+    ) -> None:
+        """A step of all ``changes``; those that fail move to ``outcomes``."""
+        written: list[str] = []
+        for device, change in list(changes.items()):
+            try:
+                written += step(change)
+            except OSError as error:
+                outcomes[device] = _taken_back(changes.pop(device), error)
+        try:
+            _flush(self.root, written)
+        except OSError as error:
+            outcomes.update({device: _taken_back(change, error) for device, change in changes.items()})
+            changes.clear()
 
     def _begin(self, device: str, tree: DeviceTree) -> _Change | Outcome:
         journal = Journal(self.root / device)

@@ -45,7 +45,6 @@ def borders_of(plan: Plan, device: Device) -> tuple[Border, ...]:
     return tuple(border for border in plan.spec.borders if border.device == device.name)
 
 
-@per_plan
 def outside_prefixes(plan: Plan, fabric: str) -> tuple[Network, ...]:
     """The prefixes that a fabric learns at its borders, each as its zone writes it."""
     found = [

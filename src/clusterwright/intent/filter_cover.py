@@ -69,7 +69,6 @@ def with_single_ports(permit: Permit) -> Permit:
     return permit._replace(source_ports=low, target_ports=high)
 
 
-@lru_cache(maxsize=4096)  # switches share a cluster's few flows
 def _single(ports: tuple[Interval, ...]) -> tuple[Interval, ...]:
     if any(high - low >= MOST_PORTS for low, high in ports):
         return ()

@@ -75,7 +75,6 @@ def on_link(version: int) -> tuple[Permit, ...]:
     return (Permit("neighbour discovery", version, ICMP, types=ON_LINK[version]),) if ON_LINK[version] else ()
 
 
-@per_plan
 def _sent(plan: Plan, zone_name: str, fabric_name: str) -> tuple[Permit, ...]:
     """The flows that begin in a zone and the replies of those that end in it, still without sources."""
     zone = plan.spec.zone(zone_name)

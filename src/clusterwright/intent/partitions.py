@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan, format_guid
 from clusterwright.spec.infiniband import Partition
 from clusterwright.spec.zone_reach import data_partitions, memberships_of
@@ -29,18 +28,18 @@ class PartitionView:
     ipoib: bool
 
 
-@per_plan
 def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
     """The partitions of a fabric that have members, by P_Key, besides the default one."""
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None:
         return ()
     found = []
+    guids_by_group = _nic_guids(plan, fabric_name)
     for partition in sorted(fabric.partitions, key=lambda each: each.pkey):
         membership = memberships_of(plan.spec, partition)
         members = tuple(
             (format_guid(guid), membership[group])
-            for group, guids in _nic_guids(plan, fabric_name).items()
+            for group, guids in guids_by_group.items()
             if group in membership
             for guid in guids
         )
@@ -56,7 +55,6 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
     return tuple(found)
 
 
-@per_plan
 def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
     """The partition in which NCCL's data travels between nodes of a group; None where it is the default one."""
     nccl = plan.spec.nccl(node_group)
@@ -66,7 +64,6 @@ def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
     return candidates[0] if candidates else None  # of several lint wants one named
 
 
-@per_plan
 def _nic_guids(plan: Plan, fabric_name: str) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for cable in plan.cables:

@@ -80,20 +80,12 @@ def parse(text: str, file: str) -> Scan:
     links: list[ReportedLink] = []
     duplicates: dict[int, None] = {}
     guid = ports = vendor = 0
-    link, new_link = _LINK.match, links.append
     for number, line in enumerate(text.splitlines(), 1):
         if line[:1] == "[":
-            found = link(line)
+            found = _LINK.match(line)
             if found is None or not ports:
                 raise _error(file, number, line, "a link" if ports else "a link before any node")
-            port, own, _, peer, peer_port, other, width, rate = found.groups()
-            new_link(
-                ReportedLink(
-                    guid=guid, port=int(port), port_guid=int(own, 16) if own else 0,
-                    peer=int(peer, 16), peer_port=int(peer_port), peer_port_guid=int(other, 16) if other else 0,
-                    width=int(width) if width else 0, rate=rate or "", line=number,
-                )
-            )  # fmt: skip
+            links.append(_link(found, guid, number))
             if links[-1].port > ports or links[-1].peer_port > MAX_PORT:
                 raise _error(file, number, line, f"a port of a node with {ports} ports")
         elif (head := _NODE.match(line)) is not None:
@@ -107,23 +99,38 @@ def parse(text: str, file: str) -> Scan:
             )
             vendor = 0
         elif (field := _FIELD.match(line)) is not None:
-            if field[1] == "vendid":
-                vendor = int(field[2], 16)
+            vendor = int(field[2], 16) if field[1] == "vendid" else vendor
             ports = 0
         elif (twice := _DUPLICATE.search(line)) is not None:
             duplicates[int(twice[1], 16)] = None
         elif _REMARK.match(line) is None:
             raise _error(file, number, line, "a line of ibnetdiscover's listing")
-    if not nodes:
-        raise ClusterwrightError(
-            f"{file}:1:1: there is no node in this file. Write it with `ibnetdiscover > FILE` on a host of the fabric."
-        )
     _refuse_cut(nodes, links, text, file)
     return Scan(file=file, nodes=tuple(nodes), links=tuple(links), duplicates=tuple(duplicates))
 
 
+def _link(found: re.Match[str], guid: int, line: int) -> ReportedLink:
+    """A link of the node ``guid``."""
+    port, port_guid, _, peer, peer_port, peer_port_guid, width, rate = found.groups()
+    return ReportedLink(
+        guid=guid,
+        port=int(port),
+        port_guid=int(port_guid or "0", 16),
+        peer=int(peer, 16),
+        peer_port=int(peer_port),
+        peer_port_guid=int(peer_port_guid or "0", 16),
+        width=int(width or "0"),
+        rate=rate or "",
+        line=line,
+    )
+
+
 def _refuse_cut(nodes: Sequence[ReportedNode], links: Sequence[ReportedLink], text: str, file: str) -> None:
-    """Every node is listed that another one is linked to; where one is not, the end of the file is missing."""
+    """Raises ClusterwrightError where the end of a file is missing: a node that another one is linked to, or all."""
+    if not nodes:
+        raise ClusterwrightError(
+            f"{file}:1:1: there is no node in this file. Write it with `ibnetdiscover > FILE` on a host of the fabric."
+        )
     listed = {node.guid for node in nodes}
     for link in links:
         if link.peer not in listed:

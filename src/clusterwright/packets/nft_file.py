@@ -49,6 +49,21 @@ def read_nft(text: str, interfaces: InterfaceNumbers) -> Ruleset:
     return _FileReader(Reader(tokens_of(text)), interfaces).file()
 
 
+def _limited(line: int, rules: list[Rule]) -> list[Rule]:
+    """Rules that decide up to a rate. Raises Unreadable where they jump."""
+    if any(rule.verdict in {JUMP, GOTO, RETURN} for rule in rules):
+        raise Unreadable(line, "what a limited rate decides about a jump is not known here")
+    return [replace(rule, limited=True) for rule in rules]
+
+
+def _must_load(line: int, name: str, kinds: list[str], words: set[str], spread: str) -> None:
+    """Raises Unreadable for a set that nft refuses: without a type, or with the range ``spread`` and no intervals."""
+    if not kinds:
+        raise Unreadable(line, f"{shown(name)} has no type: nft loads none of the file")
+    if spread and "interval" not in words:
+        raise Unreadable(line, f"{shown(name)} has {spread} and no flag interval: nft loads none of the file")
+
+
 def _must_be_apart(
     line: int, name: str, elements: list[tuple[tuple[Ranges, ...], str, str]], *, merges: bool, is_map: bool
 ) -> None:
@@ -157,10 +172,7 @@ class _FileReader:
                 elements = self._elements(kinds, is_map=is_map)
             if word != "elements" or self.reader.peek() != "}":
                 self.reader.end()
-        if not kinds:
-            raise Unreadable(line, f"{shown(name)} has no type: nft loads none of the file")
-        if spread and "interval" not in words:
-            raise Unreadable(line, f"{shown(name)} has {spread} and no flag interval: nft loads none of the file")
+        _must_load(line, name, kinds, words, spread)
         _must_be_apart(line, name, elements, merges="auto-merge" in words, is_map=is_map)
         if is_map:
             self.maps[name] = kinds, elements
@@ -309,9 +321,7 @@ class _FileReader:
             raise Unreadable(line, "no packet is what this rule asks for all at once: nft may load none of the file")
         if verdict != "vmap":
             rules = [Rule(line=line, matches=tuple(boxes), verdict=verdict, target=target)]
-        if limited and any(each.verdict in {JUMP, GOTO, RETURN} for each in rules):
-            raise Unreadable(line, "what a limited rate decides about a jump is not known here")
-        return [replace(each, limited=limited) for each in rules]
+        return _limited(line, rules) if limited else rules
 
     def _is_map_ahead(self) -> bool:
         ahead = 0

@@ -19,7 +19,7 @@ class Naming:
 
     spec: ClusterSpec
 
-    @cached_property
+    @property
     def is_planned_everywhere(self) -> bool:
         """True where the site names nothing: nobody needs to ask for single names."""
         patterns = [group.name_pattern for group in self.spec.node_groups]

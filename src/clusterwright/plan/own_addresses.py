@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from clusterwright.plan.model import Device, Plan, format_address
-from clusterwright.spec.hardware.systems import systems
+from clusterwright.spec.hardware.systems import System, systems
 from clusterwright.spec.ipoib import IpoibInterface, carrying, ipoib_of
 
 HOST_VLAN = 100  # of the hosts that share a subnet behind a switch
@@ -38,77 +38,97 @@ class OwnAddress(NamedTuple):
 
 def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
     """Loopbacks in the order of the devices, gateways, interfaces in the order of the cables, borders, IPoIB."""
+    yield from _loopbacks(plan)
+    yield from _gateways(plan)
+    yield from _cabled_addresses(plan)
+    yield from _border_addresses(plan)
+    yield from _ipoib_addresses(plan)
+
+
+def _systems_by_model(plan: Plan) -> Mapping[str, System | None]:
     known = systems()
-    runs = {name: known.get(model.network_os or "") for name, model in plan.spec.catalogue.items()}
+    return {name: known.get(model.network_os or "") for name, model in plan.spec.catalogue.items()}
+
+
+def _loopbacks(plan: Plan) -> Iterator[OwnAddress]:
+    system_by_model = _systems_by_model(plan)
     for device in plan.devices:
         fabric = plan.spec.fabric(device.fabric)
-        if device.loopback is not None and fabric is not None and fabric.addressing is not None:
-            pool = fabric.addressing.loopbacks
-            system = runs[device.model]
-            port = _PLANNED_LOOPBACK if system is None else system.loopback
-            yield OwnAddress(
-                device=device.name,
-                port=port,
-                side="loopback",
-                fabric=device.fabric,
-                version=pool.version,
-                address=device.loopback,
-                prefix_length=pool.max_prefixlen,
-            )
+        if device.loopback is None or fabric is None or fabric.addressing is None:
+            continue
+        pool = fabric.addressing.loopbacks
+        system = system_by_model[device.model]
+        yield OwnAddress(
+            device=device.name,
+            port=_PLANNED_LOOPBACK if system is None else system.loopback,
+            side="loopback",
+            fabric=device.fabric,
+            version=pool.version,
+            address=device.loopback,
+            prefix_length=pool.max_prefixlen,
+        )
+
+
+def _gateways(plan: Plan) -> Iterator[OwnAddress]:
+    system_by_model = _systems_by_model(plan)
     for subnet in plan.subnets:
-        if subnet.gateway is not None:
-            system = runs[plan.by_name[subnet.device].model]
-            port = _PLANNED_GATEWAY if system is None else system.gateway
-            length = subnet.prefix_length
-            yield OwnAddress(
-                device=subnet.device,
-                port=port,
-                side="gateway",
-                fabric=subnet.fabric,
-                version=subnet.version,
-                address=subnet.gateway,
-                prefix_length=length,
-            )
+        if subnet.gateway is None:
+            continue
+        system = system_by_model[plan.by_name[subnet.device].model]
+        yield OwnAddress(
+            device=subnet.device,
+            port=_PLANNED_GATEWAY if system is None else system.gateway,
+            side="gateway",
+            fabric=subnet.fabric,
+            version=subnet.version,
+            address=subnet.gateway,
+            prefix_length=subnet.prefix_length,
+        )
+
+
+def _cabled_addresses(plan: Plan) -> Iterator[OwnAddress]:
     versions = {f.name: f.addressing.hosts.version for f in plan.spec.fabrics if f.addressing is not None}
     for cable in plan.cables:
         bond = cable.bond.interface if cable.bond is not None else None
         for end, port in ((cable.a, bond or cable.a.port), (cable.b, cable.b.port)):
             if end.address is not None:
-                version = versions[end.fabric]
                 yield OwnAddress(
                     device=end.device,
                     port=port,
                     side=end.side,
                     fabric=end.fabric,
-                    version=version,
+                    version=versions[end.fabric],
                     address=end.address,
                     prefix_length=end.prefix_length,
                 )
+
+
+def _border_addresses(plan: Plan) -> Iterator[OwnAddress]:
     for border in plan.spec.borders:
         if border.device in plan.by_name:
-            fabric_name, own = plan.by_name[border.device].fabric, border.address
-            length = own.network.prefixlen
             yield OwnAddress(
                 device=border.device,
                 port=border.port,
                 side="border",
-                fabric=fabric_name,
-                version=own.version,
-                address=int(own.ip),
-                prefix_length=length,
+                fabric=plan.by_name[border.device].fabric,
+                version=border.address.version,
+                address=int(border.address.ip),
+                prefix_length=border.address.network.prefixlen,
             )
+
+
+def _ipoib_addresses(plan: Plan) -> Iterator[OwnAddress]:
     for device, interfaces in ipoib_nodes(plan):
-        for each in interfaces:
-            network, number = each.carried.network, each.address_number(device.index)
-            length = network.prefixlen
+        for interface in interfaces:
+            network = interface.carried.network
             yield OwnAddress(
                 device=device.name,
-                port=each.name,
+                port=interface.name,
                 side="ipoib",
-                fabric=each.fabric,
+                fabric=interface.fabric,
                 version=network.version,
-                address=number,
-                prefix_length=length,
+                address=interface.address_number(device.index),
+                prefix_length=network.prefixlen,
             )
 
 

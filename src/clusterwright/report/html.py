@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,7 +199,6 @@ def _later(template: Template, make: Callable[[], Leaf], footer: str) -> Iterato
     yield template.render(leaf=make(), footer=footer)
 
 
-@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(data_files.folder("templates") / "report"),

@@ -207,7 +207,6 @@ def known_distributions() -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.name for each in _distributions().values()))
 
 
-@cache
 def slurm_number() -> int:
     """The number of the user slurm on all machines of a Slurm: the one that some distribution's packages insist on."""
     (number,) = {family.slurm_number for family in families().values() if family.slurm_number is not None}

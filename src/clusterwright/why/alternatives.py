@@ -49,7 +49,13 @@ def _candidates(schema: Any, value: Any, elsewhere: list[Any]) -> Iterator[Any]:
                 yield one["const"]
             elif "minimum" in one:
                 yield one["minimum"] + 7
-    elif isinstance(value, bool):
+    else:
+        yield from _of_its_type(schema, value, elsewhere)
+
+
+def _of_its_type(schema: Any, value: Any, elsewhere: list[Any]) -> Iterator[Any]:
+    """Other values of the type that a value has."""
+    if isinstance(value, bool):
         yield not value
     elif isinstance(value, list):
         yield from _lists(value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from clusterwright.extras.source_of_truth.rows import KeptRow, Key, Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from clusterwright.extras.source_of_truth.client import Client
     from clusterwright.extras.source_of_truth.rows import KeptTable, Record, ServerKind
@@ -297,14 +297,8 @@ def identity_of(value: Any) -> Any:
     return value.get("id") if isinstance(value, dict) else value
 
 
-def _keep_what_holds_others(known: ServerObjects, found: ServerDifference) -> None:
-    """Leaves interfaces with others' cables and addresses, and devices with anything of others', as they are.
-
-    A server takes away what hangs at an object together with it, whoever made it.
-    """
-    ending = dict(found.take["devices"])
-    if not ending:
-        return
+def _holding_ports(known: ServerObjects, ending: Mapping[Key, Any]) -> dict[Key, str]:
+    """Devices of ``ending`` that have interfaces or cables of others, each with the reason."""
     holding: dict[Key, str] = {}
     for key, record in known.records["interfaces"].items():
         if key[:1] in ending and not known.is_ours("interfaces", record["id"]):
@@ -313,6 +307,18 @@ def _keep_what_holds_others(known: ServerObjects, found: ServerDifference) -> No
         for device in (key[:1], key[2:3]):
             if device in ending and not known.is_ours("cables", record["id"]):
                 holding.setdefault(device, "others laid a cable to it")
+    return holding
+
+
+def _keep_what_holds_others(known: ServerObjects, found: ServerDifference) -> None:
+    """Leaves interfaces with others' cables and addresses, and devices with anything of others', as they are.
+
+    A server takes away what hangs at an object together with it, whoever made it.
+    """
+    ending = dict(found.take["devices"])
+    if not ending:
+        return
+    holding = _holding_ports(known, ending)
     names = {identity: key for key, identity in ending.items()}
     for endpoint, parameter in known.system.belongings:
         query = [(parameter, str(identity)) for identity in names]

@@ -32,7 +32,6 @@ from clusterwright.intent.nccl_settings import (
 )
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.partitions import nccl_partition
-from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.image import Image
 from clusterwright.spec.job import NcclProfile, TunerRow
@@ -84,7 +83,6 @@ def tuner_line(row: TunerRow) -> str:
     return ",".join(str(field) for field in fields)
 
 
-@per_plan
 def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tuple[SharedFile, ...]:
     nccl = plan.spec.nccl(node_group)
     if nccl is None:

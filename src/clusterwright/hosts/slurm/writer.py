@@ -376,7 +376,6 @@ def _hardware(host: Host | None) -> str:
     )
 
 
-@per_plan
 def _worker_files(
     plan: Plan, scheduler: Scheduler, node_group: str, qos: bool, persistence_unit: str
 ) -> tuple[tuple[str, bytes], ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -89,7 +88,7 @@ class RoutedFabric:
         """Which routers tell no neighbour anything."""
         return np.array([router.is_silent for router in self.routers], bool)
 
-    @cached_property
+    @property
     def is_lossless(self) -> bool:
         """True when any of its switches has a priority without loss."""
         return any(router.qos is not None and router.qos.lossless for router in self.routers)
@@ -112,21 +111,14 @@ def has_network(tree: RenderedTree) -> bool:
 @lru_cache(maxsize=2)
 def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     """The network that a tree's text describes. Raises VerifyError for text that does not parse."""
-    was_enabled = gc.isenabled()
-    gc.disable()  # nothing here makes cycles, and the collector would walk millions of new objects again and again
-    try:
-        roles = tree.declaration.roles if tree.declaration is not None else {}
-        systems = zip(*_routers_read(tree).parts, strict=True)
-        left_out = tree.declaration.unjudged_switches if tree.declaration is not None else frozenset()
-        read = (router for own in systems for router in chain(*own))
-        routers = [replace(each, role=roles.get(each.device, "")) for each in read if each.device not in left_out]
-        idle = tree.declaration.drained if tree.declaration is not None else frozenset()
-        network = _assemble(routers, list(_nics(tree)), _declared_tiers(tree), idle)
-        gc.freeze()  # the text's objects are kept to the end, and need no walking when the checks run
-        return network
-    finally:
-        if was_enabled:
-            gc.enable()
+    declaration = tree.declaration
+    roles = declaration.roles if declaration is not None else {}
+    left_out = declaration.unjudged_switches if declaration is not None else frozenset()
+    idle = declaration.drained if declaration is not None else frozenset()
+    by_system = zip(*_routers_read(tree).parts, strict=True)
+    judged = (router for parts in by_system for router in chain(*parts) if router.device not in left_out)
+    routers = [replace(router, role=roles.get(router.device, "")) for router in judged]
+    return _assemble(routers, list(_nics(tree)), _declared_tiers(tree), idle)
 
 
 def without_cables(tree: RenderedTree) -> str:

@@ -212,7 +212,7 @@ class DeclaredIsolation:
             for version in (4, 6)
         }
 
-    @cached_property
+    @property
     def _beyond(self) -> frozenset[tuple[str, int, int]]:
         """Switches with the version and number of the addresses that they have a session with at a border."""
         return frozenset((each.switch, each.version, each.neighbour) for each in self.borders)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -74,15 +73,9 @@ class _Difference:
 
 def _run(tree: RenderedTree) -> Verdict:
     declaration = tree.declaration
-    was_enabled = gc.isenabled()
-    gc.disable()  # nothing here makes cycles, and the collector would walk the whole rendered tree again and again
-    try:
-        if declaration is None or declaration.isolation is None:
-            return folder_verdict(tree)
-        return _proof(tree, declaration.isolation, partition_verdict(tree, declaration))
-    finally:
-        if was_enabled:
-            gc.enable()
+    if declaration is None or declaration.isolation is None:
+        return folder_verdict(tree)
+    return _proof(tree, declaration.isolation, partition_verdict(tree, declaration))
 
 
 def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: PartitionVerdict) -> Verdict:

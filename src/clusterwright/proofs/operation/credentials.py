@@ -69,7 +69,13 @@ def _faults(texts: Mapping[str, str], wanted: Readers | None) -> Iterator[Fault]
             happens.setdefault(file, set()).update(done)
             if wanted is not None and file not in wanted:
                 yield path, _line(text, file), f"nothing of the node reads {file}"
-    for file, readers in (wanted or {}).items():
+    if wanted is not None:
+        yield from _unstarted(wanted, happens)
+
+
+def _unstarted(wanted: Readers, happens: Mapping[str, set[tuple[str, str]]]) -> Iterator[Fault]:
+    """Readers of files that nothing starts when the file comes."""
+    for file, readers in wanted.items():
         if file not in happens:
             yield CREDENTIAL_WANTS, 0, f"nobody notices when {file} comes: {_names(readers)} stay off"
         elif readers - happens[file]:

@@ -5,13 +5,14 @@ Quotas and queues are the site's: nothing of them is rendered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from clusterwright.hosts.kueue.reader import (
     FOLDER,
     OBJECTS,
     PODS,
     KueueObjects,
+    PodPart,
     read_environment,
     read_labels,
     read_objects,
@@ -101,7 +102,7 @@ def _plan_faults(text: str, objects: KueueObjects, planned: DeclaredKueue) -> It
 
 def _pod_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) -> Iterator[Fault]:
     paths = sorted(path for path in tree.paths if path.startswith(FOLDER) and (device, path) in tree.files)
-    environments = set()
+    environments: set[str] = set()
     for path in paths:
         if path == OBJECTS or path.startswith(PODS):
             continue
@@ -116,20 +117,28 @@ def _pod_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) 
         except ValueError as error:
             yield path, 0, f"it does not read: {error}"
             continue
-        if not pod.has_node_network:
-            yield path, 0, "pods have a network of their own, which nodes do not forward"
-        if _SHARED_MEMORY not in pod.memory:
-            yield path, 0, f"{_SHARED_MEMORY} is not in memory: ranks of a node share 64 MB"
-        if _LOCKED not in pod.capabilities:
-            yield path, 0, f"{_LOCKED} is missing: RDMA registers no memory beyond the runtime's limit"
-        for name in sorted(pod.environments - environments):
-            yield path, 0, f"variables come from {name}, which is not there"
-        for name in sorted(environments - pod.environments) if len(environments) == 1 else ():
-            yield path, 0, f"the variables of {name} reach no container"
+        yield from ((path, 0, message) for message in _faults_of_pod(pod, environments))
         limits.update(pod.limits)
-    for name, count in planned.limits.items() if planned is not None else ():
+    if planned is None:
+        return
+    for name, count in planned.limits.items():
         if limits.get(name) != count:
             yield f"{PODS}.yaml", 0, f"a pod has {limits.get(name, 'nothing')} of {name}, and a node {count}"
+
+
+def _faults_of_pod(pod: PodPart, environments: Set[str]) -> Iterator[str]:
+    """What a pod lacks of its node, and variables that do not reach it."""
+    if not pod.has_node_network:
+        yield "pods have a network of their own, which nodes do not forward"
+    if _SHARED_MEMORY not in pod.memory:
+        yield f"{_SHARED_MEMORY} is not in memory: ranks of a node share 64 MB"
+    if _LOCKED not in pod.capabilities:
+        yield f"{_LOCKED} is missing: RDMA registers no memory beyond the runtime's limit"
+    for name in sorted(pod.environments - environments):
+        yield f"variables come from {name}, which is not there"
+    if len(environments) == 1:
+        for name in sorted(environments - pod.environments):
+            yield f"the variables of {name} reach no container"
 
 
 def _node_faults(tree: RenderedTree, node: str, planned: DeclaredKueue) -> Iterator[Fault]:

@@ -131,6 +131,19 @@ def _slurm_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
             yield slurm.accounting.database.secret, (*slurm.accounting.database.path, "secret")
 
 
+def _credential_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    for field in fields(spec.credentials):
+        credential = getattr(spec.credentials, field.name)
+        if isinstance(credential, Brought) and credential.secret is not None:
+            yield credential.secret, (*credential.path, "secret")
+
+
+def _placeholders(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    for item in spec.extra_config:
+        for found in PLACEHOLDER.finditer("\n".join(item.lines) + json.dumps(item.merge)):
+            yield found["name"], item.path
+
+
 def _shared_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     snmp = spec.site.snmp
     if snmp is not None:
@@ -152,16 +165,12 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         if manager is not None and manager.m_key is not None:
             yield manager.m_key.secret, (*manager.m_key.path, "secret")
     yield from _slurm_secrets(spec)
-    for by in (getattr(spec.credentials, field.name) for field in fields(spec.credentials)):
-        if isinstance(by, Brought) and by.secret is not None:
-            yield by.secret, (*by.path, "secret")
+    yield from _credential_secrets(spec)
     uplinks = (tier.up.authentication for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
     for session in (*uplinks, *(border.authentication for border in spec.borders)):
         if session is not None:
             yield session.secret, (*session.path, "secret")
-    for item in spec.extra_config:
-        for found in PLACEHOLDER.finditer("\n".join(item.lines) + json.dumps(item.merge)):
-            yield found["name"], item.path
+    yield from _placeholders(spec)
     for profile in spec.encryption.macsec:
         yield profile.primary.secret, (*profile.path, "primary", "secret")
         if profile.fallback is not None:

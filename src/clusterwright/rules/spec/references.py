@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.model import CLUSTER, ClusterSpec
@@ -27,26 +28,34 @@ def unknown(kind: str, name: str, known: Iterable[str], path: Path, owner: str =
     return Problem(path, f'{owner} has no {kind} "{name}".' if owner else f'There is no {kind} "{name}".', hint)
 
 
+def _fabric_groups(fabric: Fabric) -> Iterator[tuple[str, Path]]:
+    for attach in fabric.attach:
+        if attach.nodes is not None:
+            yield attach.nodes, (*attach.path, "nodes")
+    if fabric.subnet_manager:
+        yield fabric.subnet_manager.nodes, (*fabric.subnet_manager.path, "nodes")
+    hosts = (host for each in fabric.partitions if each.ipoib is not None for host in each.ipoib.hosts)
+    yield from ((each.nodes, (*each.path, "nodes")) for each in hosts)
+
+
+def _scheduler_groups(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
+    if scheduler.controllers.nodes is not None:
+        yield scheduler.controllers.nodes, (*scheduler.controllers.path, "nodes")
+    if scheduler.slurm is not None and scheduler.slurm.accounting is not None:
+        yield scheduler.slurm.accounting.nodes, (*scheduler.slurm.accounting.path, "nodes")
+
+
 def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     for fabric in spec.fabrics:
-        for attach in fabric.attach:
-            if attach.nodes is not None:
-                yield attach.nodes, (*attach.path, "nodes")
-        if fabric.subnet_manager:
-            yield fabric.subnet_manager.nodes, (*fabric.subnet_manager.path, "nodes")
-        hosts = (host for each in fabric.partitions if each.ipoib is not None for host in each.ipoib.hosts)
-        yield from ((each.nodes, (*each.path, "nodes")) for each in hosts)
+        yield from _fabric_groups(fabric)
     for mount in spec.mounts:
         yield mount.system, (*mount.path, "system")
         yield from ((name, (*mount.path, "nodes", at)) for at, name in enumerate(mount.nodes))
     for zone in spec.zones:
         yield from ((name, (*zone.path, "nodes", at)) for at, name in enumerate(zone.nodes))
-    partitions = (part for each in spec.schedulers if each.slurm is not None for part in each.slurm.partitions)
     for scheduler in spec.schedulers:
-        if scheduler.controllers.nodes is not None:
-            yield scheduler.controllers.nodes, (*scheduler.controllers.path, "nodes")
-        if scheduler.slurm is not None and scheduler.slurm.accounting is not None:
-            yield scheduler.slurm.accounting.nodes, (*scheduler.slurm.accounting.path, "nodes")
+        yield from _scheduler_groups(scheduler)
+    partitions = (part for each in spec.schedulers if each.slurm is not None for part in each.slurm.partitions)
     users = [
         *((each.nodes, each.path) for each in spec.nccl_profiles),
         *((each.nodes, each.path) for each in spec.schedulers),

@@ -200,6 +200,24 @@ def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]]) -> list[_Un
     )
 
 
+class _Joined:
+    """Switches in disjoint sets; each set has one that stands for all."""
+
+    def __init__(self, switches: Sequence[int]) -> None:
+        self._first = dict(zip(switches, switches, strict=True))
+
+    def first_of(self, switch: int) -> int:
+        """The switch that stands for the set of this one."""
+        first = self._first
+        while first[switch] != switch:
+            first[switch] = switch = first[first[switch]]
+        return switch
+
+    def join(self, switch: int, other: int) -> None:
+        """Make one set of two; the second one's first stands for it."""
+        self._first[self.first_of(switch)] = self.first_of(other)
+
+
 def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:
     """What climbs through a tier: its switches with adapters below, those together that a host or a switch below joins.
 
@@ -208,29 +226,22 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
     up = fabric.fabric.tiers[depth].up
     if up is None:
         return []
-    first: dict[int, int] = {}  # a switch that stands for all that it is joined with
-
-    def joined(number: int) -> int:
-        while first[number] != number:
-            first[number] = number = first[first[number]]
-        return number
-
-    above = {number: number for number, seat in enumerate(fabric.seats) if seat.tier == depth}
-    first.update(above)
-    for bundle in sorted(fabric.bundles, key=lambda each: -each.tier):
+    switches = [number for number, seat in enumerate(fabric.seats) if seat.tier == depth]
+    joined = _Joined(switches)
+    above = dict(zip(switches, switches, strict=True))  # by seat of a lower tier: a switch that it hangs below
+    for bundle in sorted(fabric.bundles, key=lambda bundle: -bundle.tier):
         if bundle.tier <= depth:
             for lower, upper in joins(fabric, bundle):
                 if upper in above:
-                    first[joined(above[upper])] = joined(above.setdefault(lower, above[upper]))
+                    joined.join(above[upper], above.setdefault(lower, above[upper]))
     below = [(node, above[seat]) for node, seat in taps if seat in above]
     home: dict[int, int] = {}
     for node, number in below:
-        first[joined(number)] = joined(home.setdefault(node, number))
-    adapters = Counter(joined(number) for _, number in below)
+        joined.join(number, home.setdefault(node, number))
+    adapters = Counter(joined.first_of(number) for _, number in below)
     members: dict[int, list[int]] = {}
-    for number, seat in enumerate(fabric.seats):
-        if seat.tier == depth:
-            members.setdefault(joined(number), []).append(number)
+    for number in switches:
+        members.setdefault(joined.first_of(number), []).append(number)
     return [
         _Unit(
             name=fabric.seats[own[0]].name + (" with those beside it" if len(own) > 1 else ""),

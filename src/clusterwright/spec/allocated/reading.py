@@ -7,7 +7,6 @@ a minute for the largest of them.
 
 from __future__ import annotations
 
-import gc
 import re
 import socket
 from collections.abc import Callable, Mapping
@@ -284,13 +283,7 @@ def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[A
 @lru_cache(maxsize=4)  # a spec is linted first, and then read
 def _read(text: str, file: str, is_own: bool) -> tuple[Allocated, tuple[Finding, ...]]:
     reader = _FactReader(file)
-    was_on = gc.isenabled()
-    gc.disable()  # what is read is kept, and the collector would walk all of it again and again
-    try:
-        reader.read(text)
-    finally:
-        if was_on:
-            gc.enable()
+    reader.read(text)
     found = Allocated(
         file,
         is_own,

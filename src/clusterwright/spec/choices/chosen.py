@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from clusterwright.spec.choices.table import DELIVERY, FILE_SYSTEM, RUNTIME, SCHEDULER, SUBNET_MANAGER, choice_keys
 from clusterwright.spec.choices.walk import Walk
 from clusterwright.spec.distribution import distribution_of
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.image import Image
 from clusterwright.spec.model import ClusterSpec
@@ -33,13 +34,7 @@ def choices_of(spec: ClusterSpec) -> tuple[ChosenProgram, ...]:
 
 def _choices(spec: ClusterSpec) -> Iterator[ChosenProgram]:
     for fabric in spec.fabrics:
-        for tier in fabric.tiers:
-            system = system_of(tier.model)
-            if system is not None:
-                yield ChosenProgram(title=system.title, walk=system.walk, path=(*tier.path, "model"))
-        if fabric.subnet_manager is not None:
-            manager = fabric.subnet_manager
-            yield _chosen(SUBNET_MANAGER, manager.kind, (*manager.path, "kind"))
+        yield from _choices_of_fabric(fabric)
     images_in_use = {group.image for group in spec.node_groups} | {exception.image for exception in spec.exceptions}
     for image in spec.images:
         if image.name in images_in_use:
@@ -51,6 +46,16 @@ def _choices(spec: ClusterSpec) -> Iterator[ChosenProgram]:
             yield _chosen(SCHEDULER, "slurm", (*scheduler.path, "kind"))
         if scheduler.kueue is not None:
             yield _chosen(SCHEDULER, "kueue", (*scheduler.path, "kueue"))
+
+
+def _choices_of_fabric(fabric: Fabric) -> Iterator[ChosenProgram]:
+    for tier in fabric.tiers:
+        system = system_of(tier.model)
+        if system is not None:
+            yield ChosenProgram(title=system.title, walk=system.walk, path=(*tier.path, "model"))
+    manager = fabric.subnet_manager
+    if manager is not None:
+        yield _chosen(SUBNET_MANAGER, manager.kind, (*manager.path, "kind"))
 
 
 def _choices_of_image(image: Image) -> Iterator[ChosenProgram]:

@@ -116,26 +116,31 @@ def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
         if not raw.strip() or raw.startswith("#"):
             continue
         try:
-            fields = [each.strip() for each in next(csv.reader([raw], delimiter=delimiter))]
+            fields = [field.strip() for field in next(csv.reader([raw], delimiter=delimiter))]
         except csv.Error as error:
             problem(line, f"This is no line of CSV: {error}.", "Scan its labels again.")
             continue
         if order is None:
-            order = [each.lower() for each in fields]
+            order = [field.lower() for field in fields]
             wrong = _wrong_header(order)
             if wrong:
                 problem(line, *wrong)
                 return
-        elif len(fields) != len(order):
-            problem(line, f"The line has {len(fields)} of {len(order)} fields.", "Write one comma between two.")
+            continue
+        row = _row_of(fields, order, line)
+        if isinstance(row, Noted):
+            yield row
         else:
-            row = _row(dict(zip(order, fields, strict=True)), line)
-            if isinstance(row, Noted):
-                yield row
-            else:
-                problem(line, *row)
+            problem(line, *row)
     if order is None:
         problem(1, "The file has no header.", f"Begin it with the line {','.join(COLUMNS)}; leave out what you lack.")
+
+
+def _row_of(fields: list[str], order: list[str], line: int) -> Noted | tuple[str, str]:
+    """What a line notes, its fields being in the ``order`` of the header; else what is wrong with it, and a hint."""
+    if len(fields) != len(order):
+        return f"The line has {len(fields)} of {len(order)} fields.", "Write one comma between two."
+    return _row(dict(zip(order, fields, strict=True)), line)
 
 
 def _wrong_header(order: list[str]) -> tuple[str, str] | None:

@@ -48,6 +48,13 @@ def _strings(data: Any, schema: Any, path: Path, definitions: Mapping[str, Any])
             yield from _strings(data, alternative, path, definitions)
     for word in _BRANCHES:
         yield from _strings(data, schema.get(word), path, definitions)
+    yield from _strings_below(data, schema, path, definitions)
+
+
+def _strings_below(
+    data: Any, schema: Mapping[str, Any], path: Path, definitions: Mapping[str, Any]
+) -> Iterator[KindedString]:
+    """Those of a mapping's values and of a list's items."""
     if isinstance(data, Mapping):
         properties = schema.get("properties", {})
         for key, value in data.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.spec.schema.check import published
@@ -57,7 +57,6 @@ class _Listing:
         return bool(self._forms)
 
 
-@cache
 def _top(schema_name: str) -> _Listing:
     whole = published(schema_name)
     return _Listing([whole], whole)

@@ -57,14 +57,13 @@ def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iter
     missing = [line for line in planned if line not in runs]
     unexpected = [line for line in runs if line not in planned]
     for line in list(missing):
-        same = next((other for other in unexpected if is_as_planned(line, other)), None)
-        if same is None and not planned[line]:
-            same = next((other for other in unexpected if not runs[other] and _says_of_the_same(line, other)), None)
-            if same is not None:
-                yield Difference.CHANGED, place, line, same, above, None
-        if same is not None:
-            missing.remove(line)
-            unexpected.remove(same)
+        other = _counterpart(line, planned, runs, unexpected)
+        if other is None:
+            continue
+        if not is_as_planned(line, other):
+            yield Difference.CHANGED, place, line, other, above, None
+        missing.remove(line)
+        unexpected.remove(other)
     # A line that states what the switch does by itself says nothing beside one that is left out: EOS prints none.
     for line in missing:
         if planned[line] or not is_default(place, line):
@@ -78,6 +77,19 @@ def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iter
     for line in planned:
         if line in runs:
             yield from _sections(planned[line], runs[line], (*above, line))
+
+
+def _counterpart(line: str, planned: LineTree, runs: LineTree, unexpected: list[str]) -> str | None:
+    """The running line that means what ``line`` does, or else gives the same setting another value."""
+    for other in unexpected:
+        if is_as_planned(line, other):
+            return other
+    if planned[line]:
+        return None
+    for other in unexpected:
+        if not runs[other] and _says_of_the_same(line, other):
+            return other
+    return None
 
 
 def _block(line: str, below: LineTree) -> tuple[str, ...]:

@@ -107,7 +107,13 @@ def _terms(found: Box, version: int) -> Iterator[str]:
     text = " ".join(words)
     if FRAGMENT not in limited or ports or {FLAGS, ICMP} & limited:
         yield text  # ports, flags and types are never found in a later fragment
-    elif found[FRAGMENT] == _LATER:
+    else:
+        yield from _fragment_terms(text, found, version)
+
+
+def _fragment_terms(text: str, found: Box, version: int) -> Iterator[str]:
+    """The matches ``text`` for later fragments alone, or for all other packets."""
+    if found[FRAGMENT] == _LATER:
         yield f"{text} {'ip frag-off & 0x1fff != 0' if version == 4 else 'frag frag-off != 0'}"
     elif found[FRAGMENT] != _NOT_LATER:
         raise ClusterwrightError("a switch's list tells first fragments from whole packets")

@@ -60,7 +60,6 @@ class BootScript:
     """Whether the first fetch is one that leads past all others where it fails."""
 
 
-@lru_cache(maxsize=32)
 def read_dhcp(text: str) -> DhcpServer:
     """Kea's configuration of either version. Raises ValueError for one that does not read."""
     document = json.loads(text)

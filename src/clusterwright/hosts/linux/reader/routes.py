@@ -21,25 +21,31 @@ _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Routes of a .network file, and what takes some from others."""
     section, start, hop = "", 0, ""
-    to: list[tuple[int, str]] = []
-    for found in (*_NETWORK.finditer(f"\n{text}"), None):
-        if found is None or found["section"]:
-            if section == "[Route]" and hop and not to:
-                yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
+    destinations: list[tuple[int, str]] = []
+    for found in _NETWORK.finditer(f"\n{text}"):
+        if found["section"]:
             if section == "[Route]":
-                for at, prefix in to:
-                    if what := judge(prefix, hop):
-                        yield at, what
-            if found is not None:
-                section, start, hop, to = found["section"], found.start(), "", []
+                yield from _route_faults(start, hop, destinations, judge)
+            section, start, hop, destinations = found["section"], found.start(), "", []
         elif found["to"]:
-            to.append((found.start(), found["to"]))
+            destinations.append((found.start(), found["to"]))
         elif found["via"]:
             hop = found["via"]
             if section == "[Network]":
                 yield found.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
         else:
             yield found.start(), f"{found['learnt']} takes routes from whoever offers them"
+    if section == "[Route]":
+        yield from _route_faults(start, hop, destinations, judge)
+
+
+def _route_faults(start: int, hop: str, destinations: list[tuple[int, str]], judge: RouteJudge) -> Iterator[Fault]:
+    """What is wrong with a section [Route]."""
+    if hop and not destinations:
+        yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
+    for at, prefix in destinations:
+        if fault := judge(prefix, hop):
+            yield at, fault
 
 
 def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:

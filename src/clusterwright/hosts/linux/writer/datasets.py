@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.encryption import Dataset
 from clusterwright.spec.model import Mount
@@ -19,7 +18,6 @@ PROGRAM = "usr/local/libexec/clusterwright/dataset-gate"
 UNIT = "etc/systemd/system/dataset-gate@.service"
 
 
-@per_plan
 def datasets_of(plan: Plan, mount: str) -> tuple[Dataset, ...]:
     """The datasets that are read through a mount, in the spec's order."""
     return tuple(dataset for dataset in plan.spec.datasets if dataset.mount == mount)

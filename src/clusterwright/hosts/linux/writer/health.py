@@ -158,7 +158,6 @@ def _gid(nic: HostNic) -> dict[str, str]:
     return {"gid": ":".join(digits[at : at + 4] for at in range(0, 32, 4)), "gid_type": _ROCE_V2}
 
 
-@per_plan
 def _expectations(plan: Plan, kind: NodeKind) -> bytes:
     image = plan.spec.image(kind.image)
     if image is None:
@@ -285,7 +284,6 @@ def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, A
     }
 
 
-@per_plan
 def _lossless(plan: Plan, name: str, node_group: str) -> dict[str, Any]:
     fabric = plan.spec.fabric(name)
     if fabric is None:

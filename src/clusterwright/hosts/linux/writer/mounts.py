@@ -143,7 +143,6 @@ def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ..
     return tuple(found)
 
 
-@per_plan
 def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
     mount = next(each for each in mounts_of(plan, node_group) if each.mountpoint == mountpoint)
     protecting = _UNITS.get(mount.protection.kind) if mount.protection is not None else None
@@ -178,7 +177,6 @@ def _what(mount: Mount, server: str | None) -> str:
     return mount.export if server is None else f"{server}:{mount.export}"
 
 
-@per_plan
 def _drop_in(plan: Plan, node_group: str) -> bytes:
     units = [unit_name(mount.mountpoint) for mount in mounts_of(plan, node_group)]
     return template("node/remote-fs.conf.j2").render(units=units).encode()

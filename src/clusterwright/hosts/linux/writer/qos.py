@@ -117,7 +117,6 @@ Nic = tuple[str, str | None, str | None]
 Shape = tuple[tuple[str, tuple[Nic, ...]], ...]
 
 
-@per_plan
 def _files(plan: Plan, node_group: str, shape: Shape) -> tuple[SharedFile, ...]:
     views = []
     for name, nics in shape:

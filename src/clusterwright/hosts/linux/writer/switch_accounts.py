@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusterwright.hosts.linux.writer.passwords import PASSWORDS, PASSWORDS_MODE, password_lines
-from clusterwright.intent.per_plan import per_plan
 from clusterwright.text.templates import template
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ PLAIN, SUDOERS = 0o644, 0o440
 ADMINS = "netadmin"
 
 
-@per_plan
 def account_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     """Accounts, their homes and keys, sshd's rules and sudo's; nothing where the spec names no operator.
 

@@ -62,7 +62,6 @@ def shape_of(kind: NodeKind) -> Shape:
     return tuple((fabric, len(nics)) for fabric, nics in kind.by_fabric().items())
 
 
-@per_plan
 def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[tuple[str, bytes], ...]:
     image = plan.spec.image(image_name)
     if image is None:

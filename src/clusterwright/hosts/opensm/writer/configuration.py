@@ -142,7 +142,6 @@ def routing_engines(engine: str) -> str:
     return engine if "no_fallback" in engine.split(",") else f"{engine},no_fallback"
 
 
-@per_plan
 def root_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
     """Node GUIDs of the top tier's switches; of a director its spine chips, the roots that a subnet manager sees.
 
@@ -159,7 +158,6 @@ def root_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
     )
 
 
-@per_plan
 def compute_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
     """Port GUIDs of the adapters of nodes with GPUs, in rank and rail order."""
     return tuple(

@@ -148,15 +148,7 @@ def _subnets(interfaces: Iterable[Body], asks: re.Pattern[str], without: str = "
 
 def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tuple[Mark, str]]:
     """Ways for routes of other protocols, tables and fabrics into this one."""
-    if any(word in bgp for word in _FOREIGN_WORDS):
-        for line in _FOREIGN.findall(bgp):
-            yield (
-                ("router bgp ", f"\n{line}"),
-                f"{line.strip()} brings routes into BGP that no policy of the fabric names",
-            )
-    if "   vrf " in bgp:
-        for line in re.findall(r"^   vrf \S+$", bgp, re.M):
-            yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
+    yield from _bgp_leaks(bgp)
     for header, _ in [each for each in routers if each[0].startswith("router bgp ")][1:]:
         yield (f"{header}\n",), f"{header} is a second BGP process, of which EOS takes one"
     for header, body in routers:
@@ -167,6 +159,17 @@ def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tu
         words = header.split()
         if words[1] == "route" and words[2] not in {"vrf", "0.0.0.0/0", "::/0"} and words[3:4] != ["Null0"]:
             yield (f"{header}\n",), f"{header} leads traffic past the routes of BGP"
+
+
+def _bgp_leaks(bgp: str) -> Iterator[tuple[Mark, str]]:
+    """Lines of the fabric's BGP that bring routes of other protocols and VRFs."""
+    if any(word in bgp for word in _FOREIGN_WORDS):
+        for line in _FOREIGN.findall(bgp):
+            message = f"{line.strip()} brings routes into BGP that no policy of the fabric names"
+            yield ("router bgp ", f"\n{line}"), message
+    if "   vrf " in bgp:
+        for line in re.findall(r"^   vrf \S+$", bgp, re.M):
+            yield ("router bgp ", f"\n{line}\n"), f"BGP of the fabric runs in {line.strip()} too"
 
 
 def _spreads_by(by_word: dict[str, list[Body]]) -> str | None:

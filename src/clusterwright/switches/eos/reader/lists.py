@@ -109,22 +109,27 @@ def read_eos_lists(text: str) -> EosLists:
             found = _LIST.fullmatch(section.header)
             if found is None or (found[1], found[3]) in lists.keys() | sources.keys():
                 raise Unreadable(section.line, "an access list is there twice, or has no name")
-            key, is_standard = (found[1], found[3]), bool(found[2])
-            rules = _rules(found[1], section.body, is_standard=is_standard)
-            if not rules:
-                raise Unreadable(
-                    section.line,
-                    f"access list {found[3]} has no entry: whether it then passes nothing or "
-                    "everything is not documented. End it with a `deny`",
-                )
-            (sources if is_standard else lists)[key] = tuple(
-                Rule(section.line + 1 + rule.line, rule.matches, rule.verdict) for rule in rules
-            )
-            if not is_standard:
+            key = (found[1], found[3])
+            if found[2]:
+                sources[key] = _rules_of(section, *key, is_standard=True)
+            else:
+                lists[key] = _rules_of(section, *key, is_standard=False)
                 bodies[key] = section.body
     return EosLists(
         lists=lists, groups=groups, lines=lines, bodies=bodies, sources=sources, live=live, channels=channels
     )
+
+
+def _rules_of(section: EosSection, word: str, name: str, *, is_standard: bool) -> tuple[Rule, ...]:
+    """The entries of a list at their lines. Raises Unreadable for a list without any."""
+    rules = _rules(word, section.body, is_standard=is_standard)
+    if not rules:
+        raise Unreadable(
+            section.line,
+            f"access list {name} has no entry: whether it then passes nothing or everything is not documented."
+            " End it with a `deny`",
+        )
+    return tuple(Rule(section.line + 1 + rule.line, rule.matches, rule.verdict) for rule in rules)
 
 
 @lru_cache(maxsize=8192)

@@ -245,7 +245,6 @@ def _port_rows(switch: Json, *, has_lacp: bool) -> Iterator[_PortRow]:
         )
 
 
-@lru_cache(maxsize=4096)
 def _start(name: str) -> tuple[str, Mark]:
     """A port's name, and where the port begins: as many switches have a port of that name as have its model."""
     return name, (f'"name": "{name}", "description"',)

@@ -329,7 +329,6 @@ def fields_of(part: str) -> Json:
     return fields
 
 
-@lru_cache(maxsize=64)
 def _is_place(before: str, after: str, key: str) -> bool:
     """Whether what stands between two texts are fields of ``key``, or of the whole."""
     mark = {"parts": 0}
@@ -340,7 +339,6 @@ def _is_place(before: str, after: str, key: str) -> bool:
     return (whole.get(key) if key else whole) == mark and '"parts"' not in before + after
 
 
-@lru_cache(maxsize=256)
 def _comparable(part: str) -> str:
     """A part with a word in the place of all its addresses, or of the most frequent one, as the first of them tell,
     where it has many: one it is, quotes included, wherever it stands in JSON, and no field's values are limited to

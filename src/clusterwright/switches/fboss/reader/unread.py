@@ -238,13 +238,18 @@ def _unknown(value: Any, known: Any, keys: _Keys) -> Iterator[_Keys]:
             else:
                 yield (*keys, key)
     elif isinstance(value, list):
-        if isinstance(known, Form | frozenset) or (value and (not isinstance(known, dict) or _LIST not in known)):
-            yield keys
-            return
-        for at, each in enumerate(value):
-            yield from _unknown(each, known[_LIST], (*keys, at))
+        yield from _unknown_items(value, known, keys)
     elif known is not None and not _is_known(value, known):
         yield keys
+
+
+def _unknown_items(values: list[Any], known: Any, keys: _Keys) -> Iterator[_Keys]:
+    """The same in a list."""
+    if isinstance(known, Form | frozenset) or (values and (not isinstance(known, dict) or _LIST not in known)):
+        yield keys
+        return
+    for index, value in enumerate(values):
+        yield from _unknown(value, known[_LIST], (*keys, index))
 
 
 def _is_known(value: Any, known: Any) -> bool:

@@ -17,7 +17,6 @@ from clusterwright.hosts.linux.writer.switch_accounts import PLAIN, account_file
 from clusterwright.intent.edge import management_permits
 from clusterwright.intent.edge_filters import REPLIES
 from clusterwright.intent.filter_entries import ANY, ECHO_REQUEST, ICMP
-from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.switch import told_site
 from clusterwright.text.places import PLACE, as_format
 from clusterwright.text.templates import template
@@ -71,7 +70,6 @@ def _snmpd_lines(snmp: SnmpAccess, address: str | None) -> str:
     return as_format(template("fboss/snmpd.conf.j2").render(snmp=snmp, name=PLACE, address=address))
 
 
-@per_plan
 def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     """What every switch of a kind has of its Linux."""
     site, fabric = told_site(plan, kind.system), kind.management

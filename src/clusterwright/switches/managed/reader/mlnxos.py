@@ -90,10 +90,7 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
                 text.find(f"snmp-server user {user} "),
                 f"the SNMP user {user} may ask in clear: privacy is not required",
             )
-    opened = {found[1] for found in _ACCOUNT.finditer(text) if found[2]}
-    for found in _ACCOUNT.finditer(text):
-        if found[1] not in opened:
-            yield found.start(), f"whether {found[1]} has a password is not said: the one from before stays"
+    yield from _unsaid_passwords(text)
     for port, place in {found[1]: found.start() for found in _PORT.finditer(text)}.items():
         if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
             yield place, f"{port} takes an address and routes from whoever offers them"
@@ -101,6 +98,15 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
         for found in _PORT.finditer(text):
             if what := planned.misplaced(device, found[1], found[2]):
                 yield found.start(), what
+
+
+def _unsaid_passwords(text: str) -> Iterator[Fault]:
+    """Accounts without a line that sets their password."""
+    accounts = list(_ACCOUNT.finditer(text))
+    opened = {account[1] for account in accounts if account[2]}
+    for account in accounts:
+        if account[1] not in opened:
+            yield account.start(), f"whether {account[1]} has a password is not said: the one from before stays"
 
 
 def servers(text: str) -> Iterator[Server]:

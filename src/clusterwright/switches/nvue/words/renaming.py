@@ -127,15 +127,20 @@ def in_words_of(tree: Tree[N], root: N, release: Release) -> None:
             for variables, _ in find(tree, root, gone.was):
                 _take(tree, root, _filled(gone.was, variables))
     if release >= ORDER_SINCE:
-        for variables, node in find(tree, root, ORDER):
-            order = tree.branch(node)
-            tree.below(order)[tree.value(node)] = tree.branch(node)
-            _put(tree, root, _filled(ORDER, variables), order)
+        _to_ordered(tree, root)
     if release >= PROFILES_SINCE:
         _to_profiles(tree, root)
     for switch in SWITCHES:
         if release >= switch.since:
             _reword(tree, root, switch.was, switch.now, ON_OFF)
+
+
+def _to_ordered(tree: Tree[N], root: N) -> None:
+    """Write the order of authentication as an object that holds its method."""
+    for variables, node in find(tree, root, ORDER):
+        order = tree.branch(node)
+        tree.below(order)[tree.value(node)] = tree.branch(node)
+        _put(tree, root, _filled(ORDER, variables), order)
 
 
 def in_oldest_words(tree: Tree[N], root: N) -> None:

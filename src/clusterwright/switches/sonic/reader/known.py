@@ -140,16 +140,21 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
             yield _at(text, table)
             continue
         for row, fields in document[table].items():
-            if table.startswith(_OF_A_VRF) and row.partition("|")[0] != _VRF:
-                yield _at(text, table, row)
-            if table == "BGP_NEIGHBOR" and not is_address(row.partition("|")[2]):
-                yield _at(text, table, row)  # unnumbered: a session with whoever is behind a port
-            if table == "FEATURE" and _is_unread_feature(document, row):
+            if _is_unread_row(document, table, row):
                 yield _at(text, table, row)
             if isinstance(fields, dict):
                 for field, value in fields.items():
                     if not _is_known(table, field, value):
                         yield _at(text, table, row, field)
+
+
+def _is_unread_row(document: Mapping[str, Mapping[str, Any]], table: str, row: str) -> bool:
+    """Whether a whole row says something that no fact takes in."""
+    if table.startswith(_OF_A_VRF) and row.partition("|")[0] != _VRF:
+        return True
+    if table == "BGP_NEIGHBOR" and not is_address(row.partition("|")[2]):
+        return True  # unnumbered: a session with whatever is behind a port
+    return table == "FEATURE" and _is_unread_feature(document, row)
 
 
 def _is_known(table: str, field: str, value: object) -> bool:
