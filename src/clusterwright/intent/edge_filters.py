@@ -212,16 +212,17 @@ def entries_of(permit: Permit, room: FilterTables) -> int:
 
 
 def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:
-    """Switches of systems without known tables, each with at most how many permits the filter of its hosts has."""
+    """Switches of whose chips no bound is known, each with at most how many entries the filter of its hosts has."""
     counted: dict[Hashable, int] = {}
     for device in plan.devices:
         system = system_of(plan.spec.catalogue[device.model])
         fabric = plan.spec.fabric(device.fabric)
         subnet = plan.host_subnet_of.get((device.fabric, device.name))
-        if system is None or system.filter_tables is not None or fabric is None or subnet is None:
+        if system is None or system.has_chip_bound or fabric is None or subnet is None:
             continue
         if not zones_on(plan, fabric.name):
             continue
+        room = system.filter_tables or ONE_ENTRY_EACH
         entries = 0
         for tenant in port_tenants(plan, fabric.name, device.name) or (None,):
             asking, locals_of = _locals(plan, fabric, subnet, tenant)
@@ -230,7 +231,7 @@ def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:
                 permits = _declared_permits(plan, fabric, asking, locals_of)
                 if not system.matches_ranges:
                     permits = tuple(map(with_single_ports, permits))
-                counted[kind] = sum(entries_of(permit, ONE_ENTRY_EACH) for permit in permits)
+                counted[kind] = sum(entries_of(permit, room) for permit in permits)
             entries += counted[kind]
         yield device, entries
 

@@ -36,7 +36,7 @@ def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
     for reader in ROUTERS:
         system = systems()[reader.system]
         own = sorted(edges & set(tree.devices_with(reader.file)))
-        if own and system.filter_tables is None:
+        if own and not system.has_chip_bound:
             what = (
                 f"whether the chips of {count(len(own), 'switch')} with {system.title}, as {own[0]}, hold their lists"
             )

@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from clusterwright.finding import Severity
 from clusterwright.intent.edge_filters import entry_counts
 from clusterwright.plan.model import Plan
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.systems import ONE_ENTRY_EACH, system_of
 from clusterwright.spec.text.document import Path
 
-# No vendor publishes one figure: what a list takes depends on profiles and on what else is in the tables. This is about
-# what the smallest of the tables that are published holds (FBOSS: five of 256).
+# Few publish a figure for a chip (`chip_rules` of a system): what a list takes depends on profiles and on what else is
+# in the tables. This is about what the smallest of the tables that are published holds (FBOSS: five of 256).
 _ASK_ABOVE = 1_000
 _MOST = 50_000  # a file has 400 bytes for each on NVUE: 20 MB for a switch, which every proof reads
+
+
+Limit = Callable[[HardwareModel, int], int]
+"""The entries of filters, by a switch's model and the IP version, beyond which a switch is told."""
 
 
 class _Fullest(NamedTuple):
     """The switch of a fabric with most entries, and how many switches are beyond what is asked about."""
 
     switch: str
-    model: str
+    model: HardwareModel
+    version: int
     entries: int
     others: int
 
 
 @rule("CW230", Severity.WARNING)
 def unbounded_filters(subject: Subject) -> Iterator[Problem]:
-    """Fabrics whose switches have filters of many entries, on systems of which nobody says how many they take."""
-    for fabric, most in _beyond(subject, _ASK_ABOVE).items():
+    """Fabrics whose switches have more entries in filters than their chip holds, or than anybody says that it does."""
+    for fabric, most in _beyond(subject, asked_above).items():
         if most.entries > _MOST:
             continue
+        rules = _published(most.model, most.version)
+        holds = f"nobody says how many a {most.model.name} takes"
+        if rules is not None:
+            holds = f"a {most.model.name} holds {rules:,} rules of IPv{most.version}, the system's own among them"
         yield Problem(
             _place(subject, fabric),
-            f"The filter of hosts behind {most.switch} has {most.entries:,} entries, and nobody says how many a"
-            f" {most.model} takes.{_more(most, fabric)}",
+            f"The filter of hosts behind {most.switch} has {most.entries:,} entries, and {holds}.{_more(most, fabric)}",
             "Try it on one switch before all others, or give each zone switches of its own, join flows, or name fewer"
             " ports.",
         )
@@ -45,7 +54,7 @@ def unbounded_filters(subject: Subject) -> Iterator[Problem]:
 @rule("CW231", Severity.ERROR)
 def oversized_filters(subject: Subject) -> Iterator[Problem]:
     """Fabrics whose switches would have filters that no chip takes and that render and verify cannot hold."""
-    for fabric, most in _beyond(subject, _MOST).items():
+    for fabric, most in _beyond(subject, _most).items():
         yield Problem(
             _place(subject, fabric),
             f"The filter of hosts behind {most.switch} would have {most.entries:,} entries, of which no chip takes"
@@ -53,6 +62,22 @@ def oversized_filters(subject: Subject) -> Iterator[Problem]:
             "Give each zone switches of its own, put zones together, or join flows: entries are sources times targets"
             " times flows.",
         )
+
+
+def _published(model: HardwareModel, version: int) -> int | None:
+    """The rules that a model's chip holds; None where nobody publishes it."""
+    system = system_of(model)
+    return None if system is None else system.rules_on(model.asic, version)
+
+
+def asked_above(model: HardwareModel, version: int) -> int:
+    """The entries beyond which a switch is told: what its chip holds, or a figure of ours where nobody says."""
+    return _published(model, version) or _ASK_ABOVE
+
+
+def _most(model: HardwareModel, version: int) -> int:
+    del model, version
+    return _MOST
 
 
 def _place(subject: Subject, name: str) -> Path:
@@ -65,7 +90,7 @@ def _more(most: _Fullest, fabric: str) -> str:
     return f" So it is with {most.others:,} more switches of {fabric}." if most.others else ""
 
 
-def _beyond(subject: Subject, limit: int) -> dict[str, _Fullest]:
+def _beyond(subject: Subject, limit: Limit) -> dict[str, _Fullest]:
     """By fabric, the fullest switch of a system without a known bound; nothing where every one is below a limit."""
     spec = subject.spec
     if not spec.flows or not spec.zones or not _may_exceed(subject, limit):
@@ -73,36 +98,37 @@ def _beyond(subject: Subject, limit: int) -> dict[str, _Fullest]:
     return _counted(subject.plan, limit)
 
 
-def _may_exceed(subject: Subject, limit: int) -> bool:
+def _may_exceed(subject: Subject, limit: Limit) -> bool:
     """Whether any switch may have more entries, from the skeleton: most specs need no plan for this."""
     bound = subject.filter_bound
     for fabric in bound.skeleton.fabrics:
-        systems = [system_of(tier.model) for tier in fabric.fabric.tiers]
+        if fabric.fabric.addressing is None:
+            continue
+        version = fabric.fabric.addressing.hosts.version
         kinds = {
             (fabric.seats[seat].tier, tuple(sorted(own.items())))
             for seat, own in bound.tenants[fabric.fabric.name].items()
         }
         for tier, own in kinds:
-            system = systems[tier]
-            if system is None or system.filter_tables is not None:
+            model = fabric.fabric.tiers[tier].model
+            system = system_of(model)
+            if system is None or system.has_chip_bound:
                 continue
-            if bound.entries(fabric.fabric, dict(own), system, ONE_ENTRY_EACH) > limit:
+            room = system.filter_tables or ONE_ENTRY_EACH
+            if bound.entries(fabric.fabric, dict(own), system, room) > limit(model, version):
                 return True
     return False
 
 
-def _counted(plan: Plan, limit: int) -> dict[str, _Fullest]:
-    found: dict[str, _Fullest] = {}
+def _counted(plan: Plan, limit: Limit) -> dict[str, _Fullest]:
+    beyond: dict[str, list[_Fullest]] = {}
     for device, entries in entry_counts(plan):
-        if entries <= limit:
-            continue
-        known = found.get(device.fabric)
-        if known is None:
-            found[device.fabric] = _Fullest(switch=device.name, model=device.model, entries=entries, others=0)
-        elif entries > known.entries:
-            found[device.fabric] = _Fullest(
-                switch=device.name, model=device.model, entries=entries, others=known.others + 1
-            )
-        else:
-            found[device.fabric] = known._replace(others=known.others + 1)
-    return found
+        model, version = plan.spec.catalogue[device.model], plan.address_version(device.fabric)
+        if entries > limit(model, version):
+            switch = _Fullest(switch=device.name, model=model, version=version, entries=entries, others=0)
+            beyond.setdefault(device.fabric, []).append(switch)
+    fullest = {}
+    for fabric, switches in beyond.items():
+        most = max(switches, key=lambda switch: switch.entries)
+        fullest[fabric] = most._replace(others=len(switches) - 1)
+    return fullest

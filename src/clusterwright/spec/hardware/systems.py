@@ -84,16 +84,22 @@ class QueueWords:
     assumed: str = ""
 
 
+def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
+    return lambda _, written, __: written == word
+
+
 @dataclass(frozen=True, slots=True)
 class FilterTables:
     """What the filters at hosts' ports may take of a chip: ``tables`` of ``entries`` each, one of them for the denies.
 
-    ``reply_flags`` are the values of TCP's flags, each an entry of its own, that a reply can have.
+    ``reply_flags`` are the values of TCP's flags, each an entry of its own, that a reply can have. ``is_of_chip`` is
+    False for a bound of the numbers of rules: what the chip takes is not known then.
     """
 
     entries: int
     tables: int
     reply_flags: tuple[int, ...]
+    is_of_chip: Annotated[bool, Key("bound"), By(_says("chip"))] = True
 
     def tables_for(self, permits: int) -> int:
         """The tables that entries for so many permits take, and the one of the denies."""
@@ -102,6 +108,15 @@ class FilterTables:
 
 ONE_ENTRY_EACH = FilterTables(entries=1, tables=1, reply_flags=(0,))
 """How a system counts of which no tables are known: an entry for each source, target and port of a permit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChipRules:
+    """How many rules of filters some chips hold, of either IP version alone."""
+
+    asics: tuple[str, ...]
+    ipv4: int
+    ipv6: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +222,6 @@ def numbers(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"[0-9]+", release))
 
 
-def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
-    return lambda _, written, __: written == word
-
-
 @dataclass(frozen=True, slots=True)
 class ContactWords:
     """How a DHCP server knows a switch without a configuration, and the option of its answer.
@@ -282,6 +293,7 @@ class System:
     queues: tuple[QueueWords, ...] = ()
     """Empty where the words are the same on every chip."""
     filter_tables: FilterTables | None = None
+    chip_rules: tuple[ChipRules, ...] = ()
     loopback: Annotated[str, Key("interfaces", "loopback")] = ""
     gateway: Annotated[str, Key("interfaces", "gateway")] = ""
     authentication: Annotated[frozenset[str], Key("bgp", "authentication")] = frozenset()
@@ -309,6 +321,18 @@ class System:
     first_contact: FirstContactWords = FirstContactWords()
     relays_v4_from: Annotated[str, Key("relays", "ipv4")] = "gateway"
     relays_v6_from: Annotated[str, Key("relays", "ipv6")] = "gateway"
+
+    @property
+    def has_chip_bound(self) -> bool:
+        """Whether it is known how many entries of filters its chips take."""
+        return self.filter_tables is not None and self.filter_tables.is_of_chip
+
+    def rules_on(self, asic: str | None, version: int) -> int | None:
+        """How many rules of filters of an IP version a chip holds; None where nobody publishes it."""
+        for rules in self.chip_rules:
+            if asic in rules.asics:
+                return rules.ipv4 if version == 4 else rules.ipv6
+        return None
 
     def relays_from_loopback(self, version: int) -> bool:
         """Whether DHCP requests of hosts leave from the switch's loopback, and not from the hosts' gateway."""
