@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from tests.cli.in_process import command
+
+from clusterwright.deploy.ansible.query import Devices
+from clusterwright.plan.build import build_plan
+from clusterwright.rollout.gates.node_checks import NodeIsolation
+from clusterwright.spec.load import load_spec
+from clusterwright.spec.rollout import GatePolicy
 
 SPEC = Path(__file__).parent / "specs" / "existing.yaml"
 USERS = ", users: [{name: ops, uid: 2000, groups: [sudo], operators: [ops]}]"
@@ -70,3 +77,15 @@ def test_a_filter_that_leaves_its_older_rules_is_refuted(tmp_path: Path) -> None
     answer = command("verify", out, "--spec", SPEC, cwd=tmp_path)
     assert "REFUTED" in answer.stdout + answer.stderr
     assert "they stay" in answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize(("parts", "asked"), [("filter, limits", 0), ("filter, health, limits", 4)])
+def test_a_gate_asks_the_nodes_whose_programs_are_ours(tmp_path: Path, parts: str, asked: int) -> None:
+    plan = build_plan(load_spec(taking(tmp_path, parts)))
+    names = [device.name for device in plan.devices_of("node")]
+    devices = mock.Mock(spec=Devices, over_ssh=frozenset(names), access=mock.Mock(python="python3"))
+    devices.run.return_value = {}
+
+    answer = NodeIsolation(plan, devices, GatePolicy(1)).after(mock.Mock(), dict.fromkeys(names, "tree"), None)
+
+    assert answer.asked == asked

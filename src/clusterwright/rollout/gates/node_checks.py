@@ -17,8 +17,10 @@ from clusterwright.hosts.linux.writer.health import PACKAGE as NODE_HEALTH
 from clusterwright.hosts.linux.writer.program_archive import archive_path
 from clusterwright.hosts.linux.writer.watch import PACKAGE as NODE_WATCH
 from clusterwright.plan.model import Plan
+from clusterwright.plan.node_parts import owns_part
 from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
+from clusterwright.spec.image import FILTER, HEALTH
 
 _VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as the units that start the same programs on a timer have it
 _VERDICT = ("/usr/local/sbin/node-health", "--write")
@@ -81,7 +83,7 @@ class NodeVerdicts(DeviceGate):
         return GateAnswer(len(asked), wrong, tuple(told.values()))
 
     def _asked(self, names: Iterable[str]) -> list[str]:
-        return [name for name in _nodes(self.plan, self.devices, names) if name not in self.waiting]
+        return [name for name in _nodes(self.plan, self.devices, names, HEALTH) if name not in self.waiting]
 
     def _verdicts(self, names: Collection[str]) -> Mapping[str, dict[str, Any] | str]:
         """Each node's verdict, or why there is none."""
@@ -108,7 +110,7 @@ class NodeIsolation(DeviceGate):
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
-        asked = _nodes(self.plan, self.devices, trees)
+        asked = _nodes(self.plan, self.devices, trees, FILTER, HEALTH)
         return GateAnswer(len(asked), until_well(asked, self.policy.deadline_s, self._complaints))
 
     def _complaints(self, names: Sequence[str]) -> Mapping[str, str]:
@@ -118,8 +120,8 @@ class NodeIsolation(DeviceGate):
         return {name: why for name, answer in answers.items() if (why := _open(answer))}
 
 
-def _nodes(plan: Plan, devices: Devices, names: Iterable[str]) -> list[str]:
-    """Those that run an image of ours and can be asked."""
+def _nodes(plan: Plan, devices: Devices, names: Iterable[str], *parts: str) -> list[str]:
+    """Those of which these parts are ours and that can be asked."""
     return [
         name
         for name in names
@@ -127,6 +129,7 @@ def _nodes(plan: Plan, devices: Devices, names: Iterable[str]) -> list[str]:
         and (device := plan.by_name.get(name)) is not None
         and device.kind == "node"
         and device.image is not None
+        and all(owns_part(plan, device.image, part) for part in parts)
     ]
 
 

@@ -1,4 +1,4 @@
-"""CW107 to CW109 and CW123: nodes that somebody else installed, and what is asked of them beyond what is taken."""
+"""CW107 to CW109, CW123 and CW124: nodes that somebody else installed, and what is asked beyond what is taken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, LIMITS, NETWORK, Image
+from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, LIMITS, NCCL, NETWORK, SLURM, Image
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
@@ -98,8 +98,26 @@ def mount_on_somebody_elses(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*path, "nodes", index), message, f"Leave {name} out: mount it there by hand.")
 
 
+@rule("CW124", Severity.ERROR)
+def parts_that_start_others(subject: Subject) -> Iterator[Problem]:
+    """Slurm's settings on nodes without the programs that they start: every job would end in its prolog."""
+    spec = subject.spec
+    placed = {name for scheduler in spec.schedulers if scheduler.slurm is not None for name in scheduler.nodes}
+    for image in _existing_in_use(spec):
+        if not image.owns(SLURM) or not _groups_of(spec, image) & placed:
+            continue
+        lacking = [part for part in (HEALTH, NCCL) if not image.owns(part)]
+        if lacking:
+            message = f"Slurm on nodes of {image.name} starts programs of {' and '.join(lacking)}, which it leaves out."
+            yield Problem((*image.path, "takes"), message, f"Add `{'` and `'.join(lacking)}` to `takes`.", key=True)
+
+
 def _existing_in_use(spec: ClusterSpec) -> Iterator[Image]:
     names = {group.image for group in spec.node_groups} | {item.image for item in spec.exceptions}
     for image in spec.images:
         if image.is_existing and image.name in names:
             yield image
+
+
+def _groups_of(spec: ClusterSpec, image: Image) -> set[str]:
+    return {group.name for group in spec.node_groups if group.image == image.name}
