@@ -14,7 +14,8 @@ from tests.rules.overlays import findings_of
 
 from clusterwright import data_files
 from clusterwright.output.rendering import Rendering
-from clusterwright.spec.hardware.systems import SystemReleases, systems
+from clusterwright.spec.hardware.system_releases import SystemReleases
+from clusterwright.spec.hardware.systems import systems
 
 STARTUP_CONFIG = "mnt/flash/startup-config"
 SONIC_SCHEMA = data_files.folder("inventory") / "schema" / "sonic-config-db.schema.json"

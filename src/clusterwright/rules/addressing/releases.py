@@ -9,7 +9,8 @@ from clusterwright.intent.boot_relays import relays_on
 from clusterwright.intent.hashing import hashing_of
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric, Tier
-from clusterwright.spec.hardware.systems import ReleaseWord, release_of, system_of
+from clusterwright.spec.hardware.system_releases import ReleaseWord
+from clusterwright.spec.hardware.systems import release_of, system_of
 from clusterwright.spec.text.document import Path
 
 _IPV6 = 6
