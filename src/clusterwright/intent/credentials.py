@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from clusterwright.spec.credentials import Brought
 from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
+from clusterwright.spec.image import FILTER, HEALTH, Image
 from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.text.document import Path
 
@@ -60,9 +61,18 @@ def credentials_of(spec: ClusterSpec, node_group: str) -> tuple[Credential, ...]
         return ()
     found: dict[str, Credential] = {}
     for each in _read(spec, node_group, (*image.path, "name")):
+        if not _is_ours(image, each.key):
+            continue
         first = found.get(each.file)
         found[each.file] = each if first is None else first.read_by(each)
     return tuple(found.values())
+
+
+def _is_ours(image: Image, key: str) -> bool:
+    """Whether the program that reads a credential is ours: of somebody else's system only the watch can be."""
+    if not image.is_existing:
+        return True
+    return key == "watch_key" and image.owns(FILTER) and image.owns(HEALTH)
 
 
 def brought(spec: ClusterSpec, credential: Credential) -> Brought | None:
