@@ -44,7 +44,7 @@ def tree_in_folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]
     from clusterwright.proofs.folder import read_folder
 
     if spec is None:
-        return read_folder(folder, {kind for check in checks for kind in check.kinds})
+        return read_folder(folder, {kind for check in checks for kind in check.kinds_in_folder})
     plan = sound_plan(spec)
     return None if plan is None else tree_in_folder_of_plan(folder, plan, str(spec), checks)
 
@@ -58,8 +58,8 @@ def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Seq
     from clusterwright.proofs.registry import CHECKS
     from clusterwright.proofs.tree import rendering_of
 
-    kinds = {kind for check in checks for kind in check.kinds}
-    everything = {kind for check in CHECKS for kind in check.kinds}
+    kinds = {kind for check in checks for kind in check.kinds_in_folder}
+    everything = {kind for check in CHECKS for kind in check.judged_kinds}
     needed = kinds if len(checks) < len(CHECKS) else None
     images = ((image.members, image.files) for image in Rendering(plan).images())
     owners = (*plan.by_name, *{artifact.device for artifact in Rendering(plan).of_site()})
@@ -72,11 +72,13 @@ def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Seq
             f'{folder}: was rendered for the cluster "{tree.cluster}", {spec_name} describes "{plan.name}". '
             "Name its spec."
         )
-    return replace(tree, plain=PlainFiles(plan), read_by_none=_read_by_none(plan), untried=_untried(plan))
+    return replace(
+        tree, plain=PlainFiles(plan), read_by_none=Rendering(plan).other_kinds(everything), untried=_untried(plan)
+    )
 
 
 def _read_by_none(plan: Plan) -> tuple[str, ...]:
-    """The kinds of a plan's files that no claim reads."""
+    """The kinds of a plan's files that no claim reads where they are rendered in memory."""
     from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.registry import CHECKS
 

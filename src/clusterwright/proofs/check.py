@@ -131,6 +131,18 @@ class ProofCheck:
     unjudgeable: Callable[[RenderedTree], str] = _judgeable
     compared: frozenset[str] = frozenset()
     """Those of ``kinds`` of which it takes single values: what else stands there is for other claims."""
+    folder_kinds: frozenset[str] = frozenset()
+    """Further kinds, of a folder alone: in memory they are made of the same files, and rendering them takes long."""
+
+    @property
+    def kinds_in_folder(self) -> frozenset[str]:
+        """The kinds of artifacts that it reads of a folder."""
+        return self.kinds | self.folder_kinds
+
+    @property
+    def judged_kinds(self) -> frozenset[str]:
+        """Those of whose files every line touches the claim."""
+        return self.kinds_in_folder - self.compared
 
     def answers(self, tree: RenderedTree) -> bool:
         """Whether a tree has what the check speaks about, or switches of another system that it ought to read."""
@@ -175,8 +187,8 @@ class ProofCheck:
             verdict = self._verdict(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
-        left = left_by(tree, self.name, self.kinds - self.compared)
-        missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds]
+        left = left_by(tree, self.name, self.judged_kinds)
+        missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds_in_folder]
         others, left_out = self._other_systems(tree), self._left_out(tree)
         if not left.places and not missing and not others and not left_out:
             return verdict

@@ -71,7 +71,11 @@ def read_folder(
             read = _reader(file, content)
             # As many read an image's text as take the image: it is kept.
             found[device][path] = RenderedFile(
-                device=device, path=path, kind=kind, read=cache(read) if device in groups else read
+                device=device,
+                path=path,
+                kind=kind,
+                read=cache(read) if device in groups else read,
+                content=partial(bytes, content),
             )
         elif rendering is not None:
             found[device][path] = RenderedFile(device=device, path=path, kind=kind, read=partial(_text, file))
@@ -119,7 +123,11 @@ def _read_back(
     for (device, path), (file, is_wish) in there.items():
         kind = rendering.kind(device, path) if rendering is not None else ""
         found[device, path] = RenderedFile(
-            device=device, path=path, kind=kind, read=cache(partial(_printed, path, file)) if not is_wish else str
+            device=device,
+            path=path,
+            kind=kind,
+            read=cache(partial(_printed, path, file)) if not is_wish else str,
+            content=partial(_content, file) if not is_wish else bytes,
         )
         if rendering is not None and not is_wish and not rendering.has(device, path, _content(file)):
             others.append((device, path))

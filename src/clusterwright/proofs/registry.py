@@ -28,6 +28,7 @@ from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.node_logins import NODE_LOGINS
 from clusterwright.proofs.operation.adapter_names import ADAPTER_NAMES
+from clusterwright.proofs.operation.archives import BOOT_ARCHIVES
 from clusterwright.proofs.operation.boot import NETWORK_BOOT
 from clusterwright.proofs.operation.contact import FIRST_CONTACT
 from clusterwright.proofs.operation.credentials import CREDENTIALS
@@ -64,6 +65,7 @@ CHECKS: tuple[ProofCheck, ...] = (
     NODE_LOGINS,
     NETWORK_BOOT,
     FIRST_CONTACT,
+    BOOT_ARCHIVES,
     SLURM_NODES,
     NVLINK_DOMAINS,
     KUEUE,

@@ -30,6 +30,8 @@ class RenderedFile:
     path: str
     kind: str
     read: Callable[[], str]
+    content: Callable[[], bytes] | None = None
+    """Its bytes, for archives and what they are compared with; None in memory."""
 
 
 def layered(

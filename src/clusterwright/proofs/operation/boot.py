@@ -1,7 +1,7 @@
 """What machines start over the network: their planned addresses, and what their own boot servers have, in order.
 
 Disks are at stake: a machine that is installed asks for its mark first, and starts from its disk where there is none.
-What an archive or an installer holds is not read.
+What an installer holds is not read; archives are a claim of their own.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-_EXECUTED = re.compile(r"(?:usr/)?(?:local/)?(?:s?bin|lib(?:exec|32|64)?)/")  # programs and what they load
+# Programs and what they load, and the archives that a machine's programs come in.
+_EXECUTED = re.compile(r"(?:usr/)?(?:local/)?(?:s?bin|lib(?:exec|32|64)?)/|srv/http/(?:images|nodes)/")
 _PROGRAMS = re.compile(
     rf"{_EXECUTED.pattern}"
     r"|(?:etc|run)/(?:systemd|udev|init\.d|cron|rc|profile|bash|ld\.so|pam\.d|NetworkManager|networkd-dispatcher)"
@@ -28,7 +29,7 @@ def runs_programs(path: str) -> bool:
 
 
 def is_executed(path: str) -> bool:
-    """Whether a file at this path is itself a program, or what one loads."""
+    """Whether a file at this path is itself a program, what one loads, or an archive of such."""
     return _EXECUTED.match(path) is not None
 
 

@@ -1,0 +1,51 @@
+"""Reading the archives that machines boot with (cpio, ``newc``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+IMAGES, NODES = "srv/http/images/", "srv/http/nodes/"
+IMAGE_ARCHIVE, NODE_ARCHIVE = "/tree.cpio", ".cpio"
+BOOTED = "usr/lib/clusterwright/image.json"
+"""What an image says of itself, in its archive alone."""
+_MAGIC = b"070701"
+_HEADER, _END = 110, b"TRAILER!!!"
+_FOLDER, _FORMAT = 0o040000, 0o170000
+_NAME_SIZE, _SIZE, _MODE = slice(94, 102), slice(54, 62), slice(14, 22)  # digits in a header
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFile:
+    """A file of an archive."""
+
+    content: bytes
+    mode: int
+
+
+def read_archive(content: bytes) -> Mapping[str, ArchivedFile]:
+    """The files of an archive by path. Raises ValueError for what is none, or says a path twice."""
+    found: dict[str, ArchivedFile] = {}
+    for name, mode, held in _entries(content):
+        if mode & _FORMAT == _FOLDER:
+            continue
+        if name in found:
+            raise ValueError(f"{name} stands twice")
+        found[name] = ArchivedFile(content=held, mode=mode)
+    return found
+
+
+def _entries(content: bytes) -> Iterator[tuple[str, int, bytes]]:
+    """Name, mode and content of each entry."""
+    place = 0
+    while True:
+        header = content[place : place + _HEADER]
+        if not header.startswith(_MAGIC) or len(header) < _HEADER:
+            raise ValueError("it is no archive of the form newc, or is cut")
+        name_size, size = int(header[_NAME_SIZE], 16), int(header[_SIZE], 16)
+        name = content[place + _HEADER : place + _HEADER + name_size - 1]
+        if name == _END:
+            return
+        start = place + _HEADER + name_size + -(_HEADER + name_size) % 4
+        yield name.decode(), int(header[_MODE], 16), content[start : start + size]
+        place = start + size + -size % 4

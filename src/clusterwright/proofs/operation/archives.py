@@ -1,0 +1,240 @@
+"""What machines boot with: archives of images and nodes hold the files that are proven of them, and open no others.
+
+A machine takes its image's archive, and its own over it. What only an image has (its first init, its check) is known by
+name alone. The built image below both, and installers, are not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from clusterwright.and_more import and_more
+from clusterwright.hosts.boot.reader.archive import (
+    BOOTED,
+    IMAGE_ARCHIVE,
+    IMAGES,
+    NODE_ARCHIVE,
+    NODES,
+    ArchivedFile,
+    read_archive,
+)
+from clusterwright.hosts.boot.reader.network_boot import SCRIPTS, read_script
+from clusterwright.hosts.linux.reader.node_check import LIMITS, read_expected
+from clusterwright.hosts.linux.reader.programs import lines_that_count
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
+
+_SHOWN = 3
+_SECRETS = "node-secrets"
+_OF_SERVERS = frozenset({"boot", "boot-archives", _SECRETS})  # kinds that no archive of a node has
+# Kinds of what nodes have beside, each byte of which is compared, and of the scripts that name archives.
+_COMPARED = frozenset(
+    {
+        "boot",
+        "encryption",
+        "kueue",
+        "mounts",
+        "nccl",
+        "nftables",
+        "node-credentials",
+        "node-health",
+        "node-logins",
+        "node-memory-exchange",
+        "node-network",
+        "node-qos",
+        "node-rdma",
+        "node-system",
+        "node-watch",
+        "opensm",
+        "opensm-fabric",
+        "receptor",
+        "slurm",
+        "subnet-topology",
+        "ufm",
+    }
+)
+_ANYBODY_WRITES, _SET_ID = 0o022, 0o6000
+Members = Mapping[str, ArchivedFile]
+
+
+@dataclass(slots=True)
+class _ServedArchives:
+    """A boot server's archives, by image and by node, each with its path."""
+
+    images: dict[str, list[tuple[str, Members]]] = field(default_factory=dict)
+    nodes: dict[str, tuple[str, Members]] = field(default_factory=dict)
+    broken: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _run(tree: RenderedTree) -> Verdict:
+    machines = tree.declaration.boot.machines if tree.declaration is not None and tree.declaration.boot else {}
+    files_of: dict[str, dict[str, RenderedFile]] = {}
+    for (device, path), file in tree.files.items():
+        files_of.setdefault(device, {})[path] = file
+    found: list[Counterexample] = []
+    open_images: set[str] = set()
+    uncompared: set[str] = set()
+    nodes: set[str] = set()
+    for device in sorted({device for device, _ in tree.below((IMAGES, NODES))}):
+        server, fetched = _read(files_of[device]), _fetched(files_of[device])
+        found += [Counterexample(device, path, 0, message) for path, message in server.broken]
+        for path, members in (*server.nodes.values(), *(each for own in server.images.values() for each in own)):
+            found += [Counterexample(device, path, 0, message) for message in _mode_faults(members)]
+        texts: dict[tuple[object, ...], list[tuple[str, str]]] = {}
+        for node, (path, own) in sorted(server.nodes.items()):
+            nodes.add(node)
+            image = machines[node].image if node in machines else ""
+            chosen = _image_of(server, fetched.get(node), image)
+            if chosen is None and node in fetched:
+                found.append(Counterexample(device, fetched[node], 0, f"{node} boots with it, and it is not there"))
+                continue
+            if chosen is None:
+                open_images.add(image or f"of {node}")
+                continue
+            held = files_of.get(node, {})
+            for place, message in _node_faults(held, (path, own), chosen, texts):
+                found.append(Counterexample(device, place, 0, f"{node}: {message}"))
+            strange = sorted(own.keys() - held.keys())
+            found += [
+                Counterexample(device, path, 0, f"{node}: {each}") for each in _stranger_faults(tree, node, strange)
+            ]
+            uncompared.update(name for name in strange if not _is_judged(tree, node, name))
+    reasons = []
+    if open_images:
+        reasons.append(f"it is not known with which archive machines boot {and_more(sorted(open_images), _SHOWN)}")
+    if uncompared:
+        reasons.append(f"no file was read to compare with {and_more(sorted(uncompared), _SHOWN)}")
+    reason = f"not proven, because {' and '.join(reasons)}" if reasons else ""
+    facts = (Fact("nodes whose archives were compared", len(nodes)),)
+    return Verdict(facts, tuple(found), Cases("nodes with archives", len(nodes)), unjudged=reason)
+
+
+def _read(files: Mapping[str, RenderedFile]) -> _ServedArchives:
+    server = _ServedArchives()
+    for path, file in files.items():
+        is_image = path.startswith(IMAGES) and path.endswith(IMAGE_ARCHIVE)
+        if not is_image and not (path.startswith(NODES) and path.endswith(NODE_ARCHIVE)):
+            continue
+        try:
+            members = read_archive(_bytes(file))
+        except ValueError as error:
+            server.broken.append((path, f"machines do not boot with it: {error}"))
+            continue
+        if is_image:
+            server.images.setdefault(path.removeprefix(IMAGES).partition("/")[0], []).append((path, members))
+        else:
+            server.nodes[path.removeprefix(NODES).removesuffix(NODE_ARCHIVE)] = (path, members)
+    return server
+
+
+def _is_same(path: str, content: bytes, other: bytes) -> bool:
+    """Whether two contents of a file differ in nothing but comments."""
+    if content == other:
+        return True
+    lines = lines_that_count(path, content)
+    return lines is not None and lines == lines_that_count(path, other)
+
+
+def _bytes(file: RenderedFile) -> bytes:
+    return file.content() if file.content is not None else file.read().encode()
+
+
+def _fetched(files: Mapping[str, RenderedFile]) -> Mapping[str, str]:
+    """By node, the archive of its image that its script on a boot server names beside its own."""
+    found = {}
+    for path, file in files.items():
+        if not path.startswith(SCRIPTS):
+            continue
+        paths = [f"srv/http{each.path}" for each in read_script(file.read()).fetched]
+        images = [each for each in paths if each.startswith(IMAGES) and each.endswith(IMAGE_ARCHIVE)]
+        for each in paths:
+            if each.startswith(NODES) and images:
+                found[each.removeprefix(NODES).removesuffix(NODE_ARCHIVE)] = images[0]
+    return found
+
+
+def _image_of(server: _ServedArchives, fetched: str | None, image: str) -> tuple[str, Members] | None:
+    """The archive that a machine of an image gets: the one that its script names, or the only one of an installer's."""
+    archives = [each for own in server.images.values() for each in own]
+    if fetched is not None:
+        return next((each for each in archives if each[0] == fetched), None)
+    own = server.images.get(image, [])
+    return own[0] if len(own) == 1 else None
+
+
+def _is_judged(tree: RenderedTree, node: str, path: str) -> bool:
+    """Whether it is known what a file is that a node has in its archive, and nowhere else here."""
+    return tree.rendering is not None and tree.rendering.kind(node, path) in {"", _SECRETS}
+
+
+def _stranger_faults(tree: RenderedTree, node: str, paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        if _is_judged(tree, node, path):
+            is_secret = tree.rendering is not None and tree.rendering.kind(node, path) == _SECRETS
+            yield f"{path} is secret, and anybody fetches this" if is_secret else f"{path} is none of its files"
+
+
+def _mode_faults(members: Members) -> Iterator[str]:
+    for path, member in members.items():
+        if member.mode & _ANYBODY_WRITES:
+            yield f"{path} is anybody's to write ({member.mode & 0o7777:o})"
+        if member.mode & _SET_ID:
+            yield f"{path} runs with rights of its owner ({member.mode & 0o7777:o})"
+
+
+def _node_faults(
+    files: Mapping[str, RenderedFile],
+    own: tuple[str, Members],
+    image: tuple[str, Members],
+    texts: dict[tuple[object, ...], list[tuple[str, str]]],
+) -> Iterator[tuple[str, str]]:
+    """Archive and message of what a node boots with otherwise than its files; what an image shares is read once."""
+    own_path, own_members = own
+    image_path, image_members = image
+    others = ((path, file) for path, file in files.items() if path not in own_members)
+    shared = tuple((path, file) for path, file in others if file.kind not in _OF_SERVERS)
+    key = (image_path, shared)
+    if key not in texts:
+        texts[key] = list(_image_faults(dict(shared), image_path, image_members))
+    yield from texts[key]
+    for path, member in own_members.items():
+        file = files.get(path)
+        if file is None:
+            continue
+        if not _is_same(path, _bytes(file), member.content):
+            yield own_path, f"it boots with another {path} than it has"
+
+
+def _image_faults(files: Mapping[str, RenderedFile], path: str, members: Members) -> Iterator[tuple[str, str]]:
+    missing = sorted(files.keys() - members.keys())
+    if missing:
+        yield path, f"it boots without {and_more(missing, _SHOWN)}"
+    for name in files.keys() & members.keys():
+        if not _is_same(name, _bytes(files[name]), members[name].content):
+            yield path, f"it boots with another {name} than it has"
+    if LIMITS not in files or BOOTED not in members:
+        return
+    try:
+        booted, asked = json.loads(members[BOOTED].content), read_expected(files[LIMITS].read())
+    except ValueError as error:
+        yield path, f"{BOOTED}: {error}"
+        return
+    if asked.get("image.boot_digest") != booted.get("boot_digest") or asked.get("image.name") != booted.get("name"):
+        yield (
+            path,
+            f"its check asks for the image {asked.get('image.name')} of another digest: healthy nodes are drained",
+        )
+
+
+BOOT_ARCHIVES = ProofCheck(
+    name="boot-archives",
+    claim="What machines boot with, their images' archives and their own, holds the files that are proven of them.",
+    kinds=frozenset(),
+    applies=lambda tree: bool(tree.below((IMAGES, NODES))),
+    judge=_run,
+    spec_only="which image a machine boots",
+    compared=_COMPARED,
+    folder_kinds=frozenset({"boot-archives"}) | _COMPARED,
+)
