@@ -79,8 +79,9 @@ PACKAGES: dict[str, dict[str, str]] = {
         "boot": "image linux",
         "image": "linux",
         "kueue": "",
-        "linux": "image opensm",
+        "linux": "opensm",
         "nccl": "",
+        "node_checks": "image linux",  # the programs that watch a node, with what they expect of it
         "opensm": "",
         "receptor": "",
         "slurm": "linux",

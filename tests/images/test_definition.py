@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from ipaddress import IPv6Network, ip_address
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.golden_files import assert_golden
 from tests.images.definition_files import files_of, first_server, run, write, write_shared
 from tests.plans import plan_of, plan_with
 
+from clusterwright.artifact import Artifact
 from clusterwright.hosts.image.boot_files import image_only_files
 from clusterwright.hosts.image.identity import ImageIdentity, identity_of
 from clusterwright.hosts.image.shared import overlay_files, shared_files
@@ -50,6 +52,23 @@ def test_image_and_overlay_are_all_files_of_a_node(name: str) -> None:
         assert {"etc/sysctl.d/90-clusterwright.conf", "etc/nftables.conf"} <= shared.keys()
         assert ("etc/nccl/nccl.conf" in shared) is (plan.spec.nccl_profiles[0].fabric in _partitioned(plan))
         assert ("etc/nccl.conf" in shared) is ("etc/nccl/nccl.conf" not in shared)
+
+
+@pytest.mark.parametrize("port", ["be7", "fe1"])
+def test_an_exception_of_the_first_node_leaves_the_image_of_all_others(port: str, tmp_path: Path) -> None:
+    """A lost port changes the files of its node alone, which are in its overlay."""
+    text = f"exceptions:\n  - {{device: gpu-p00r00n0, port: {port}, state: out-of-service, reason: optics}}\n"
+    plan = plan_with(tmp_path, "lab-roce", text)
+    assert _contents(shared_files(plan, "training", NODE_FILES)) == _contents(
+        shared_files(plan_of("lab-roce"), "training", NODE_FILES)
+    )
+    node = plan.by_name["gpu-p00r00n0"]
+    both = (*shared_files(plan, "training", NODE_FILES), *overlay_files(plan, node, NODE_FILES))
+    assert _contents(both).items() >= _contents(device_files(plan, node)).items()
+
+
+def _contents(artifacts: Iterable[Artifact]) -> dict[str, bytes]:
+    return {artifact.path: artifact.content for artifact in artifacts if artifact.kind != node_secrets.KIND}
 
 
 def _partitioned(plan: Plan) -> set[str]:

@@ -14,9 +14,9 @@ from tests.plans import plan_of
 
 from clusterwright import data_files
 from clusterwright.extras.lab.namespaces import run_ip
-from clusterwright.hosts.linux.writer import health as node_health
 from clusterwright.hosts.linux.writer import nftables
-from clusterwright.hosts.linux.writer import watch as node_watch
+from clusterwright.hosts.node_checks import health as node_health
+from clusterwright.hosts.node_checks import watch as node_watch
 from clusterwright.node_watch.record import append
 
 NAMESPACE = f"cwtest-watch-{os.getpid()}"  # tests of this module may run in several processes at once

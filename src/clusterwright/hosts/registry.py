@@ -9,7 +9,6 @@ from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.kueue import writer as kueue
 from clusterwright.hosts.linux.writer import credentials as node_credentials
 from clusterwright.hosts.linux.writer import encryption as node_encryption
-from clusterwright.hosts.linux.writer import health as node_health
 from clusterwright.hosts.linux.writer import ipoib as node_ipoib
 from clusterwright.hosts.linux.writer import logins as node_logins
 from clusterwright.hosts.linux.writer import memory_exchange as node_memory_exchange
@@ -19,8 +18,9 @@ from clusterwright.hosts.linux.writer import qos as node_qos
 from clusterwright.hosts.linux.writer import rdma as node_rdma
 from clusterwright.hosts.linux.writer import secrets as node_secrets
 from clusterwright.hosts.linux.writer import system as node_system
-from clusterwright.hosts.linux.writer import watch as node_watch
 from clusterwright.hosts.nccl import files as nccl
+from clusterwright.hosts.node_checks import health as node_health
+from clusterwright.hosts.node_checks import watch as node_watch
 from clusterwright.hosts.opensm.writer import configuration as opensm
 from clusterwright.hosts.opensm.writer import fabric as opensm_fabric
 from clusterwright.hosts.opensm.writer import subnet_topology

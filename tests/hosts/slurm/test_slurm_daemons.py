@@ -17,9 +17,9 @@ from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.secrets.secrets import SecretError, resolve
 from clusterwright.hosts.image.packages import all_packages
-from clusterwright.hosts.linux.writer import health as node_health
+from clusterwright.hosts.linux.effects import LIMITS_FILE
 from clusterwright.hosts.linux.writer import secrets as node_secrets
-from clusterwright.hosts.linux.writer.health import LIMITS_FILE
+from clusterwright.hosts.node_checks import health as node_health
 from clusterwright.hosts.slurm import writer as slurm
 from clusterwright.spec.distribution import distribution_of
 

@@ -1,13 +1,13 @@
 """One golden image, small overlays: which of a node's files are in the image, and which only it has.
 
-A file belongs to the image when all its nodes have the same one. To find that out no more is rendered than the first
-and the last node of every kind; what a node has otherwise is its overlay, whatever the reason, so that image and
-overlay together are the node's files always, but for those with secrets, which the deployment brings. Names and
-addresses of NICs are never in the image: it may be taken to another model.
+A file belongs to the image when the usual kinds of its nodes share it (``intent.device_kind``). What a node has
+otherwise is its overlay, so that image and overlay together are the node's files always, but for those with secrets,
+which the deployment brings. Names and addresses of NICs are never in the image: it may be taken to another model.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
@@ -42,19 +42,28 @@ _path = attrgetter("path")
 
 @per_plan
 def shared_files(plan: Plan, image: str, files: NodeFiles) -> tuple[Artifact, ...]:
-    """The files that all nodes of ``image`` have alike, by path. Empty for an image that no node runs."""
-    ends: dict[tuple[str, str], list[Device]] = {}
+    """The files that the usual kinds of nodes of ``image`` share, by path. Empty for an image that no node runs.
+
+    The usual kind is that of most nodes of a node group and model. Exceptions have other files in their overlays, and
+    a file that one of them lacks is in no image: an overlay takes nothing away.
+    """
+    nodes_by_kind: Counter[NodeKind] = Counter()
     for device in plan.devices:
         if is_managed(device) and device.image == image:
-            same = ends.setdefault((device.node_group, device.model), [])
-            same[1:] = [device]
-    samples = [files.all_of(plan, device) for same in ends.values() for device in same]
-    if not samples:
+            nodes_by_kind[kind_of(plan, device)] += 1
+    usual: dict[tuple[str, str], NodeKind] = {}
+    for kind, _ in nodes_by_kind.most_common():
+        usual.setdefault((kind.node_group, kind.model), kind)
+    by_kind = {kind: files.shared(plan, kind, kind.node_group) for kind in nodes_by_kind}
+    if not by_kind:
         return ()
-    alike = {_key(artifact) for artifact in samples[0] if artifact.kind not in (NETWORK, SECRETS)}
-    for sample in samples[1:]:
-        alike &= {_key(artifact) for artifact in sample}
-    return tuple(artifact for artifact in samples[0] if _key(artifact) in alike)
+    first, *others = (by_kind[kind] for kind in usual.values())
+    alike = {_key(artifact) for artifact in first if artifact.kind not in (NETWORK, SECRETS)}
+    for shared in others:
+        alike &= {_key(artifact) for artifact in shared}
+    paths = set.intersection(*({artifact.path for artifact in shared} for shared in by_kind.values()))
+    of_image = (artifact for artifact in first if _key(artifact) in alike and artifact.path in paths)
+    return tuple(sorted(of_image, key=_path))
 
 
 @per_plan

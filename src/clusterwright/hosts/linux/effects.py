@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 from clusterwright.device_files.effect import Consequence, Effect, effect_table
-from clusterwright.hosts.linux.writer.health import LIMITS_FILE
 from clusterwright.hosts.opensm.reader.partitions import BadStatement, parse_partitions
 
+LIMITS_FILE = "etc/clusterwright/health.json"
+"""What the node check expects of every node of a kind."""
 _OPTIONS = "etc/opensm/opensm.conf"
 _SLURM = "etc/slurm/slurm.conf"
 _PARTITIONS = "etc/opensm/partitions.conf"

@@ -13,9 +13,9 @@ from typing import Any
 
 from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.deploy.target import Unreachable
-from clusterwright.hosts.linux.writer.health import PACKAGE as NODE_HEALTH
-from clusterwright.hosts.linux.writer.program_archive import archive_path
-from clusterwright.hosts.linux.writer.watch import PACKAGE as NODE_WATCH
+from clusterwright.hosts.node_checks.health import PACKAGE as NODE_HEALTH
+from clusterwright.hosts.node_checks.program_archive import archive_path
+from clusterwright.hosts.node_checks.watch import PACKAGE as NODE_WATCH
 from clusterwright.plan.model import Plan
 from clusterwright.plan.node_parts import owns_part
 from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well

@@ -7,8 +7,8 @@ what it knows of packet filters and routes.
 from __future__ import annotations
 
 from clusterwright.device_files.writer import SharedFile, Writer
-from clusterwright.hosts.linux.writer.health import PACKAGE as NODE_HEALTH
-from clusterwright.hosts.linux.writer.program_archive import archive_of, archive_path
+from clusterwright.hosts.node_checks.health import PACKAGE as NODE_HEALTH
+from clusterwright.hosts.node_checks.program_archive import archive_of, archive_path
 from clusterwright.intent.credentials import WATCH_KEY
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed

@@ -15,9 +15,9 @@ from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.image.definition import boot_digest_of
 from clusterwright.hosts.image.packages import has_direct_paths
+from clusterwright.hosts.linux.effects import LIMITS_FILE
 from clusterwright.hosts.linux.writer.mounts import mounted
 from clusterwright.hosts.linux.writer.nftables import RUNNING_PATH, running_digest
-from clusterwright.hosts.linux.writer.program_archive import archive_of, archive_path
 from clusterwright.hosts.linux.writer.qos import is_lossless, nic_priorities
 from clusterwright.hosts.linux.writer.system import (
     boot_services,
@@ -26,6 +26,7 @@ from clusterwright.hosts.linux.writer.system import (
     shape_of,
 )
 from clusterwright.hosts.linux.writer.system import kernel_settings as kernel_settings_of
+from clusterwright.hosts.node_checks.program_archive import archive_of, archive_path
 from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
 from clusterwright.intent.gpu_services import gpu_driver, gpu_vendor, memory_exchange
 from clusterwright.intent.nccl_settings import NCCL_CONF, port_key
@@ -49,7 +50,6 @@ from clusterwright.spec.image import FILTER, NETWORK, SLURM, USUAL_HEALTH, Healt
 from clusterwright.text.json_lines import dump_lines
 from clusterwright.text.templates import template
 
-LIMITS_FILE = "etc/clusterwright/health.json"
 KIND = "node-health"
 PACKAGE = "clusterwright.node_health"
 _PROGRAMS = (
