@@ -142,7 +142,11 @@ def test_every_format_names_what_was_not_judged(tmp_path: Path) -> None:
     assert item.because == finding
     assert "CW203" in item.codes
     assert "CW308" not in item.codes
-    assert f"not judged because of this CW112:\n    {item.codes[0]}" in render_text(result, lambda *_: None)
+    listed = render_text(result, lambda *_: None, not_judged=True)
+    assert f"not judged because of this CW112:\n    {item.codes[0]}" in listed
+    counted = render_text(result, lambda *_: None, quiet=True)
+    assert f"Because of CW112, {len(item.codes)} rules were not judged" in counted
+    assert item.codes[0] not in counted
     assert f"{len(item.codes)} rules not judged" in render_text(result, lambda *_: None)
     report = json.loads(render_json(result))
     assert report["summary"]["not_judged"] == len(item.codes)

@@ -40,6 +40,7 @@ _STDIN = "-"
     metavar="VERSION",
     help="Show last, under a heading, what rules find that this version of clusterwright did not have; text only.",
 )
+@click.option("--not-judged", is_flag=True, help="List the rules that errors kept from being judged; text only.")
 @click.option("--statistics", is_flag=True, help="Count findings by code instead of showing each; text only.")
 @click.option(
     "--stdin-filename",
@@ -59,6 +60,7 @@ def lint(
     on: datetime | None,
     *,
     quiet: bool,
+    not_judged: bool,
     statistics: bool,
     since: str,
     stdin_filename: str,
@@ -85,8 +87,8 @@ def lint(
     from clusterwright.lists.writing import write_lines
     from clusterwright.spec.text.source import MAX_BYTES
 
-    if form != "text" and (quiet or statistics or since):
-        raise click.UsageError("--quiet, --statistics and --since are for --format text.")
+    if form != "text" and (quiet or statistics or since or not_judged):
+        raise click.UsageError("--quiet, --statistics, --since and --not-judged are for --format text.")
     threshold = Severity[fail_on.upper()]
     day = datetime.now(UTC).date() if on is None else on.date()
     if _STDIN in paths:
@@ -110,7 +112,9 @@ def lint(
         result, lines = clusterwright.lint(paths, on=day), source_line
     if form == "text":
         colour = output is None and wants_colour(sys.stdout)
-        text = render_text(result, lines, colour=colour, quiet=quiet, statistics=statistics, since=since)
+        text = render_text(
+            result, lines, colour=colour, quiet=quiet, statistics=statistics, since=since, not_judged=not_judged
+        )
     else:
         text = render_as(result, form, threshold)
     if output is None:

@@ -39,9 +39,11 @@ def render_text(
     quiet: bool = False,
     statistics: bool = False,
     since: str = "",
+    not_judged: bool = False,
 ) -> str:
-    """All findings, or with ``statistics`` how many there are of each code; what was not judged; and, unless ``quiet``,
-    a last line that counts everything. ``colour`` adds escapes for a terminal.
+    """All findings, or with ``statistics`` how many there are of each code; how many rules were not judged, or with
+    ``not_judged`` which; and, unless ``quiet``, a last line that counts everything. ``colour`` adds escapes for a
+    terminal.
 
     With ``since`` the findings of rules that this version did not have come last, under a heading of their own. Raises
     ClusterwrightError where it is no version.
@@ -54,7 +56,10 @@ def render_text(
     if newer:
         blocks.append(f"{len(newer)} findings of rules that {since} did not have, each with what to change:\n")
         blocks += [_block(finding, source_line, colour) for finding in newer]
-    blocks += [_unjudged(item, colour) for item in result.not_judged]
+    if not_judged:
+        blocks += [_unjudged(item, colour) for item in result.not_judged]
+    elif result.not_judged:
+        blocks.append(_unjudged_count(result.not_judged))
     return "".join(f"{block}\n" for block in [*blocks, *([] if quiet else [_summary(result)])])
 
 
@@ -89,6 +94,14 @@ def _block(finding: Finding, source_line: SourceLine, colour: bool) -> str:
         rows += _excerpt(finding, line)
     rows.append(f"    = {visible(finding.hint)}")
     return "\n".join(rows) + "\n"
+
+
+def _unjudged_count(items: Sequence[NotJudged]) -> str:
+    """What was not judged, in one line: errors come first, and few readers want every code."""
+    because = sorted({item.because.code for item in items})
+    rules = {code for item in items for code in item.codes}
+    count = "no rule was judged" if any(item.is_everything for item in items) else f"{len(rules)} rules were not judged"
+    return f"Because of {', '.join(because)}, {count}: `clusterwright lint --not-judged` lists them.\n"
 
 
 def _unjudged(item: NotJudged, colour: bool) -> str:
