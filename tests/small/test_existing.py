@@ -9,8 +9,11 @@ import pytest
 from tests.cli.in_process import command
 
 from clusterwright.deploy.ansible.query import Devices
+from clusterwright.hosts.registry import WRITERS
 from clusterwright.plan.build import build_plan
+from clusterwright.plan.node_parts import OF_THE_SYSTEM, PARTS_BY_KIND, WHATEVER_IS_TAKEN
 from clusterwright.rollout.gates.node_checks import NodeIsolation
+from clusterwright.rollout.preview.takeover import taken_over
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.rollout import GatePolicy
 
@@ -89,3 +92,22 @@ def test_a_gate_asks_the_nodes_whose_programs_are_ours(tmp_path: Path, parts: st
     answer = NodeIsolation(plan, devices, GatePolicy(1)).after(mock.Mock(), dict.fromkeys(names, "tree"), None)
 
     assert answer.asked == asked
+
+
+def test_every_kind_of_file_belongs_to_a_part_or_to_none_on_purpose() -> None:
+    sorted_kinds = set(PARTS_BY_KIND) | OF_THE_SYSTEM | WHATEVER_IS_TAKEN
+    assert {writer.kind for writer in WRITERS} <= sorted_kinds
+
+
+def test_no_claim_is_refuted_where_all_parts_are_ours() -> None:
+    answer = command("verify", SPEC, cwd=SPEC.parent)
+    assert "REFUTED" not in answer.stdout
+    assert answer.returncode == 3, "node-logins stays open"
+
+
+def test_a_preview_names_what_the_first_update_changes_of_the_parts_that_are_taken(tmp_path: Path) -> None:
+    everything = " ".join(taken_over(build_plan(load_spec(SPEC)), "gpu-r00n0"))
+    assert "sshd takes no passwords" in everything
+    assert "nothing is forwarded" in everything
+    some = taken_over(build_plan(load_spec(taking(tmp_path, "nccl, limits"))), "gpu-r00n0")
+    assert some == ("logins and services get the spec's limits when they start next",)

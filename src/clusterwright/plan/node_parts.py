@@ -20,6 +20,7 @@ PARTS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "node-logins": (ACCOUNTS,),
     "node-secrets": (ACCOUNTS,),
     "nccl": (NCCL,),
+    "node-memory-exchange": (NCCL,),
     "slurm": (SLURM,),
     "kueue": (SLURM,),
     "node-health": (HEALTH,),
@@ -27,6 +28,8 @@ PARTS_BY_KIND: Mapping[str, tuple[str, ...]] = {
 SYSTEM = "system"
 # The operating system itself: its mounts, certificates and what waits for them.
 OF_THE_SYSTEM = frozenset({"mounts", "encryption", "node-credentials"})
+# Written whatever is taken: what the spec names nodes for, and of ``node-system`` what the parts need.
+WHATEVER_IS_TAKEN = frozenset({"node-system", "opensm", "opensm-fabric", "subnet-topology", "ufm", "receptor"})
 
 
 def owns_part(plan: Plan, image_name: str | None, part: str) -> bool:
@@ -40,7 +43,8 @@ def owns_kind(plan: Plan, image_name: str | None, kind: str) -> bool:
     image = plan.spec.image(image_name or "")
     if image is None or not image.is_existing:
         return True
-    return kind not in OF_THE_SYSTEM and all(image.owns(part) for part in PARTS_BY_KIND.get(kind, ()))
+    parts = PARTS_BY_KIND.get(kind)
+    return kind in WHATEVER_IS_TAKEN if parts is None else all(image.owns(part) for part in parts)
 
 
 def left_out_parts(plan: Plan) -> Mapping[str, tuple[str, ...]]:

@@ -108,7 +108,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "firmware.adapters": [each.version for each in image.firmware if each.device.startswith("ConnectX")],
         "firmware.bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
         "direct_paths": _has_direct_paths(plan, image),
-        "image.name": image.name,
+        **({} if image.is_existing else {"image.name": image.name}),
         "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
         "left_out": sorted(image.health.leave_out),
         **_limits(image.health),

@@ -63,11 +63,12 @@ Readers = Mapping[str, frozenset[tuple[str, str]]]
 
 
 def declared_credentials(plan: Plan) -> Mapping[str, Readers]:
-    """By node that runs an image, the keys, certificates and authorities that it reads."""
+    """By node whose system is ours, the keys, certificates and authorities that it reads."""
     by_group: dict[str, Readers] = {}
     found = {}
     for node in plan.devices:
-        if node.kind != "node" or node.image is None:
+        image = plan.spec.image(node.image or "")
+        if node.kind != "node" or image is None or image.is_existing:
             continue
         if node.node_group not in by_group:
             by_group[node.node_group] = _readers(plan, node.node_group)

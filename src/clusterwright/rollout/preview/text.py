@@ -127,7 +127,9 @@ def _kind(found: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
     count = f"{len(names):,} × " if many else ""
     effect = (_EFFECTS if many else _EFFECT)[group.effect]
     yield f"\n{count}{group.role} {names_of(names)}: {kind.place}{_STATUS[group.status]}; {effect}"
-    if kind.does:
+    if group.status == NEW:
+        yield from (f"  taken over: {text}" for text in kind.does)
+    elif kind.does:
         yield f"  while it is applied: {and_more(kind.does, _CONSEQUENCES, between='; ')}"
     devices = frozenset(names)
     own = [each for each in found.sentences if not each.devices.isdisjoint(devices)]
