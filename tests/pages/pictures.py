@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+from tests.pages.fabric_pictures import FABRIC_PICTURES
+
 _STYLE = (
     "text{font:14px system-ui,sans-serif;fill:#1c2430}.s{font-size:12px;fill:#4a5566}"
     "rect{fill:#eef3fa;stroke:#3d6ea8}.z{fill:none;stroke-dasharray:5 4}path{stroke:#3d6ea8;fill:none;stroke-width:1.5}"
@@ -101,4 +103,4 @@ def zones() -> str:
     return picture("Between zones passes what a flow declares, and nothing else", 810, 210, boxes, [], arrows)
 
 
-PICTURES = {"data-flow.svg": data_flow, "fabrics.svg": fabrics, "zones.svg": zones}
+PICTURES = {"data-flow.svg": data_flow, "fabrics.svg": fabrics, "zones.svg": zones, **FABRIC_PICTURES}

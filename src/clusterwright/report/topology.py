@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.plan.nvlink import nvlink_domain_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,6 +27,8 @@ class TopologyCell:
     members: tuple[tuple[str, str, int], ...]
     kinds: frozenset[str]
     uplinks: Speeds
+    planes: int
+    """Planes that the highest tier keeps apart; 1 elsewhere."""
 
     @property
     def count(self) -> int:
@@ -39,6 +43,8 @@ class Column:
     name: str
     level: str
     cells: tuple[TopologyCell, ...]
+    shares_nvlink: bool = False
+    """Whether its nodes are one NVLink domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,10 @@ def topology(plan: Plan, fabric: Fabric) -> Topology:
         counts = Counter((device.role, device.model) for device in devices)
         members = tuple((role, model, count) for (role, model), count in counts.items())
         kinds = frozenset(device.kind for device in devices)
-        return TopologyCell(members, kinds, tuple(sorted(uplinks[row, pod].items(), reverse=True)))
+        links = tuple(sorted(uplinks[row, pod].items(), reverse=True))
+        apart = fabric.planes and row == len(fabric.tiers)
+        planes = len({device.plane for device in devices}) if apart else 1
+        return TopologyCell(members=members, kinds=kinds, uplinks=links, planes=planes)
 
     shared_from = next((row for row in range(1, len(rows)) if not any(device.pod for device in rows[row])), len(rows))
     columns: dict[str, list[list[Device]]] = {}
@@ -84,7 +93,12 @@ def topology(plan: Plan, fabric: Fabric) -> Topology:
             columns.setdefault(device.pod, [[] for _ in range(shared_from)])[row].append(device)
     groups = plan.group_by_name
     listed = [
-        Column(pod, groups[pod].level if pod else "", tuple(cell(row, here, pod) for row, here in enumerate(devices)))
+        Column(
+            name=pod,
+            level=groups[pod].level if pod else "",
+            cells=tuple(cell(row, here, pod) for row, here in enumerate(devices)),
+            shares_nvlink={nvlink_domain_of(plan, device) for device in devices[0]} == {pod},
+        )
         for pod, devices in columns.items()
     ]
     shared = tuple(cell(row, rows[row], "") for row in range(shared_from, len(rows)))

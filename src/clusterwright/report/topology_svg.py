@@ -143,7 +143,8 @@ def _least_width(slot: _Slot, column: Column) -> float:
 
 
 def _title(column: Column) -> str:
-    return f"{column.level} {column.name}" if column.level else "outside the groups"
+    title = f"{column.level} {column.name}" if column.level else "outside the groups"
+    return f"{title}, one NVLink domain" if column.shares_nvlink else title
 
 
 def _run_title(run: Run) -> str:
@@ -165,7 +166,8 @@ def _detail(cell: TopologyCell) -> str:
     roles = list(dict.fromkeys(role for role, _, _ in cell.members))
     models = list(dict.fromkeys(model for _, model, _ in cell.members))
     words, noun = (models, "models") if len(roles) == 1 else (roles, "roles")
-    return ", ".join(words) if len(words) <= 3 else f"{len(words)} {noun}"
+    text = ", ".join(words) if len(words) <= 3 else f"{len(words)} {noun}"
+    return f"{text}, in {cell.planes:,} planes" if cell.planes > 1 else text
 
 
 def _frame(slot: _Slot, column: Column, rows: _Rows, joins_shared: bool) -> Iterator[Shape]:
