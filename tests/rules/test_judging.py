@@ -34,7 +34,8 @@ BREAKERS = ("CW111", "CW114", "CW140", "CW150", "CW155", "CW158", "CW200", "CW20
 # has the name of the one that is drained, hosts at a drained switch need no way to others, one switch
 # above all of them is way enough, a fabric that accepts single failures accepts that one's too, what crosses a
 # mount in clear may go to GPUs directly, a filter too large for any chip needs no doubt about one, packages of another
-# maker are of a release of their own, and other nodes of the same image need its fabric manager.
+# maker are of a release of their own, other nodes of the same image need its fabric manager, and trays that share
+# NVLink's switches may name the level of their rack.
 MENDED = frozenset(
     {
         ("CW218", "CW224"),
@@ -44,6 +45,7 @@ MENDED = frozenset(
         ("CW247", "CW251"),
         ("CW250", "CW251"),
         ("CW250", "CW252"),
+        ("CW285", "CW286"),
         ("CW428", "CW438"),
         ("CW543", "CW544"),
         ("CW545", "CW541"),
