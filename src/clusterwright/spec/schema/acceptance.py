@@ -22,7 +22,9 @@ class UnknownKeywordError(ValueError):
 
 
 # Describe, name or hold something; `format` is an annotation unless a validator is told otherwise.
-_SILENT = frozenset({"$comment", "$defs", "$id", "$schema", "default", "description", "examples", "format", "title"})
+_SILENT = frozenset(
+    {"$comment", "$defs", "$id", "$schema", "default", "description", "examples", "format", "title", "x-since"}
+)
 _SILENT |= {"x-unordered"}
 _TYPES: Mapping[str, Accepts] = {
     "array": lambda value: isinstance(value, list),
