@@ -52,6 +52,8 @@ options:
       - When the packet filter changes, it alone is loaded at first, the answer has a C(trial), and the device takes the
         filter back after so many seconds unless this module comes again, over a new connection, with that O(trial). 0
         does everything at once.
+      - A program whose step has C(reach) is brought onto its files, and the device takes them back after three times as
+        many seconds unless this module comes again in the same way.
     type: int
     default: 0
   trial:
@@ -113,11 +115,14 @@ from ansible.module_utils.clusterwright_files import (
     WantedFiles,
     unpack,
 )
+from ansible.module_utils.clusterwright_reach import ReachTrial
 from ansible.module_utils.clusterwright_running import RunningChange
 from ansible.module_utils.clusterwright_state import RunningState
 from ansible.module_utils.clusterwright_trial import Trial
 
 Answer = Dict[str, Any]
+
+_REACH_TIMES = 3  # as long as a packet filter is tried: links of a switch come up anew meanwhile
 
 
 def main() -> None:
@@ -148,7 +153,7 @@ def main() -> None:
         else:
             with tree.locked():
                 answer = try_first(tree, wanted, running, module.params) or apply(
-                    tree, wanted, running, module._diff, module.params["trial"]
+                    tree, wanted, running, module._diff, module.params
                 )
     except (Refused, OSError) as error:
         # Whatever was changed has been put back by the time an error arrives here; apply() answers for itself when not.
@@ -165,11 +170,15 @@ def foresee(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: b
 
 
 def try_first(tree: Tree, wanted: WantedFiles, running: RunningState, asked: Answer) -> Answer:
-    """Put a new packet filter on trial; an empty answer when there is none to try, or it was tried already."""
-    trial = Trial(tree)
+    """Put a new packet filter on trial; an empty answer when there is none to try, or it was tried already.
+
+    Whoever comes back to a switch that is on trial gets the answer of that run.
+    """
+    trial, reach = Trial(tree), ReachTrial(tree)
     if asked["trial"]:
-        return {}
+        return reach.confirm(asked["trial"]) or {}
     trial.settle()
+    reach.settle()
     if not asked["trial_s"] or not running.nftables.compare():
         return {}
     tree.compare(wanted)  # raises what would be found too late
@@ -177,16 +186,20 @@ def try_first(tree: Tree, wanted: WantedFiles, running: RunningState, asked: Ans
     return {"changed": True, "trial": trial.begin(nftables.to_restore(), nftables.load, asked["trial_s"])}
 
 
-def apply(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: bool, trial: str | None) -> Answer:
+def apply(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: bool, asked: Answer) -> Answer:
     """Bring the device to the tree, or leave it as it was."""
-    if trial:
-        running.came_from(Trial(tree).confirm(trial))
-    managed, files = tree.managed(), []
+    if asked["trial"]:
+        running.came_from(Trial(tree).confirm(asked["trial"]))
+    managed, files, reach, token = tree.managed(), [], ReachTrial(tree), ""
     try:
         tree.remove_scratch(set(managed) | set(wanted))
         files = tree.compare(wanted)
         if files:
             tree.keep_previous(files)
+        steps = running.reached_anew() if asked["trial_s"] and not asked["trial"] else []
+        if steps:
+            commands = [command for step in steps for command in step.step["activate"]]
+            token = reach.begin(files, [step.marker for step in steps], commands, _REACH_TIMES * asked["trial_s"])
         if set(managed) | set(wanted) != set(managed):
             # Before the first file, so that a run killed in the middle leaves no file that nobody knows to be ours.
             tree.record(dict(managed, **{path: want.sha256 for path, want in wanted.items()}))
@@ -197,8 +210,15 @@ def apply(tree: Tree, wanted: WantedFiles, running: RunningState, with_diff: boo
         if held != tree.managed():
             tree.record(held)
     except (Refused, OSError) as error:
-        return put_back(tree, running, files, managed, error)
-    return _answer(files, states, running, with_diff, held)
+        answer = put_back(tree, running, files, managed, error)
+        if token:
+            reach.cancel(token)
+        return answer
+    answer = _answer(files, states, running, with_diff, held)
+    if token:
+        reach.keep(token, answer)
+        return {"changed": True, "trial": token}
+    return answer
 
 
 def verify(tree: Tree, wanted: WantedFiles, running: RunningState) -> Digests:

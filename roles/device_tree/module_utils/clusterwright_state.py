@@ -58,6 +58,11 @@ class RunningState:
             kind.converge(changes)
         return list({change.name: change for _, changes in self._tried for change in changes}.values())
 
+    def reached_anew(self) -> list[SwitchOver]:
+        """The programs that are about to be brought onto other files, after which the device has to be reached anew."""
+        switch_overs = [kind for _, kind in self.kinds if isinstance(kind, SwitchOver)]
+        return [each for each in switch_overs if each.step.get("reach") and each.compare()]
+
     def came_from(self, ruleset: str) -> None:
         """The packet filter was tried already: ``ruleset`` is what to restore, whatever fails from here on."""
         self.nftables.saved = ruleset

@@ -59,6 +59,7 @@ class SwitchOver:
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.before: bytes | None = None  # of the one file of a step that patches, when the program runs it
         self.patched = False
+        self._is_running: bool | None = None
         self.replaced = False  # whether a file differs from the one that lay there
         self.touched: list[str] = []  # what only a restart brings about, of the files as they are to be
 
@@ -140,11 +141,12 @@ class SwitchOver:
     def _runs(self) -> bool:
         if not self.step.get("running"):
             return True
-        try:
-            runs: bool = run_program(list(self.step["running"])).returncode == 0
-        except Refused:
-            return False
-        return runs
+        if self._is_running is None:
+            try:
+                self._is_running = run_program(list(self.step["running"])).returncode == 0
+            except Refused:
+                self._is_running = False
+        return self._is_running
 
     def _runs_on(self, path: str, content: bytes) -> bool:
         """Whether the program was last brought onto this content of its only file: what differs is then known."""

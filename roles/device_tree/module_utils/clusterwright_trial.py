@@ -47,16 +47,7 @@ class Trial:
     def _arm(self, token: str, trial_s: int) -> None:
         folders = [self._folder(PENDING, token), self._folder(REVERTED, token)]
         command = ["/bin/sh", "-c", _TAKE_BACK, "trial", str(trial_s), *folders]
-        if os.path.isdir("/run/systemd/system"):
-            # Outside this login's control group, which may be ended with the login.
-            unit = ["systemd-run", "--quiet", "--collect", "--unit", "clusterwright-trial-" + token]
-            run_program(unit + command, refused="the packet filter cannot be tried: systemd-run")
-            return
-        environment = dict(os.environ, PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-        nothing = subprocess.DEVNULL
-        subprocess.Popen(
-            command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True, cwd="/", env=environment
-        )
+        start_apart(command, "clusterwright-trial-" + token, "the packet filter cannot be tried: systemd-run")
 
     def confirm(self, token: str) -> str:
         """Keep the filter on trial; returns the ruleset that ran before it. Raises Refused when it was taken back."""
@@ -102,3 +93,15 @@ class Trial:
 def _boot() -> str:
     with open("/proc/sys/kernel/random/boot_id") as stream:
         return stream.read().strip()
+
+
+def start_apart(command: list[str], unit: str, refused: str) -> None:
+    """Start what outlives this login: outside its control group, which may be ended with it. Raises Refused."""
+    if os.path.isdir("/run/systemd/system"):
+        run_program(["systemd-run", "--quiet", "--collect", "--unit", unit, *command], refused=refused)
+        return
+    environment = dict(os.environ, PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(
+        command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True, cwd="/", env=environment
+    )

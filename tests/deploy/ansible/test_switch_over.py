@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import gzip
 import json
 import re
@@ -125,6 +126,32 @@ def test_nvue_stages_the_whole_file_applies_it_and_goes_back_to_the_previous_one
         assert give(target, path, "- set: {unloadable: {}}").status is Status.FAILED
         assert fleet.run("sw", "cat", f"/{path}") == "- set: {}"
         assert asked(fleet)[-len(applied) :] == applied, "with the previous file"
+
+
+def test_a_switch_that_nobody_reaches_anew_takes_its_configuration_back_by_itself(tmp_path: Path) -> None:
+    """The program says that it is well, and the switch is cut off: only the control node can notice that."""
+    path = "etc/coop/agent.conf"
+    cutting = "*reload) if grep -q cut /etc/coop/agent.conf; then {drop}; else {open}; fi ;;".format(
+        drop="nft add table inet cut && nft add chain inet cut i '{ type filter hook input priority 0 ; }' && "
+        "nft add rule inet cut i tcp dport 22 ct state new drop",
+        open="nft delete table inet cut 2>/dev/null || true",
+    )
+    with host(tmp_path, programs={"fboss2": cutting, "systemctl": SYSTEMCTL}) as (fleet, whole):
+        target = dataclasses.replace(whole, access=dataclasses.replace(whole.access, trial_s=4), connect_timeout_s=3)
+        assert give(target, path, {"sw": 1}).status is Status.APPLIED
+        manifest = fleet.run("sw", "cat", "/var/lib/clusterwright/manifest.json")
+        assert fleet.run("sw", "sh", "-c", "ls -d /var/lib/clusterwright/reach-* 2>/dev/null || true") == ""
+        asked(fleet)
+
+        cut = give(target, path, {"cut": 1})
+
+        assert cut.status is Status.FAILED, cut
+        assert "nobody reached this switch anew under its new configuration" in cut.message
+        assert fleet.run("sw", "cat", f"/{path}") == '{"sw": 1}'
+        assert fleet.run("sw", "cat", "/var/lib/clusterwright/manifest.json") == manifest
+        assert asked(fleet).count("fboss2 config reload") == 2, "with the new file, then with the previous one"
+        assert give(target, path, {"sw": 1}).status is Status.UNCHANGED
+        assert give(target, path, {"sw": 2}).changed == (path, "service:fboss-agent")
 
 
 def test_sonic_judges_the_file_by_its_own_models_before_anything_is_touched(tmp_path: Path) -> None:

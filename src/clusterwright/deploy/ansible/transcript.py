@@ -34,7 +34,7 @@ _NEVER_CONNECTED = (
     "can be reached over ssh: [errno 32] broken pipe",
 )
 
-_CUT_OFF = "out of reach since its new packet filter, which it takes back by itself: "
+_CUT_OFF = "out of reach since its change, which it takes back by itself: "
 
 
 @dataclass(slots=True)
