@@ -15,7 +15,7 @@ from clusterwright.spec.distribution import Distribution, distribution_of
 from clusterwright.spec.image import Image
 
 # What an image is not made from: places in the spec, what was measured of it, and what the deployment brings.
-_UNMADE = frozenset({"path", "size_bytes", "password", "driver_by_site"})
+_UNMADE = frozenset({"path", "size_bytes", "password", "driver_by_site", "takes"})
 # What takes effect at boot: the rest of a definition reaches running nodes as files.
 _BOOT_FIELDS = (
     *("distribution", "repositories", "drivers", "firmware", "blacklist", "module_options"),
