@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,23 @@ _EXIT_DIFFERENCES = 1
     type=click.Path(path_type=Path),
     help="A folder with what devices run: DEVICE/running-config, DEVICE/nft-ruleset, DEVICE/sysctl, DEVICE/<path>.",
 )
+@click.option(
+    "--collect",
+    is_flag=True,
+    help="With --access: read what devices run, with rights to read alone, and compare that; --keep has it by date.",
+)
+@click.option(
+    "--access",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --collect: the file with keys and addresses.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("collected"),
+    show_default=True,
+    help="With --collect: the folder for what is read, in one of its own for each run.",
+)
 @click.option("--adopt", is_flag=True, help="With --running: print the lines of the spec that make it intended.")
 @click.option("--fabric", help="The InfiniBand fabric that was scanned; needed where the spec has several.")
 @click.option(
@@ -67,6 +85,9 @@ def observe(
     listings: tuple[Path, ...],
     dumps: tuple[Path, ...],
     running: Path | None,
+    collect: bool,
+    access: Path | None,
+    keep: Path,
     adopt: bool,
     fabric: str | None,
     name_map: Path | None,
@@ -76,7 +97,7 @@ def observe(
 ) -> int:
     """Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.
 
-    Give one of --ibnetdiscover, --lldp and --running.
+    Give one of --ibnetdiscover, --lldp, --running and --collect.
 
     Exit status: 0 no differences, 1 differences, 2 could not run.
     """
@@ -85,8 +106,9 @@ def observe(
     from clusterwright.observe.ibnetdiscover import parse, parse_name_map
     from clusterwright.observe.labels import label_lines
 
-    if [bool(listings), bool(dumps), bool(running)].count(True) != 1:
-        raise ClusterwrightError("observe compares one thing at a time: give --ibnetdiscover, --lldp or --running.")
+    _require_one([bool(listings), bool(dumps), bool(running), collect])
+    if collect or access is not None:
+        return _collect_running(spec, access if collect else None, keep, adopt, form)
     if running is not None:
         return _observe_running(spec, running, adopt, form)
     if adopt or form == PROMETHEUS:
@@ -104,6 +126,35 @@ def observe(
         return _tell_progress(plan, scanned_states(plan, chosen, scans, names=names, by_name=by_name))
     differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
     return _tell(differences, plan.name, chosen, form)
+
+
+def _require_one(given: list[bool]) -> None:
+    if given.count(True) != 1:
+        raise ClusterwrightError(
+            "observe compares one thing at a time: give --ibnetdiscover, --lldp, --running or --collect."
+        )
+
+
+def _collect_running(spec: Path, access: Path | None, keep: Path, adopt: bool, form: str) -> int:
+    """Reads what devices run, keeps it, and compares it as a folder is compared. Raises for those without an answer."""
+    from clusterwright.cli.planning import plan_with_findings
+    from clusterwright.deploy.ansible import collecting
+    from clusterwright.deploy.ansible.query import Devices
+    from clusterwright.deploy.targets import read_access
+
+    if access is None:
+        raise ClusterwrightError("--collect reads what the devices of --access FILE run: give both.")
+    plan, _ = plan_with_findings(spec)
+    collected = collecting.collect(plan, Devices(read_access(access)))
+    silent = [f"{device}: not compared: {reason}" for device, reason in sorted(collected.failures.items())]
+    if not collected.texts:
+        raise ClusterwrightError("\n".join(silent) or f"{access}: reaches no device")
+    folder = collecting.keep(collected.texts, keep, datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ"))
+    click.echo(f"kept in {folder}", err=True)
+    status = _observe_running(spec, folder, adopt, form)
+    if silent:
+        raise ClusterwrightError("\n".join(silent))
+    return status
 
 
 def _observe_running(spec: Path, folder: Path, adopt: bool, form: str) -> int:

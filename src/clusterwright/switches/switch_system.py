@@ -7,7 +7,7 @@ answer. What a system *can* be told is data (inventory/systems), which rules and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -44,6 +44,8 @@ class Probes:
     neighbours: tuple[str, ...] | Unsupported
     counters: tuple[str, ...] | Unsupported
     sessions: SessionsProbe | Unsupported
+    configuration: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the path of a rendered file, the command that prints what runs in its place; others are read as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from clusterwright.child_environment import child_environment
@@ -87,13 +88,19 @@ class Devices:
         """Those that can be asked a command of EOS."""
         return frozenset(self.access.eapi.addresses if self.access.eapi else ())
 
-    def run(self, questions: Mapping[str, RemoteCommand]) -> Mapping[str, CommandResult | Unreachable]:
-        """The answer of each device over SSH; every device has one. Raises ClusterwrightError without a key file."""
+    def run(
+        self, questions: Mapping[str, RemoteCommand], *, becomes_root: bool = True
+    ) -> Mapping[str, CommandResult | Unreachable]:
+        """The answer of each device over SSH; every device has one. Raises ClusterwrightError without a key file.
+
+        Programs run as root, or as the account of the access file itself.
+        """
         for path in (self.access.private_key, self.access.known_hosts):
             if questions and not path.is_file():
                 raise ClusterwrightError(f"{path}: there is no such file, and devices are asked with it")
         with ThreadPoolExecutor(AT_ONCE, "asking") as pool:
-            return dict(zip(questions, pool.map(self._run, questions, questions.values()), strict=True))
+            run = partial(self._run, becomes_root=becomes_root)
+            return dict(zip(questions, pool.map(run, questions, questions.values()), strict=True))
 
     def show(self, devices: Sequence[str], command: str) -> Mapping[str, Any]:
         """What each switch over eAPI answers to a command, as JSON, or ``Unreachable``. Raises ClusterwrightError."""
@@ -105,7 +112,17 @@ class Devices:
             answers = pool.map(lambda name: _show(eapi, context, headers, name, command), devices)
             return dict(zip(devices, answers, strict=True))
 
-    def _run(self, device: str, question: RemoteCommand) -> CommandResult | Unreachable:
+    def show_text(self, devices: Sequence[str], command: str) -> Mapping[str, str | Unreachable]:
+        """What each switch over eAPI prints for a command. Raises ClusterwrightError."""
+        eapi = self.access.eapi
+        if eapi is None or not devices:
+            return {}
+        context, headers = _credentials(eapi)
+        with ThreadPoolExecutor(AT_ONCE, "asking") as pool:
+            answers = pool.map(lambda name: _show(eapi, context, headers, name, command, form="text"), devices)
+            return {name: _printed(answer) for name, answer in zip(devices, answers, strict=True)}
+
+    def _run(self, device: str, question: RemoteCommand, *, becomes_root: bool) -> CommandResult | Unreachable:
         address = self.access.addresses.get(device)
         if address is None:
             return Unreachable("the access file has no address for it")
@@ -114,7 +131,7 @@ class Devices:
         try:
             # A process group of its own: a Ctrl-C is for the rollout to understand.
             done = subprocess.run(
-                self._ssh(address),
+                self._ssh(address, becomes_root=becomes_root),
                 input=program,
                 capture_output=True,
                 text=True,
@@ -134,11 +151,11 @@ class Devices:
             return Unreachable(lines[-1] if lines else f"ssh to {address} ended with status {done.returncode}")
         return CommandResult(status, output, said)
 
-    def _ssh(self, address: str) -> list[str]:
+    def _ssh(self, address: str, *, becomes_root: bool) -> list[str]:
         access = self.access
         options = [word for name, value in ssh_options(access, CONNECT_S).items() for word in ("-o", f"{name}={value}")]
         start = [access.python]
-        if access.user != "root":
+        if becomes_root and access.user != "root":
             inner = f"'echo {_BECOME} ; {access.python}'"
             start = ["sudo", "-H", "-S", "-n", "-u", "root", "/bin/sh", "-c", inner]
         login = ["-F", "/dev/null", "-i", str(access.private_key), "-p", str(access.port), "-l", access.user]
@@ -160,12 +177,18 @@ def _credentials(eapi: EapiAccess) -> tuple[ssl.SSLContext, Mapping[str, str]]:
 
 
 def _show(
-    eapi: EapiAccess, context: ssl.SSLContext, headers: Mapping[str, str], device: str, command: str
+    eapi: EapiAccess,
+    context: ssl.SSLContext,
+    headers: Mapping[str, str],
+    device: str,
+    command: str,
+    *,
+    form: str = "json",
 ) -> Any | Unreachable:
     """One command's answer; an error of the switch's is an empty one: a command about what it does not run."""
     address = eapi.addresses[device]
     name = f"{device}.{eapi.domain}" if eapi.domain else device
-    asked = {"version": 1, "cmds": ["enable", command], "format": "json"}
+    asked = {"version": 1, "cmds": ["enable", command], "format": form}
     body = json.dumps({"jsonrpc": "2.0", "method": "runCmds", "params": asked, "id": "clusterwright"})
     connection = _Named(address, eapi.port, name, context, eapi.answer_s)
     try:
@@ -182,6 +205,14 @@ def _show(
         return Unreachable(f"what {address} answers is no JSON-RPC: {error}")
     finally:
         connection.close()
+
+
+def _printed(answer: Any) -> str | Unreachable:
+    """The text of an answer in that form; one without any is none."""
+    if isinstance(answer, Unreachable):
+        return answer
+    text = answer.get("output") if isinstance(answer, dict) else None
+    return text if isinstance(text, str) and text else Unreachable("it prints nothing for the command")
 
 
 class _Named(http.client.HTTPSConnection):

@@ -24,6 +24,7 @@ NVUE = SwitchSystem(
         neighbours=("lldpcli -f json show neighbors",),
         counters=("nv show interface counters", "nv show qos roce counters"),
         sessions=frr.SESSIONS,
+        configuration={READER.file: ("nv", "config", "show", "-o", "yaml")},
     ),
     steps="nvue.yml",
     first_contact=partial(linux_script, flag="CUMULUS-AUTOPROVISIONING"),

@@ -30,6 +30,7 @@ SONIC = SwitchSystem(
         neighbours=("docker exec lldp lldpcli -f json show neighbors",),
         counters=("show interfaces counters errors", "show pfc counters"),
         sessions=frr.SESSIONS,
+        configuration={READER.file: ("sonic-cfggen", "-d", "--print-data")},
     ),
     steps="sonic.yml",
     first_contact=partial(linux_script, closing=FACTORY),

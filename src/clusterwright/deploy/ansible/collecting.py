@@ -1,0 +1,92 @@
+"""Running configurations, read from devices with no more than rights to read, and kept by date.
+
+Over SSH as the access file's account itself. It becomes root by sudo for two commands alone: listing the packet filter
+and the kernel's settings, which only root sees whole. Over eAPI as one request. Nothing is written on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
+from clusterwright.deploy.target import Unreachable
+from clusterwright.finding import ClusterwrightError
+from clusterwright.output.rendering import Rendering
+from clusterwright.plan.model import Plan
+from clusterwright.switches.registry import SYSTEMS
+from clusterwright.switches.running import OUTPUTS
+
+LIMIT_S = 60
+_NODE_FILES = ("etc/nccl.conf", "etc/nccl/nccl.conf", "*opensm.conf")
+_FILTER, _SETTINGS, _EOS = "nft-ruleset", "sysctl", "running-config"
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What devices answered, by device and name of the output or path of the file; and why others did not."""
+
+    texts: Mapping[str, Mapping[str, str]]
+    failures: Mapping[str, str]
+
+
+def collect(plan: Plan, devices: Devices) -> Collected:
+    """Ask every device that the access file reaches. Raises ClusterwrightError for one that the plan does not have."""
+    reached = devices.over_ssh | devices.over_eapi
+    unknown = sorted(reached - plan.by_name.keys())
+    if unknown:
+        raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; the access file names it")
+    texts: dict[str, dict[str, str]] = {}
+    failures: dict[str, str] = {}
+    questions = {name: dict(_questions(plan, name)) for name in sorted(devices.over_ssh)}
+    for output in sorted({output for own in questions.values() for output in own}):
+        asked = {name: own[output] for name, own in questions.items() if output in own and name not in failures}
+        for name, answer in devices.run(asked, becomes_root=False).items():
+            if isinstance(answer, CommandResult) and answer.status == 0:
+                texts.setdefault(name, {})[output] = answer.output
+            else:
+                reason = answer.message if isinstance(answer, Unreachable) else answer.said
+                failures[name] = f"{output}: {reason}"
+    for name, printed in devices.show_text(sorted(devices.over_eapi), OUTPUTS[_EOS].command).items():
+        if isinstance(printed, Unreachable):
+            failures[name] = f"{_EOS}: {printed.message}"
+        else:
+            texts[name] = {_EOS: printed}
+    return Collected(texts, failures)
+
+
+def _questions(plan: Plan, name: str) -> Iterator[tuple[str, RemoteCommand]]:
+    """What is read of a device over SSH: outputs that speak of its files, and the configuration files of its system."""
+    paths = [artifact.path for artifact in Rendering(plan).of_device(name)]
+    for output in (_FILTER, _SETTINGS):
+        if any(fnmatchcase(path, OUTPUTS[output].files) for path in paths):
+            words = tuple(OUTPUTS[output].command.split())
+            yield output, RemoteCommand(("sudo", "-n", *words), LIMIT_S)
+    system = SYSTEMS.get(plan.spec.catalogue[plan.by_name[name].model].network_os or "")
+    patterns = _NODE_FILES if system is None else tuple(system.drift)
+    printed = {} if system is None else system.probes.configuration
+    for path in paths:
+        if any(fnmatchcase(path, pattern) for pattern in patterns):
+            yield path, RemoteCommand(printed.get(path, ("cat", f"/{path}")), LIMIT_S)
+
+
+def keep(texts: Mapping[str, Mapping[str, str]], folder: Path, moment: str) -> Path:
+    """Write what was read into ``folder/moment/DEVICE``, for the owner alone: configurations hold hashes of secrets.
+
+    Raises ClusterwrightError where that fails, or where something of that moment is there already.
+    """
+    place = folder / moment
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.mkdir(mode=0o700)
+        for device, outputs in texts.items():
+            for name, text in outputs.items():
+                file = place / device / name
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                file.touch(mode=0o600)
+                file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ClusterwrightError(f"{place}: cannot be written: {error.strerror}") from error
+    return place
