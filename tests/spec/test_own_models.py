@@ -87,14 +87,30 @@ def test_a_spec_can_bring_its_own_models(tmp_path: Path) -> None:
     assert set(load_catalogue(tmp_path)) == {"my-switch", "my-node"}
 
 
+def test_a_model_of_the_spec_replaces_that_of_the_catalogue(tmp_path: Path) -> None:
+    """The catalogue grows: a spec that had described a model before goes on as it is."""
+    (tmp_path / "switch.yaml").write_text(SWITCH.replace("name: my-switch", "name: minipack2"), encoding="utf-8")
+    catalogue = load_catalogue(extra=[tmp_path / "switch.yaml"])
+    assert sum(len(block.cages) for block in catalogue["minipack2"].blocks) == 8
+    assert len(catalogue) == len(load_catalogue())
+
+
+def test_a_chip_is_known_with_and_without_dashes(tmp_path: Path) -> None:
+    (tmp_path / "switch.yaml").write_text(SWITCH.replace("network_os: eos", "network_os: eos\n    asic: tomahawk-5"))
+    assert load_catalogue(extra=[tmp_path / "switch.yaml"])["my-switch"].asic == "tomahawk5"
+
+
+def test_two_models_of_a_spec_do_not_share_a_name(tmp_path: Path) -> None:
+    for name in ("one.yaml", "other.yaml"):
+        (tmp_path / name).write_text(SWITCH, encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        load_catalogue(extra=[tmp_path / "one.yaml", tmp_path / "other.yaml"])
+    assert [finding.code for finding in caught.value.findings] == ["CW130"]
+
+
 @pytest.mark.parametrize(
     ("text", "change", "expected"),
     [
-        (
-            SWITCH,
-            ("name: my-switch", "name: minipack2"),
-            '4:11 CW130 The catalogue has a model "minipack2" already, at ',
-        ),
         (SWITCH, ("disables: even", "disables: evne"), '19:70 CW131 There is no block "evne" to disable.'),
         (SWITCH, ("E[2-8:2]", "E[2-6:2]"), '19:70 CW131 A cage of "odd" (4 cages) cannot disable the one with the'),
         (
@@ -118,13 +134,13 @@ def test_a_spec_can_bring_its_own_models(tmp_path: Path) -> None:
         (SWITCH, ("network_os: eos", "platform: x"), "4:5 CW131 A switch needs network_os:."),
         (
             SWITCH,
-            ("network_os: eos", "network_os: eos\n    asic: tomahawk-5"),
-            '10:11 CW131 "tomahawk-5" is no chip that',
+            ("network_os: eos", "network_os: eos\n    asic: tomahawk9"),
+            '10:11 CW131 "tomahawk9" is no chip that',
         ),
         (
             SWITCH,
-            ("network_os: eos", "network_os: nvue\n    asic: spectrum4"),
-            '10:11 CW131 "spectrum4" is no chip that',
+            ("network_os: eos", "network_os: nvue\n    asic: spectrum9"),
+            '10:11 CW131 "spectrum9" is no chip that',
         ),
         (SWITCH, ("kind: switch", "kind: director"), "4:5 CW131 A director needs chips:."),
         (SWITCH, ("kind: switch", "kind: storage"), "4:5 CW131 A storage needs nics: to be cabled by."),

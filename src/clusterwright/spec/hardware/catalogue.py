@@ -29,21 +29,33 @@ DUPLICATE_MODEL = "CW130"
 def load_catalogue(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> Catalogue:
     """Every model in the ``*.yaml`` files of ``folder`` and in the files ``extra``, by name.
 
-    Without ``folder`` it is the catalogue that travels with the package, and those of plugins. Raises SpecError with
-    the findings of the first stage that failed: reading (CW10x), schema (CW11x), models that contradict themselves
-    (CW131), models that share a name (CW130).
+    Without ``folder`` it is the catalogue that travels with the package, and those of plugins. A model in ``extra``
+    replaces one of the catalogue with the same name, so that a catalogue that grows stops no spec (CW132 tells).
+    Raises SpecError with the findings of the first stage that failed: reading (CW10x), schema (CW11x), models that
+    contradict themselves (CW131), models that share a name (CW130).
     """
-    return _by_name(loaded_models(folder, extra))
+    return MappingProxyType({**_by_name(_packaged(folder)), **_by_name(own_models(extra))})
 
 
 def loaded_models(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> tuple[LoadedModel, ...]:
     """The same models in the order of the files, each with where it stands. Raises SpecError as load_catalogue does,
     but for names that models share."""
+    own = own_models(extra)
+    replaced = {loaded.model.name for loaded in own}
+    return (*(loaded for loaded in _packaged(folder) if loaded.model.name not in replaced), *own)
+
+
+def own_models(files: Iterable[FilePath]) -> tuple[LoadedModel, ...]:
+    """The models in files that a spec names. Raises SpecError as load_catalogue does, but for names that they share."""
+    return _read(files)
+
+
+def _packaged(folder: FilePath | None) -> tuple[LoadedModel, ...]:
     folders = [folder] if folder else [inventory / "hardware" for inventory in data_files.folders("inventory")]
     models: list[LoadedModel] = []
     for home in folders:
         models.extend(_read_folder(home))
-    return (*models, *_read(extra))
+    return tuple(models)
 
 
 @cache
@@ -91,7 +103,7 @@ def _by_name(models: Iterable[LoadedModel]) -> Catalogue:
                 Finding(
                     code=DUPLICATE_MODEL,
                     severity=Severity.ERROR,
-                    message=f'The catalogue has a model "{loaded.model.name}" already, at {other.name_position}.',
+                    message=f'There is a model "{loaded.model.name}" already, at {other.name_position}.',
                     hint="Give this one another name.",
                     position=loaded.name_position,
                     path=format_path((*loaded.path, "name"), loaded.document.data),
@@ -99,4 +111,4 @@ def _by_name(models: Iterable[LoadedModel]) -> Catalogue:
             )
     if findings:
         raise SpecError(findings)
-    return MappingProxyType({name: loaded.model for name, loaded in first.items()})
+    return {name: loaded.model for name, loaded in first.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -70,7 +70,7 @@ class _ModelReading(Structuring):
         self._check_nics(model)
         self._check_chips(model)
         self._check_kind(data, blocks)
-        self._check_chip_name(model)
+        model = replace(model, asic=self._chip(model))
         self._check_pcie(model)
         if model.buffer is not None and model.buffer.pool_cells > model.buffer.cells:
             pool, size, cells = model.buffer.pool_cells, model.buffer.size_bytes, model.buffer.cells
@@ -277,15 +277,19 @@ class _ModelReading(Structuring):
                 "Every module carries equally many.",
             )
 
-    def _check_chip_name(self, model: HardwareModel) -> None:
-        """The switch chip is one that its system is known to run on: lines of several systems depend on its name."""
+    def _chip(self, model: HardwareModel) -> str | None:
+        """The switch chip by its name in the system's file, with or without dashes: its texts depend on the name."""
         system = systems().get(model.network_os or "")
-        if system is None or model.asic is None or model.asic in system.chips:
-            return
-        close = get_close_matches(model.asic, system.chips, n=1)
-        known = f'Did you mean "{close[0]}"?' if close else f"Chips of {system.title}: {', '.join(system.chips)}."
-        hint = f"{known} Leave `asic` out where it is another: what holds for every chip is then taken."
-        self.object(("asic",), f'"{model.asic}" is no chip that {system.title} is known to run on.', hint)
+        if system is None or model.asic is None:
+            return model.asic
+        by_letters = {chip.replace("-", ""): chip for chip in system.chips}
+        chip = by_letters.get(model.asic.replace("-", ""))
+        if chip is None:
+            close = get_close_matches(model.asic, system.chips, n=1)
+            known = f'Did you mean "{close[0]}"?' if close else f"Chips of {system.title}: {', '.join(system.chips)}."
+            hint = f"{known} Leave `asic` out where it is another: what holds for every chip is then taken."
+            self.object(("asic",), f'"{model.asic}" is no chip that {system.title} is known to run on.', hint)
+        return chip
 
     def _check_pcie(self, model: HardwareModel) -> None:
         """A node's PCI layout has every GPU of the model, the same NVLinks, and each NIC's NUMA node."""

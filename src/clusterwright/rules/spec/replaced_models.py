@@ -1,0 +1,28 @@
+"""CW132: hardware that a spec describes by a name of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.and_more import and_more
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.hardware.catalogue import load_catalogue, own_models
+
+_SHOWN = 4
+
+
+@rule("CW132", Severity.WARNING)
+def replaced_model(subject: Subject) -> Iterator[Problem]:
+    """Models in files under `hardware` that have the name of one in the catalogue: the spec's own counts."""
+    document = subject.spec.document
+    for at in range(len(document.data.get("hardware", ()))):
+        own = own_models([document.named_file(("hardware", at))])
+        replaced = [loaded for loaded in own if loaded.model.name in load_catalogue()]
+        if replaced:
+            names = and_more([loaded.model.name for loaded in replaced], _SHOWN)
+            yield Problem(
+                path=("hardware", at),
+                message=f"{replaced[0].name_position.file} describes {names} as the catalogue does: its figures count.",
+                hint="Remove a model there to plan with the catalogue's figures, or give it a name of its own.",
+            )
