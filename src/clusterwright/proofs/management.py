@@ -38,7 +38,10 @@ _ASKED = {
     LOGINS: "never asks {} who may log in",
 }
 _SPEC_ONLY = "which operators, servers and watchers there ought to be"
-_LEFT = "not judged of switches: accounting, collectors of gNMI, time-outs, locks, values of secrets."
+_LEFT = (
+    "not judged of switches: whether servers' answers come back, accounting, collectors of gNMI, time-outs, locks,"
+    " values of secrets."
+)
 _BY_ROUTE = "is asked from the address of whichever port leads there, to which no route leads back"
 
 
