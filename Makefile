@@ -62,7 +62,7 @@ $(STAMPS)/develop: requirements-dev.lock $(STAMPS)/runtime
 up: setup ## deploys the RoCE cluster's upper layer and first pod into up/flash, and writes the report
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" \
 		$(BIN)/clusterwright up $(SPEC) --upper --pod pod0 --target directory --root $(UP) --reason "$(REASON)"
-	@report=$$($(BIN)/clusterwright report $(SPEC) --out $(UP)/report); echo "report: $$report"
+	@report=$$($(BIN)/clusterwright report $(SPEC) --prove --out $(UP)/report); echo "report: $$report"
 
 test: lint develop ## installs what the tests need, then runs lint and all tests
 	@tools/install-debian-packages

@@ -126,9 +126,9 @@ def report_page(
         downloads=(*_DOWNLOADS, *(_CREW_DOWNLOADS if pages else ())),
         has_leaves=pages,
         sections=(
+            fabrics_section(plan, tiers),
             expectations_section(plan, planned),
             proofs_section(claims),
-            fabrics_section(plan, tiers),
             *(section for section in optional if section is not None),
             racks_section(plan, kinds),
             cabling_section(plan),
