@@ -28,7 +28,7 @@ def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
         aside.replace(path)
         flush_folder(path.parent)
     except OSError as error:
-        raise ClusterwrightError(f"{path}: {error.strerror}. Name another folder, or mend the cause.") from error
+        raise ClusterwrightError(f"{path}: {error.strerror}. Name another folder, or fix the cause.") from error
 
 
 def own_folder(folder: Path, mode: int = 0o700) -> None:

@@ -1,4 +1,4 @@
-"""Findings: what is wrong with a spec, where, and how to mend it.
+"""Findings: what is wrong with a spec, where, and how to fix it.
 
 A finding is data. It is produced by reading, by the schema and by rules, and printed by the formatters under
 ``clusterwright.cli``; nothing in between formats text for a terminal.
@@ -53,7 +53,7 @@ class Finding:
     """One thing that is wrong.
 
     ``code`` is the stable rule code (``CW203``), ``message`` one sentence on what is wrong and why it matters, ``hint``
-    one sentence on how to mend it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``) as people
+    one sentence on how to fix it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``) as people
     read it, and ``place`` the same as keys and indexes: what stands there is in doubt when the finding is an error.
     ``amendment`` is what may be done about it by a program, with the ``instead`` of a key.
     """

@@ -167,7 +167,7 @@ def test_hardware_is_told_by_its_kind_or_its_folder(tmp_path: Path) -> None:
 
 
 def test_a_rule_without_a_page_says_itself_why_and_what_to_do() -> None:
-    with pytest.raises(TypeError, match="OURS101 lacks a title, why it matters, or how to mend it"):
+    with pytest.raises(TypeError, match="OURS101 lacks a title, why it matters, or how to fix it"):
         rule("OURS101", Severity.ERROR, title="t", why="w.")
 
 

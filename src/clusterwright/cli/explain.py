@@ -16,7 +16,7 @@ _LOOKALIKES = str.maketrans("OIL", "011")
 @click.command()
 @click.argument("words", metavar="[PAGE|WORD...]", nargs=-1)
 def explain(words: tuple[str, ...]) -> int:
-    """Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.
+    """Prints the page of a rule (CW203): what is wrong, why it matters, how to fix it, with examples.
 
     PAGE is a rule's code, or the name of another page of the docs, such as isolation. Without it, all are listed. Other
     words are searched for: the pages that have all of them are listed, those with them in the title first.

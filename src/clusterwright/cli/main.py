@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "explain": (
         "clusterwright.cli.explain:explain",
-        "Prints the page of a rule (CW203): what is wrong, why it matters, how to mend it, with examples.",
+        "Prints the page of a rule (CW203): what is wrong, why it matters, how to fix it, with examples.",
     ),
     "init": (
         "clusterwright.cli.start.init:init",
@@ -94,7 +94,7 @@ COMMANDS = {
     ),
     "refresh": (
         "clusterwright.cli.stacks.deployed:refresh",
-        "Ask the devices what they hold; the next preview shows what differs, the next up mends it.",
+        "Ask the devices what they hold; the next preview shows what differs, the next up fixes it.",
     ),
     "render": (
         "clusterwright.cli.render:render",

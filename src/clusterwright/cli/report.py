@@ -55,7 +55,7 @@ def report(spec: Path, out: Path, root: Path | None, prove: bool, pages: bool) -
         plan, findings = plan_with_findings(spec)
     history = rollouts(chain.read(root / "audit" / "rollouts.jsonl")) if root else ()
     if prove and any(finding.severity is Severity.ERROR for finding in findings):
-        raise ClusterwrightError(f"{spec} has errors, so nothing is proven of it. Mend them, or leave out --prove.")
+        raise ClusterwrightError(f"{spec} has errors, so nothing is proven of it. Fix them, or leave out --prove.")
     claims = _proven(plan) if prove else None
     first = report_files(plan, findings, history, claims, pages=pages, digest=digest.value)
     files: dict[str, str | Iterable[str]] = {**first, **(leaf_files(plan, digest.value) if pages else {})}

@@ -230,7 +230,7 @@ def _umask() -> int:
 
 
 def _cannot_write(out: Path, error: OSError) -> TreeError:
-    return TreeError(f"{out}: cannot be written: {error.strerror or error}. Name another folder, or mend the cause.")
+    return TreeError(f"{out}: cannot be written: {error.strerror or error}. Name another folder, or fix the cause.")
 
 
 def _refuse_unsafe(artifact: Artifact) -> None:

@@ -78,7 +78,7 @@ def _module(file: str, shown: str, text: str) -> ModuleType:
             code="CW193",
             severity=Severity.ERROR,
             message=f"these rules cannot be loaded: {type(error).__name__}: {error}.",
-            hint="Mend the line, or take the file out of `rules`.",
+            hint="Fix the line, or take the file out of `rules`.",
             position=Position(shown, line, 1),
         )
         raise SpecError([finding]) from None
@@ -115,7 +115,7 @@ def _stopped(code: str, error: Exception, file: str) -> Finding:
             f"the rule {code} stopped on an error of its own, so that it judged nothing:"
             f" {type(error).__name__}: {error}."
         ),
-        hint="Mend the rule at this line.",
+        hint="Fix the rule at this line.",
         position=Position(_SHOWN.get(file, file), _line(error, file), 1),
     )
 

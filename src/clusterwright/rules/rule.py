@@ -7,7 +7,7 @@ A rule lives in a module of this package named for its family and is written so:
         ...
 
 The decorator gives back a ``LintRule``; the registry finds it by looking through the package's modules. Its title, why
-it matters and how to mend it stand on ``docs/rules/CW203.md``, and there alone.
+it matters and how to fix it stand on ``docs/rules/CW203.md``, and there alone.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def rule(
 ) -> Callable[[Check], LintRule]:
     """Makes a rule of a check function. Raises TypeError where one without a page of ours lacks what is said of it."""
     if not (code.startswith(OURS) or (title and why and mend)):
-        raise TypeError(f"{code} lacks a title, why it matters, or how to mend it")
+        raise TypeError(f"{code} lacks a title, why it matters, or how to fix it")
     text = RuleText(title=title, why=why, mend=mend, docs=docs) if title else None
     return lambda check: LintRule(
         code=code, severity=severity, check=check, relied_on=relied_on, leaves_no_plan=leaves_no_plan, own_text=text

@@ -92,7 +92,7 @@ def read_settings(file: Path) -> ProjectSettings | None:
             return None  # another tool's to tell
         at = _AT.search(str(error))
         position = Position(shown, int(at[1]), int(at[2])) if at else Position(shown, 1, 1)
-        raise SpecError([_finding("CW106", f"this is not TOML: {error}.", "Mend the line.", position)]) from None
+        raise SpecError([_finding("CW106", f"this is not TOML: {error}.", "Fix the line.", position)]) from None
     start = 0
     if is_shared:
         tool = data.get("tool")
@@ -160,7 +160,7 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
                 said = (
                     f"{code} cannot be {'ignored' if severity is None else 'lowered'}: nothing can be planned past it."
                 )
-                yield _finding("CW192", said, "Take the line away, and mend what the finding says.", position)
+                yield _finding("CW192", said, "Take the line away, and fix what the finding says.", position)
             elif len(reason.strip()) < _MIN_REASON and (severity is None or rule.severity is Severity.ERROR):
                 said = f"nobody can tell later why {code} is {'ignored' if severity is None else 'less than an error'}."
                 wanted = '"reason"' if severity is None else f'{{severity = "{severity.label}", reason = "..."}}'

@@ -44,7 +44,7 @@ class Reading(Structuring):
         self.doubts: dict[Path, Finding] = {}
 
     def problem(self, code: str, path: Path, message: str, hint: str) -> None:
-        """Record an error at ``path``: what is wrong, and how to mend it."""
+        """Record an error at ``path``: what is wrong, and how to fix it."""
         shown = format_path(path, self.document.data)
         finding = Finding(
             code=code,

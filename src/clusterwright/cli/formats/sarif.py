@@ -78,7 +78,7 @@ def _rule(code: str, rule: LintRule | None) -> dict[str, Any]:
 
 
 def _help(code: str, rule: LintRule) -> dict[str, Any]:
-    """How to mend it; for a rule of ours with its whole page, which services show beside it."""
+    """How to fix it; for a rule of ours with its whole page, which services show beside it."""
     page = pages().get(code)
     if page is None:
         return {"help": {"text": rule.text.mend}}

@@ -52,7 +52,7 @@ _reason_option = click.option(
 @device_option
 @_reason_option
 def refresh(*, reason: str, **options: Any) -> int:
-    """Ask the devices what they hold; the next preview shows what differs, the next up mends it.
+    """Ask the devices what they hold; the next preview shows what differs, the next up fixes it.
 
     Devices that run, of stacks without a state, are taken up as they are: nothing is put on them. With --device, those
     of the rack that it stands in are asked with it.
@@ -254,7 +254,7 @@ def _tell_found(changes: list[StackChange]) -> None:
         click.echo(f"all {asked} devices hold what they were given", err=True)
         return
     told = f"{len(found)} of {asked} devices hold something else: {and_more(found, _SHOWN)}"
-    click.echo(f"{told}. The lines stand above, `up` mends them", err=True)
+    click.echo(f"{told}. The lines stand above, `up` fixes them", err=True)
 
 
 def _after(engine: Engine, stack: Stack) -> Given | None:

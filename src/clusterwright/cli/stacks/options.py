@@ -279,7 +279,7 @@ def tell_ran(action: str, stacks: tuple[Stack, ...], ran: tuple[Ran, ...]) -> in
         failed = ", ".join(each.stack for each in ran if not each.ok)
         left = [stack.name for stack in stacks if stack.name not in {each.stack for each in ran}]
         more = f"; not started: {', '.join(left)}" if left else ""
-        click.echo(f"{action} failed on {failed}{more}. Mend the cause and run the same command again.", err=True)
+        click.echo(f"{action} failed on {failed}{more}. Fix the cause and run the same command again.", err=True)
         return EXIT_STOPPED
     unchanged = "would change" if action == "preview" else "changed"
     click.echo(f"{counted(action, total) or f'nothing {unchanged}'}; {same} resources are as they were", err=True)

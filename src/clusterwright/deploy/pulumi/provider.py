@@ -170,7 +170,7 @@ class ClusterwrightProvider(Provider):
         await self._bring_about(request.urn, {}, request.properties)
 
     async def read(self, request: ReadRequest) -> ReadResponse:
-        """Has the devices compare what they run with what they were given; the next update mends one that differs.
+        """Has the devices compare what they run with what they were given; the next update fixes one that differs.
 
         Compared is what an update would set: files with their modes, the running kernel's state, a switch's running
         configuration. The lines that differ are shown under the unit. Devices that differed already are only read, and
@@ -264,7 +264,7 @@ class ClusterwrightProvider(Provider):
         told = "; ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
         raise PartialFailure(
             f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
-            "The others did. Mend the cause and run the same command again.",
+            "The others did. Fix the cause and run the same command again.",
             unit,
             {"devices": as_map(kept), "failed": as_map(failed | still), **_beside(olds)},
         )

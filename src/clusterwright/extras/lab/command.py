@@ -142,12 +142,12 @@ def _check_isolation(plan: Plan, fabric: str | None, form: str) -> int:
 @_FABRIC
 @click.option("--link", "links", multiple=True, metavar="DEVICE:PORT", help="Take this link down; may be repeated.")
 @click.option("--switch", "switches", multiple=True, metavar="NAME", help="Drain this switch; may be repeated.")
-@click.option("--keep", is_flag=True, help="Leave it so, instead of mending it; `lab check` then expects it.")
+@click.option("--keep", is_flag=True, help="Leave it so, instead of fixing it; `lab check` then expects it.")
 @_FORMAT
 def fail(
     spec: Path, *, fabric: str | None, links: tuple[str, ...], switches: tuple[str, ...], keep: bool, form: str
 ) -> int:
-    """Takes links down and drains switches in the running twin, one after the other, and mends them.
+    """Takes links down and drains switches in the running twin, one after the other, and fixes them.
 
     After each step every switch must have the routes of the plan with that exception.
 
@@ -181,7 +181,7 @@ def fail(
 
 
 def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: bool) -> Iterator[Reconvergence]:
-    """Makes each fault happen, and mends it unless it is to be kept."""
+    """Makes each fault happen, and fixes it unless it is to be kept."""
     from clusterwright.extras.lab.faults import Fault, faulty, try_change
 
     timeout_s = _CHANGE_S + _CHANGE_PER_ROUTER_S * len(whole.views)

@@ -113,7 +113,7 @@ def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
     told = [(each.line, each.message) for each in comparison.disagreements]
     told += [(line, message) for line, message in _elsewhere(after, laid) if line not in {at for at, _ in told}]
     if told:
-        hint = "Mend the list, or the spec so that it joins these two."
+        hint = "Fix the list, or the spec so that it joins these two."
         raise SpecError(
             [no_cable(file, line, message, hint, CANNOT_STAND) for line, message in sorted(told)[:MOST_TOLD]]
         )

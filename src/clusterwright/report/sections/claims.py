@@ -70,7 +70,7 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
     table = PageTable(
         name="finding-list",
         caption="Findings",
-        columns=("Severity", "Rule", "Place", "What is wrong", "How to mend it"),
+        columns=("Severity", "Rule", "Place", "What is wrong", "How to fix it"),
         rows=tuple(
             (
                 Cell(finding.severity.label, _SEVERITY_STYLE[finding.severity]),

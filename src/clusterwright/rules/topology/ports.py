@@ -205,7 +205,7 @@ def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
                 yield Problem(
                     (*tier.path, "model"),
                     f"{tier.model.name} of {tier.role} cannot be written: {first}.{more}",
-                    "Take a model of a known platform, or mend the ports, modes or `platform` of this one.",
+                    "Take a model of a known platform, or fix the ports, modes or `platform` of this one.",
                 )
 
 

@@ -189,7 +189,7 @@ def idle_row(subject: Subject) -> Iterator[Problem]:
         for at, row in enumerate(rows):
             reason = _idle(subject.spec, nccl, row)
             if reason is not None:
-                yield Problem(row.path, f"This row never applies: {reason}.", "Mend it, or take it away.")
+                yield Problem(row.path, f"This row never applies: {reason}.", "Fix it, or take it away.")
                 continue
             for number, earlier in enumerate(rows[:at], 1):
                 if _covers(earlier, row):
@@ -237,5 +237,5 @@ def broken_tuner(subject: Subject) -> Iterator[Problem]:
         else:
             does = "ends each job at the first collective that a row fits (SIGSEGV)"
         message = f"The example tuner of NCCL {nccl.version} {does}."
-        hint = "Name NCCL 2.30 or later, or build the plugin with its mend."
+        hint = "Name NCCL 2.30 or later, or build the plugin with its fix."
         yield Problem(nccl.tuner.path, message, hint, key=True)

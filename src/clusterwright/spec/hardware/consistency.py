@@ -75,7 +75,7 @@ class _ModelReading(Structuring):
         if model.buffer is not None and model.buffer.pool_cells > model.buffer.cells:
             pool, size, cells = model.buffer.pool_cells, model.buffer.size_bytes, model.buffer.cells
             message = f"A pool has {pool:,} cells, but the buffer of {size:,} bytes has {cells:,}."
-            self.object(("buffer", "pool_cells"), message, "Mend bytes: or pool_cells:.")
+            self.object(("buffer", "pool_cells"), message, "Fix bytes: or pool_cells:.")
         return model
 
     def object(self, path: Path, message: str, hint: str) -> None:
@@ -248,7 +248,7 @@ class _ModelReading(Structuring):
                     self.object(
                         (*place, "gpu"),
                         f"The NIC sits beside GPU {nic.gpu}, but the model has {gpus or 'none'}.",
-                        "Count GPUs from 0, or mend gpus.count.",
+                        "Count GPUs from 0, or fix gpus.count.",
                     )
                 for key, names in known.items():
                     if getattr(nic, key):
@@ -268,7 +268,7 @@ class _ModelReading(Structuring):
                 ("chips",),
                 f"{chips.leaves} leaf chips with {chips.external} front ports each make "
                 f"{chips.leaves * chips.external} ports, but the model has {cages} cages.",
-                "Mend leaves:, external: or the cages.",
+                "Fix leaves:, external: or the cages.",
             )
         if chips.leaves % chips.modules:
             self.object(

@@ -62,7 +62,7 @@ def check(document: Document, schema_name: str, folder: FilePath | None = None) 
         code="CW119",
         severity=Severity.NOTE,
         message=f"{rest} more findings of the schema are not shown.",
-        hint="Mend those above first; one cause often explains many.",
+        hint="Fix those above first; one cause often explains many.",
         position=shown[-1].position,
     )
     return [*shown, more]
