@@ -68,6 +68,13 @@ def last_release(place: Path) -> Path:
     return place / "package"
 
 
+def without_tuner(spec: Path) -> None:
+    """What an upgrade asks of whoever deployed the last release's lab: its tuner ends jobs (CW424)."""
+    text = spec.read_text(encoding="utf-8")
+    start = text.index("  tuner:\n")
+    spec.write_text(text[:start] + text[text.index("\nscheduler:", start) :], encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Upgraded:
     place = tmp_path_factory.mktemp("upgrade")
@@ -82,6 +89,7 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Upgraded:
     run(program, "up", spec, *layers, cwd=place, **old)
     (root / "flash" / "ssw-00" / "kept.txt").write_text("of nobody's spec\n")
     before = files_in(root / "flash")
+    without_tuner(spec)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CLUSTERWRIGHT_REASON", "a test")
         previewed = command("preview", spec, *layers, cwd=place)
