@@ -72,7 +72,7 @@ def test_a_pod_is_deployed_over_ssh_and_a_node_that_refuses_is_named_and_taken_u
         assert f"{NODES[0]}: is unhealthy: gpu-count (" in third.stdout
 
         half = up("--skip-gate", "verdicts")
-        assert "--skip-gate GATE and --because" in half.stderr
+        assert "--because REASON belongs to --accept-refuted CHECK, --skip-gate GATE" in half.stderr
         fleet.run(NODES[2], "rm", "/usr/local/sbin/node-health")
         fourth = up("--reason", "deeper queues", "--skip-gate", "verdicts", "--because", "hosts of a lab, without GPUs")
 
