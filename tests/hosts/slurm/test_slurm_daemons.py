@@ -94,7 +94,7 @@ def test_nothing_of_a_job_outlives_it(tmp_path: Path) -> None:
     (tmp_path / "some").write_text("4711\n")
     user = 54321
     for held, status in (("none", 0), ("some", 1)):
-        left = subprocess.Popen(["setpriv", f"--reuid={user}", "--clear-groups", "sleep", "60"])
+        left = subprocess.Popen(["sleep", "60"], user=user, extra_groups=[])  # theirs once this returns
         env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_UID": str(user), "HELD": str(tmp_path / held)}
         done = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == status, done.stderr

@@ -31,6 +31,7 @@ from clusterwright.spec.load import load_spec
 
 SHARE = 5  # tenths of the examples that other generated clusters have
 LEAST_ACCEPTED = 0.35  # a drawn zone of management ports asks for flows (CW625) that are drawn rarely
+OPEN_FABRIC = "CW539"  # a fabric in no zone: drawn zones seldom cover all, and the proof has to be right about it too
 # What lint does not know yet: which permitted flow has no path through the fabrics.
 NOT_ASKED = ("cannot be carried",)
 MOST_TRIES = 4
@@ -64,7 +65,7 @@ def accepted(data: Data, folder: Path) -> Plan | None:
     """The plan of a spec, without what lint refuses in it; None where an error is left."""
     for _ in range(MOST_TRIES):
         file = written(data, folder)
-        errors = lint_path(file).errors
+        errors = [error for error in lint_path(file).errors if error.code != OPEN_FABRIC]
         if not errors:
             return build_plan(load_spec(file))
         data = without(data, [error.path for error in errors])

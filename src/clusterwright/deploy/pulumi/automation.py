@@ -312,13 +312,20 @@ class Engine:
                 stack.destroy(**options)
 
     def _open(self, stack: Stack, program: Callable[[], None] | None, *, adopts: bool = False) -> automation.Stack:
-        """Opens a stack, or creates it; where nobody asked for it before, by trying the one and then the other."""
+        """Opens a stack, or creates it; where nobody asked for it before, by trying the one and then the other.
+
+        Raises Busy where somebody else creates it at this moment: Pulumi locks it for that as well.
+        """
         is_there = self._is_there.get(stack.name)
         open_stack = automation.Stack.create if is_there is False else automation.Stack.create_or_select
         with self._opening:  # opening writes the project's files and Pulumi's note of the selected stack
             write_configuration(self._project, self._deployment, stack, self._environment)
             kind = _SelectedWorkspace if is_there else automation.LocalWorkspace
-            opened = _WatchedStack(open_stack(stack.name, self._workspace(kind, program, adopts=adopts)))
+            try:
+                opened = _WatchedStack(open_stack(stack.name, self._workspace(kind, program, adopts=adopts)))
+            except automation.CommandError as error:
+                clear_way(stack.name, owners_in(str(error)), self._project)
+                raise
         self._is_there[stack.name] = True
         return opened
 
