@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.and_more import and_more
-from clusterwright.finding import Severity
+from clusterwright.finding import Severity, SpecError
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.hardware.catalogue import load_catalogue, own_models
 
@@ -17,7 +17,10 @@ def replaced_model(subject: Subject) -> Iterator[Problem]:
     """Models in files under `hardware` that have the name of one in the catalogue: the spec's own counts."""
     document = subject.spec.document
     for at in range(len(document.data.get("hardware", ()))):
-        own = own_models([document.named_file(("hardware", at))])
+        try:
+            own = own_models([document.named_file(("hardware", at))])
+        except SpecError:
+            continue  # told where the file was read first
         replaced = [loaded for loaded in own if loaded.model.name in load_catalogue()]
         if replaced:
             names = and_more([loaded.model.name for loaded in replaced], _SHOWN)
