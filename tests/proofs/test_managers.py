@@ -152,7 +152,8 @@ def test_a_file_that_the_host_lacks(path: str, needing: set[str], *, has_spec: b
     """One check refutes it, those that read the file say that they cannot judge, and the others judge."""
     files = [file for file in artifacts_of(LAB) if file.path != path]
     subject = tree_of(LAB, files, Declaration(plan_of(LAB)) if has_spec else None)
-    of_managers = (check for check in CHECKS if check.kinds <= KINDS)  # the tree has no file of another kind
+    # The tree has no file of another kind.
+    of_managers = (check for check in CHECKS if check.kinds and check.kinds <= KINDS)
     found = {check.name: check.run(subject) for check in of_managers}
     assert {name for name, each in found.items() if each.unjudged} == needing
     for name in needing:

@@ -62,11 +62,12 @@ def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
 
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
     """Accounts that switches come with and that no rendered text speaks of: they open with what the switch has."""
+    unread = tree.left_open_for("isolation")
     for reader in READERS:
         system = systems()[reader.system]
         left: dict[str, list[str]] = {}
         if system.factory_accounts:
-            for device in sorted(tree.devices_with(reader.file)):
+            for device in sorted(set(tree.devices_with(reader.file)) - unread):
                 said = {
                     login.name
                     for path, read in reader.logins.items()
