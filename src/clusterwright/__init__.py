@@ -102,12 +102,11 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
     from clusterwright.output.rendering import Rendering
     from clusterwright.plan.model import Plan
     from clusterwright.proofs.declaration import Declaration
-    from clusterwright.proofs.registry import CHECKS
+    from clusterwright.proofs.registry import CHECKS, KINDS
     from clusterwright.proofs.tree import tree_of
 
     if isinstance(subject, Plan):
-        kinds = {kind for check in CHECKS for kind in check.kinds}
-        artifacts = Rendering(subject).of_kinds(kinds)
+        artifacts = Rendering(subject).of_kinds(KINDS)
         tree = tree_of(subject.name, artifacts, Declaration(subject), plain=PlainFiles(subject))
     else:
         tree = tree_of("", subject)

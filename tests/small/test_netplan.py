@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from tests.cli.in_process import command
 
 SPEC = Path(__file__).parent / "specs" / "existing.yaml"
-NETWORKD = "/lib/systemd/systemd-networkd"
 # A private /etc/systemd/network and /run/systemd, in a network namespace with a stand-in for the node's NIC.
 SCRIPT = """
 mount -t tmpfs none /etc/systemd/network && cp "$1"/*.network /etc/systemd/network/
@@ -27,7 +25,6 @@ ip -json address show dev fe0
 """
 
 
-@pytest.mark.skipif(not Path(NETWORKD).exists() or shutil.which("unshare") is None, reason="needs systemd-networkd")
 @pytest.mark.parametrize(("masked", "address"), [(True, "10.10.0.2"), (False, "192.168.99.7")])
 def test_the_spec_s_address_comes_in_place_of_netplan_s(tmp_path: Path, *, masked: bool, address: str) -> None:
     assert command("render", SPEC, "--merged", "--out", tmp_path / "out", cwd=tmp_path).returncode == 0

@@ -71,12 +71,11 @@ def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.declaration import Declaration
-    from clusterwright.proofs.registry import CHECKS
+    from clusterwright.proofs.registry import CHECKS, KINDS
     from clusterwright.proofs.tree import tree_of
     from clusterwright.report.sections.proofs import ProvenClaim
 
-    kinds = {kind for check in CHECKS for kind in check.kinds}
-    tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), Declaration(plan), plain=PlainFiles(plan))
+    tree = tree_of(plan.name, Rendering(plan).of_kinds(KINDS), Declaration(plan), plain=PlainFiles(plan))
     return tuple(
         ProvenClaim(
             name=check.name,

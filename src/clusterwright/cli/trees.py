@@ -80,9 +80,9 @@ def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Seq
 def _read_by_none(plan: Plan) -> tuple[str, ...]:
     """The kinds of a plan's files that no claim reads where they are rendered in memory."""
     from clusterwright.output.rendering import Rendering
-    from clusterwright.proofs.registry import CHECKS
+    from clusterwright.proofs.registry import KINDS
 
-    return Rendering(plan).other_kinds({kind for check in CHECKS for kind in check.kinds})
+    return Rendering(plan).other_kinds(KINDS)
 
 
 def _untried(plan: Plan) -> tuple[str, ...]:

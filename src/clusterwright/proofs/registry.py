@@ -74,3 +74,6 @@ CHECKS: tuple[ProofCheck, ...] = (
     CREDENTIALS,
     ISOLATION_WATCH,
 )
+
+KINDS = frozenset().union(*(check.kinds for check in CHECKS))
+"""Every kind of file that a proof reads of a plan rendered in memory."""

@@ -19,9 +19,6 @@ from clusterwright.proofs.tree import RenderedTree
 from clusterwright.rollout.trees import Trees
 from clusterwright.rollout.waves import Wave
 
-KINDS = frozenset(kind for check in CHECKS for kind in check.kinds)
-"""Every kind of file that a proof reads."""
-
 # What a check reads of the spec's intent; the others read what holds for cables.
 _ISOLATION, _ENCRYPTION, _PARTITIONS = "isolation", "encryption", "partitions"
 _INTENT: Mapping[str, tuple[str, ...]] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.cli.in_process import command
 from tests.deploy.ansible.test_fleet import fleet_of
+from tests.lab.sshfleet import SshFleet
 
 from clusterwright import data_files
 
@@ -15,11 +16,11 @@ LAB = data_files.folder("inventory") / "lab-roce.yaml"
 NODE, SILENT = "gpu-p00r00n0", "gpu-p00r00n1"
 
 
-def access(folder: Path, fleet: object, names: list[str]) -> None:
-    hosts = fleet.hosts  # type: ignore[attr-defined]
+def access(folder: Path, fleet: SshFleet, names: list[str]) -> None:
+    hosts = fleet.hosts
     lines = "".join(f'  {name}: "{hosts[name].address}"\n' for name in names)
     (folder / "access.yaml").write_text(
-        f"private_key: {fleet.private_key}\nknown_hosts: {fleet.known_hosts}\nuser: reader\naddresses:\n{lines}"  # type: ignore[attr-defined]
+        f"private_key: {fleet.private_key}\nknown_hosts: {fleet.known_hosts}\nuser: reader\naddresses:\n{lines}"
     )
 
 

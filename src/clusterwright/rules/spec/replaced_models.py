@@ -18,10 +18,10 @@ def replaced_model(subject: Subject) -> Iterator[Problem]:
     document = subject.spec.document
     for at in range(len(document.data.get("hardware", ()))):
         try:
-            own = own_models([document.named_file(("hardware", at))])
+            models = own_models([document.named_file(("hardware", at))])
         except SpecError:
             continue  # told where the file was read first
-        replaced = [loaded for loaded in own if loaded.model.name in load_catalogue()]
+        replaced = [loaded for loaded in models if loaded.model.name in load_catalogue()]
         if replaced:
             names = and_more([loaded.model.name for loaded in replaced], _SHOWN)
             yield Problem(
