@@ -94,6 +94,14 @@ class NodeGroup:
                 return size
         raise KeyError(level)
 
+    def nodes_of_smallest(self, level: str) -> int:
+        """Nodes of the instance of ``level`` that holds the fewest: the last one may be partly filled.
+
+        Raises KeyError when the group has no such level.
+        """
+        full = min(self.nodes_per(level), self.count)
+        return self.count % full or full
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:

@@ -40,8 +40,13 @@ def block_sizes(subject: Subject) -> Iterator[Problem]:
 
 
 def _sizes(spec: ClusterSpec, slurm: SlurmTopology, nodes: Iterable[str]) -> Iterator[Problem]:
+    groups = [group for group in spec.node_groups if group.name in nodes]
     if slurm.plugin == "block" and not slurm.block_sizes:
-        yield Problem((*slurm.path, "plugin"), "The block plugin needs `block_sizes`.", "List them, smallest first.")
+        sizes = [group.nodes_of_smallest(slurm.leaf) for group in groups if _has_level(group, slurm.leaf)]
+        hint = "List them, smallest first."
+        if sizes:
+            hint = f"Write `block_sizes: [{min(sizes)}]`, the nodes of one {slurm.leaf}; larger sizes may follow."
+        yield Problem((*slurm.path, "plugin"), "The block plugin needs `block_sizes`.", hint)
         return
     if slurm.plugin == "tree" and slurm.block_sizes:
         yield Problem((*slurm.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.", key=True)
@@ -55,17 +60,22 @@ def _sizes(spec: ClusterSpec, slurm: SlurmTopology, nodes: Iterable[str]) -> Ite
                 f"{size} is not {base} times a power of two, larger than the one before.",
                 f"Use sizes out of {base}, {2 * base}, {4 * base}, {8 * base}, ...",
             )
-    for group in (group for group in spec.node_groups if group.name in nodes and slurm.block_sizes):
-        yield from _blocks_that_fill(slurm, group)
+    if slurm.block_sizes:
+        for group in groups:
+            yield from _blocks_that_fill(slurm, group)
+
+
+def _has_level(group: NodeGroup, level: str) -> bool:
+    return level == CLUSTER or level in [step.name for step in group.levels]
 
 
 def _blocks_that_fill(slurm: SlurmTopology, group: NodeGroup) -> Iterator[Problem]:
     """The base block against the leaves that become blocks, the last and perhaps short one too."""
-    if slurm.leaf not in [level.name for level in group.levels] + [CLUSTER]:
+    if not _has_level(group, slurm.leaf):
         return
     base = slurm.block_sizes[0]
     leaf = min(group.nodes_per(slurm.leaf), group.count)
-    last = group.count % leaf or leaf
+    last = group.nodes_of_smallest(slurm.leaf)
     path = (*slurm.path, "block_sizes", 0)
     if leaf < base:
         message = f"A {slurm.leaf} has {leaf} nodes, fewer than the base block of {base}."

@@ -117,7 +117,11 @@ def jobs_stay_in_domains(subject: Subject) -> Iterator[Problem]:
                     f"Slurm groups nodes of {group.name} by {slurm.leaf} ({slurm.plugin}), and each"
                     f" {group.nvlink_domain} is an NVLink domain."
                 )
-                hint = f"Write `plugin: block` and `leaf: {group.nvlink_domain}`: jobs then take parts of a domain."
+                smallest = group.nodes_of_smallest(group.nvlink_domain)
+                hint = (
+                    f"Write `plugin: block`, `leaf: {group.nvlink_domain}` and `block_sizes: [{smallest}]`: jobs then take"
+                    " parts of a domain."
+                )
                 yield Problem((*scheduler.path, "leaf"), message, hint)
 
 
