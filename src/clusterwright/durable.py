@@ -42,7 +42,7 @@ def own_folder(folder: Path, mode: int = 0o700) -> None:
     except OSError as error:
         raise ClusterwrightError(f"{folder}: {error.strerror}. Take away what stands there.") from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise ClusterwrightError(f"{folder}: not a folder of this user that nobody else writes into. Take it away.")
+        raise ClusterwrightError(f"{folder}: not a folder of this user that nobody else writes into. Remove it.")
 
 
 def open_lock(path: Path) -> IO[str]:

@@ -101,12 +101,12 @@ def write_the_number(data: dict[str, Any], finding: Finding) -> bool:
 
 
 def remove_it(data: dict[str, Any], finding: Finding) -> bool:
-    """`Take it away.`, `Take `key` away.`, `Leave it out.`"""
-    named = re.match(r"Take `(\w+)` (?:away|out)\b(?! of)", finding.hint)
+    """`Remove it.`, `Remove `key`.`, `Leave it out.`"""
+    named = re.match(r"Remove `(\w+)`(?! from)", finding.hint)
     if named is not None and finding.place[-1] != named[1]:
         del value_at(data, finding.place)[named[1]]
         return True
-    if named is None and not re.match(r"(Take (it|this) (away|out)|Leave it out|Remove it)\b", finding.hint):
+    if named is None and not re.match(r"(Remove (it|this)|Take (it|this) out|Leave it out)\b", finding.hint):
         return False
     remove_at(data, finding.place)
     return True

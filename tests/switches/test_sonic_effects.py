@@ -28,7 +28,7 @@ PATCH = STEP["patch"]
 
 
 def edited(*edits: tuple[tuple[str, ...], Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A rack switch's tables before and after ``edits``: keys and the value there, None to take it away."""
+    """A rack switch's tables before and after ``edits``: keys and the value there, None to remove it."""
     before = config(plan_of("lab-sonic"))
     after = deepcopy(before)
     for keys, value in edits:

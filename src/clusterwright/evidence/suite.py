@@ -167,7 +167,7 @@ SDN09_FILTERS = SuiteTest(
     step="sdn_filter_audit_trail",
     platform="network",
     requirement="Every change of a packet filter is recorded.",
-    probe="roll out a flow, change it, take it away, and read the three records with `clusterwright audit show`",
+    probe="roll out a flow, change it, remove it, and read the three records with `clusterwright audit show`",
     probed=(
         "audit_endpoint_reachable",
         "create_rule_logged",

@@ -162,8 +162,8 @@ class Subject:
         """How to be rid of the key at ``path``: where it stands, or by the spec that extends that one."""
         document, key = self.spec.document, path[-1]
         if document.locate(path, key=True).file == document.file:
-            return f"Take `{key}` away."
-        return f"Take `{key}` away there, or write `{key}: null` in {document.file}."
+            return f"Remove `{key}`."
+        return f"Remove `{key}` there, or write `{key}: null` in {document.file}."
 
     @cached_property
     def states(self) -> Mapping[str, str]:

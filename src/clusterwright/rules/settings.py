@@ -108,7 +108,7 @@ def _require_ownership(file: Path, position: Position) -> None:
     if not _may_see(file.exists) or (doubt := doubt_about(file)) is None:
         return
     hint = (
-        f"Take the right away, or move the file. `{TRUSTED}={file.parent}` in the environment trusts the folder, and "
+        f"Remove the right, or move the file. `{TRUSTED}={file.parent}` in the environment trusts the folder, and "
         "`--isolated` reads no settings."
     )
     raise SpecError([_finding("CW161", f"{doubt}, and settings run programs: none is read.", hint, position)])
@@ -160,7 +160,7 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
                 said = (
                     f"{code} cannot be {'ignored' if severity is None else 'lowered'}: nothing can be planned past it."
                 )
-                yield _finding("CW192", said, "Take the line away, and fix what the finding says.", position)
+                yield _finding("CW192", said, "Remove the line, and fix what the finding says.", position)
             elif len(reason.strip()) < _MIN_REASON and (severity is None or rule.severity is Severity.ERROR):
                 said = f"nobody can tell later why {code} is {'ignored' if severity is None else 'less than an error'}."
                 wanted = '"reason"' if severity is None else f'{{severity = "{severity.label}", reason = "..."}}'

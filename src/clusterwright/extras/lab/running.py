@@ -92,7 +92,7 @@ def remove_lab(name: str) -> bool:
     """Remove every trace of a lab, complete or not; True when there was any. Raises ClusterwrightError."""
     prefix = namespace_prefix(name)
     if folder_of(name).is_symlink():
-        raise ClusterwrightError(f"{folder_of(name)}: a link, where the lab's folder should be. Take it away.")
+        raise ClusterwrightError(f"{folder_of(name)}: a link, where the lab's folder should be. Remove it.")
     found = bool(namespaces_named(prefix)) or folder_of(name).exists()
     remove_namespaces(prefix)
     if folder_of(name).exists():

@@ -34,7 +34,7 @@ def addressing_fits(subject: Subject) -> Iterator[Problem]:
 def _unlike_infiniband(fabric: Fabric) -> Iterator[Problem]:
     if fabric.addressing:
         message = f"{fabric.name} is InfiniBand and has no IP addressing."
-        yield Problem(fabric.addressing.path, message, "Take it away.", key=True)
+        yield Problem(fabric.addressing.path, message, "Remove it.", key=True)
     if fabric.subnet_manager is None:
         yield Problem(
             (*fabric.path, "technology"),
@@ -48,7 +48,7 @@ def _unlike_infiniband(fabric: Fabric) -> Iterator[Problem]:
     for tier in fabric.tiers:
         if tier.asn is not None:
             message = f"Tier {tier.role} has AS numbers, but {fabric.name} is InfiniBand and speaks no BGP."
-            yield Problem(tier.asn.path, message, "Take `asn` away.", key=True)
+            yield Problem(tier.asn.path, message, "Remove `asn`.", key=True)
 
 
 def _unlike_ethernet(fabric: Fabric) -> Iterator[Problem]:
@@ -61,7 +61,7 @@ def _unlike_ethernet(fabric: Fabric) -> Iterator[Problem]:
     for key in ("subnet_manager", "partitions"):
         if getattr(fabric, key):
             message = f"{fabric.name} is {fabric.technology}; only InfiniBand has `{key}`."
-            yield Problem((*fabric.path, key), message, "Take it away.", key=True)
+            yield Problem((*fabric.path, key), message, "Remove it.", key=True)
     for tier in fabric.tiers:
         if tier.asn is None:
             message = f"Tier {tier.role} of {fabric.name} has no AS numbers."

@@ -174,7 +174,7 @@ def feature_without_manager(subject: Subject) -> Iterator[Problem]:
         if manager.kind == OPENSM:
             for key in wanted:
                 message = f"opensm has no {key.replace('_', ' ')}; it is NVIDIA's subnet manager that sets it up."
-                yield Problem((*manager.path, key), message, "Write `kind: ufm`, or take it away.", key=True)
+                yield Problem((*manager.path, key), message, "Write `kind: ufm`, or remove it.", key=True)
         if manager.kind == UFM and manager.adaptive_routing and not manager.routing_engine.startswith(NVIDIA_ENGINE):
             message = f"{manager.routing_engine} is not an adaptive engine."
             yield Problem((*manager.path, "routing_engine"), message, "Use ar_updn or ar_ftree.")

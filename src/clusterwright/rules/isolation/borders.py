@@ -63,7 +63,7 @@ def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
     for border in spec.borders:
         if (border.device, border.port) in ports:
             message = f"An exception takes {border.device} {border.port} out of service, and the border would stay up."
-            yield Problem((*border.path, "port"), message, "Take the border away, `remove: true`, while it is out.")
+            yield Problem((*border.path, "port"), message, "Remove the border, `remove: true`, while it is out.")
 
 
 def _doubled(spec: ClusterSpec) -> Iterator[Problem]:

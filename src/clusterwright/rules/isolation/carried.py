@@ -40,7 +40,7 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 (*flow.path, "to"),
                 f"Flow {flow.name} is permitted and cannot be carried: no way leads from {pair[0]} to {pair[1]}.",
-                "Attach both to one switch or to a lower tier, add a tier above them, or take the flow away.",
+                "Attach both to one switch or to a lower tier, add a tier above them, or remove the flow.",
             )
 
 

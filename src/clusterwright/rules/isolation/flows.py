@@ -29,7 +29,7 @@ def internet_flow(subject: Subject) -> Iterator[Problem]:
         for key, zone, other in (("to", ends[0], ends[1]), ("from", ends[1], ends[0])):
             if zone is not None and other is not None and zone.isolated and other.kind == INTERNET:
                 message = f"Flow {flow.name} joins the isolated zone {zone.name} with the internet ({other.name})."
-                hint = f"{promised(spec, 'no-internet')} Take the flow away."
+                hint = f"{promised(spec, 'no-internet')} Remove the flow."
                 yield Problem((*flow.path, key), message, hint)
 
 
@@ -62,7 +62,7 @@ def expired(subject: Subject) -> Iterator[Problem]:
             days = (subject.day - flow.expires).days
             message = f"Flow {flow.name} was wanted until {flow.expires}, {days} {'day' if days == 1 else 'days'} ago."
             who = f"ask {flow.owner}" if flow.owner else "ask who needs it"
-            yield Problem((*flow.path, "expires"), message, f"Take it away, or {who} for a new day.")
+            yield Problem((*flow.path, "expires"), message, f"Remove it, or {who} for a new day.")
 
 
 @rule("CW523", Severity.WARNING)

@@ -79,7 +79,7 @@ def _unable(
     image = spec.image(group.image or "")
     if image is None:
         message = f"{group.name} runs no image: nobody gives its nodes addresses."
-        yield Problem((*hosts.path, "nodes"), message, "Take it away: its own system has its addresses.")
+        yield Problem((*hosts.path, "nodes"), message, "Remove it: its own system has its addresses.")
     elif "ib_ipoib" in image.blacklist:
         message = f"Image {image.name} of {group.name} keeps ib_ipoib from being loaded."
         yield Problem((*hosts.path, "nodes"), message, f"Take ib_ipoib out of the blacklist of {image.name}.")

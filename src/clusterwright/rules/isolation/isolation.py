@@ -170,7 +170,7 @@ def ports_without_protocol(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 (*flow.path, "ports"),
                 f"Flow {flow.name} is {flow.protocol}, {lacks[flow.protocol]}.",
-                "Take `ports` away, or choose tcp or udp as `protocol`.",
+                "Remove `ports`, or choose tcp or udp as `protocol`.",
             )
 
 
@@ -205,4 +205,4 @@ def idle_zone(subject: Subject) -> Iterator[Problem]:
     for zone in subject.spec.zones:
         if zone.prefixes and not zone.nodes and not zone.fabrics and zone.name not in named:
             message = f"No flow begins or ends in zone {zone.name}, so its prefixes allow nothing."
-            yield Problem((*zone.path, "name"), message, "Add the flow that it was made for, or take the zone away.")
+            yield Problem((*zone.path, "name"), message, "Add the flow that it was made for, or remove the zone.")

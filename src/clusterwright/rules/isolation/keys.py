@@ -103,7 +103,7 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
     for source in spec.secrets:
         if source.name not in named:
             message = f'Nothing in this spec needs a secret "{source.name}".'
-            yield Problem((*source.path, "name"), message, f"Take it away, or correct it: {', '.join(sorted(named))}.")
+            yield Problem((*source.path, "name"), message, f"Remove it, or correct it: {', '.join(sorted(named))}.")
         if source.source == "keys":
             found = spec.key(source.key or source.name)
             if found is None or found.kind not in (DATA, MACSEC):

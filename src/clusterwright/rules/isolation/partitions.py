@@ -36,7 +36,7 @@ def open_default(subject: Subject) -> Iterator[Problem]:
                 (*manager.path, "default_membership"),
                 f"Every port of {fabric.name} is a full member of the default partition; its partitions keep nobody"
                 " apart.",
-                "Take `default_membership: full` away.",
+                "Remove `default_membership: full`.",
             )
         elif len(zones) > 1:
             yield Problem(

@@ -34,4 +34,4 @@ def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
                 if system is None or wanted.method not in system.authentication:
                     runs = tier.model.network_os or "no system"
                     message = f"{tier.role} runs {runs}, whose BGP sessions cannot have {wanted.method}."
-                    yield Problem(wanted.path, message, "Take `authentication` away from these uplinks.", key=True)
+                    yield Problem(wanted.path, message, "Remove `authentication` from these uplinks.", key=True)

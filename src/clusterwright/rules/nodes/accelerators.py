@@ -156,7 +156,7 @@ def fabric_manager_of_others(subject: Subject) -> Iterator[Problem]:
         group = groups[0]
         where = "in its switch trays" if group.model.nvlinks else "nowhere: it has no NVSwitches"
         message = f"{packages[0].name} does nothing on {group.model.name}, whose fabric manager runs {where}."
-        yield Problem((*driver.path, "packages"), message, "Take it away: its unit is not started.")
+        yield Problem((*driver.path, "packages"), message, "Remove it: its unit is not started.")
 
 
 @rule("CW440", Severity.ERROR)
@@ -170,12 +170,12 @@ def metrics_without_gpus(subject: Subject) -> Iterator[Problem]:
         driver, vendor = gpu_driver(image), driven_vendor(image)
         if driver is None or vendor is None:
             message = f"{image.name} brings no driver with the module nvidia, through which DCGM reads GPUs."
-            yield Problem(path, message, "Add the driver to `drivers`, or take `gpu_metrics` away.", key=True)
+            yield Problem(path, message, "Add the driver to `drivers`, or remove `gpu_metrics`.", key=True)
         elif not metrics_units(image):
             message = f"DCGM does not read {vendor.title}'s GPUs, whose driver {image.name} brings."
-            yield Problem(path, message, "Take `gpu_metrics` away.", key=True)
+            yield Problem(path, message, "Remove `gpu_metrics`.", key=True)
         elif groups and all(group.model.gpus is None for group in groups):
-            yield Problem(path, f"No node that runs {image.name} has GPUs.", "Take `gpu_metrics` away.", key=True)
+            yield Problem(path, f"No node that runs {image.name} has GPUs.", "Remove `gpu_metrics`.", key=True)
 
 
 def _images_with_gpus(spec: ClusterSpec) -> Iterator[tuple[Image, list[NodeGroup]]]:

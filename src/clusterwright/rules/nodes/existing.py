@@ -43,7 +43,7 @@ def parts_of_own_image(subject: Subject) -> Iterator[Problem]:
     for image in subject.spec.images:
         if image.takes and not image.is_existing:
             message = f"{image.name} is delivered as a whole, and `takes` names parts of somebody else's system."
-            hint = "Write `delivery: existing`, or take `takes` away."
+            hint = "Write `delivery: existing`, or remove `takes`."
             yield Problem((*image.path, "takes"), message, hint, key=True)
 
 
@@ -78,7 +78,7 @@ def key_of_somebody_elses(subject: Subject) -> Iterator[Problem]:
                 continue
             owner = "the system is somebody else's" if part is None else f"{part} is not among what it `takes`"
             message = f"`{key}` of {image.name} changes nothing on its nodes: {owner}."
-            hint = f"Take `{key}` away" + ("." if part is None else f", or add `{part}` to `takes`.")
+            hint = f"Remove `{key}`" + ("." if part is None else f", or add `{part}` to `takes`.")
             yield Problem((*image.path, key), message, hint, key=True)
 
 

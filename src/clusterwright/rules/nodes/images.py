@@ -28,7 +28,7 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
         for name in image.sysctl:
             dead = DEAD_SYSCTLS.get(dotted(name))
             if dead is not None:
-                yield Problem((*image.path, "sysctl", name), f"{name} {dead}.", "Take it away.", key=True)
+                yield Problem((*image.path, "sysctl", name), f"{name} {dead}.", "Remove it.", key=True)
 
 
 @rule("CW602", Severity.ERROR)
@@ -49,7 +49,7 @@ def _sizes(spec: ClusterSpec, slurm: SlurmTopology, nodes: Iterable[str]) -> Ite
         yield Problem((*slurm.path, "plugin"), "The block plugin needs `block_sizes`.", hint)
         return
     if slurm.plugin == "tree" and slurm.block_sizes:
-        yield Problem((*slurm.path, "block_sizes"), "The tree plugin has no block sizes.", "Take them away.", key=True)
+        yield Problem((*slurm.path, "block_sizes"), "The tree plugin has no block sizes.", "Remove them.", key=True)
         return
     for at, size in enumerate(slurm.block_sizes):
         base = slurm.block_sizes[0]

@@ -21,7 +21,7 @@ def wrong_disk(subject: Subject) -> Iterator[Problem]:
         path = (*image.path, "disks")
         if image.disks and image.delivery != "disk":
             message = f"{image.name} boots into memory, and nothing is installed on a disk."
-            yield Problem(path, message, "Write `delivery: disk`, or take `disks` away.", key=True)
+            yield Problem(path, message, "Write `delivery: disk`, or remove `disks`.", key=True)
             continue
         for at, disk in enumerate(image.disks):
             if not disk.startswith(_LASTING):

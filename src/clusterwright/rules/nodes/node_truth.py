@@ -57,7 +57,7 @@ def translating_iommu(subject: Subject) -> Iterator[Problem]:
         for at, parameter in enumerate(image.kernel_parameters):
             if parameter in _TRANSLATES and not (parameter.endswith("_iommu=on") and "iommu=pt" in given):
                 message = f"{parameter} makes the IOMMU translate between GPUs and adapters."
-                yield Problem((*image.path, "kernel_parameters", at), message, "Take it away.")
+                yield Problem((*image.path, "kernel_parameters", at), message, "Remove it.")
 
 
 @rule("CW611", Severity.ERROR)
@@ -105,7 +105,7 @@ def status_listener(subject: Subject) -> Iterator[Problem]:
         if host not in ("localhost", "127.0.0.1", "::1"):
             message = f"NCCL_RAS_ADDR={value} listens beyond the node itself."
             yield Problem(
-                (*nccl.path, "variables", "NCCL_RAS_ADDR"), message, "Take it away: localhost:28028 is the default."
+                (*nccl.path, "variables", "NCCL_RAS_ADDR"), message, "Remove it: localhost:28028 is the default."
             )
 
 
@@ -116,7 +116,7 @@ def strict_ordering(subject: Subject) -> Iterator[Problem]:
         value = nccl.variables.get(_RELAXED_ORDERING)
         if value is not None and c_number(value) == 0:
             message = f"{' and '.join(nccl.nodes)} write to memory in strict order."
-            yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Take it away, or set 1 or 2.")
+            yield Problem((*nccl.path, "variables", _RELAXED_ORDERING), message, "Remove it, or set 1 or 2.")
 
 
 @rule("CW337", Severity.ERROR)

@@ -60,7 +60,7 @@ def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
     if spec.rollout.boots is not None and all(each.slurm is None for each in spec.schedulers):
         message = "Nodes are to be booted by Slurm, which does not place jobs here."
         yield Problem(
-            ("rollout", "boots"), message, "Add `scheduler: {kind: slurm, ...}`, or take `boots` away.", key=True
+            ("rollout", "boots"), message, "Add `scheduler: {kind: slurm, ...}`, or remove `boots`.", key=True
         )
 
 
@@ -161,7 +161,7 @@ def words_of_slurm(subject: Subject) -> Iterator[Problem]:
                 for key, names in (("allow_groups", part.allow_groups), ("allow_accounts", part.allow_accounts)):
                     if names == (_ANYBODY,):
                         message = f"Slurm reads `{_ANYBODY}` alone as anybody: {part.name} is open to everyone."
-                        yield Problem((*part.path, key), message, f"Name another one beside it, or take `{key}` away.")
+                        yield Problem((*part.path, key), message, f"Name another one beside it, or remove `{key}`.")
 
 
 @rule("CW359", Severity.ERROR)

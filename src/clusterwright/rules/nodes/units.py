@@ -140,7 +140,7 @@ def decided_setting(subject: Subject) -> Iterator[Problem]:
             found = decided(name)
             if found is not None and (found.value is None or value.strip() != found.value):
                 message = f"{dotted(name)} is not the image's to set: {found.because}."
-                yield Problem(path, message, "Take it away.", key=isinstance(path[-1], str))
+                yield Problem(path, message, "Remove it.", key=isinstance(path[-1], str))
 
 
 @rule("CW681", Severity.ERROR)

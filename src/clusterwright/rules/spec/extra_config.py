@@ -263,4 +263,4 @@ def idle_chip_settings(subject: Subject) -> Iterator[Problem]:
         if system is None or not system.needs_chip_settings:
             runs = model.network_os or "no system"
             message = f"{entry.model} runs {runs}, which takes no chip settings from here."
-            yield Problem((*entry.path, "name"), message, "Take the entry away, or name the model that it is for.")
+            yield Problem((*entry.path, "name"), message, "Remove the entry, or name the model that it is for.")

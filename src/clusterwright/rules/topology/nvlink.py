@@ -32,7 +32,7 @@ def possible_domains(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, message, f"Name one of its levels: {', '.join(levels)}.")
         elif fabric_manager_of(group.model) != BY_SWITCH_TRAYS:
             message = f"Nodes of {group.model.name} share no switch trays of NVLink."
-            hint = "Take `nvlink_domain` away, or write `switches: domain` under `gpus.nvlink` of the model."
+            hint = "Remove `nvlink_domain`, or write `switches: domain` under `gpus.nvlink` of the model."
             yield Problem(path, message, hint)
         else:
             yield from _size(group, path)
@@ -74,7 +74,7 @@ def memory_exchange_is_there(subject: Subject) -> Iterator[Problem]:
         exchange = memory_exchange(group, image)
         if exchange is None:
             message = f"Nothing is written for memory that nodes of {group.model.name} share over NVLink."
-            yield Problem(path, message, "Take `nvlink_domain` away.")
+            yield Problem(path, message, "Remove `nvlink_domain`.")
             continue
         yield from _package_faults(group, image)
         scheduler = spec.scheduler(group.name)
@@ -83,7 +83,7 @@ def memory_exchange_is_there(subject: Subject) -> Iterator[Problem]:
                 f"Kubernetes places jobs on {group.name}, where NVIDIA's DRA driver starts IMEX for each of them: what"
                 " is written here would run beside it."
             )
-            yield Problem(path, message, "Take `nvlink_domain` away, and install the DRA driver in the cluster.")
+            yield Problem(path, message, "Remove `nvlink_domain`, and install the DRA driver in the cluster.")
         elif scheduler is not None:
             yield from _release_faults(spec, scheduler)
 
@@ -119,8 +119,8 @@ def jobs_stay_in_domains(subject: Subject) -> Iterator[Problem]:
                 )
                 smallest = group.nodes_of_smallest(group.nvlink_domain)
                 hint = (
-                    f"Write `plugin: block`, `leaf: {group.nvlink_domain}` and `block_sizes: [{smallest}]`: jobs then take"
-                    " parts of a domain."
+                    f"Write `plugin: block`, `leaf: {group.nvlink_domain}` and `block_sizes: [{smallest}]`:"
+                    " jobs then take parts of a domain."
                 )
                 yield Problem((*scheduler.path, "leaf"), message, hint)
 

@@ -134,7 +134,7 @@ def idle_acceptance(subject: Subject) -> Iterator[Problem]:
             if not fabric.bundles:
                 message = f"Nodes of {name} meet in one switch, which fails with all of them: that needs no acceptance"
             path = (*fabric.fabric.path, "accepts_single_failures")
-            yield Problem(path, f"{message}: {fabric.fabric.accepts_single_failures}", "Take it away.")
+            yield Problem(path, f"{message}: {fabric.fabric.accepts_single_failures}", "Remove it.")
 
 
 def _judged(subject: Subject) -> tuple[FabricSkeleton, ...]:

@@ -31,7 +31,7 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
                         if above
                         else "no tier above them."
                     ),
-                    f"Add a tier that stands around each {tier.per}, such as `per: cluster`, or take `up` away.",
+                    f"Add a tier that stands around each {tier.per}, such as `per: cluster`, or remove `up`.",
                 )
             elif above and tier.up is None:
                 yield Problem(

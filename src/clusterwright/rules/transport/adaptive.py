@@ -21,7 +21,7 @@ def adaptive_routing_is_possible(subject: Subject) -> Iterator[Problem]:
         if not fabric.is_adaptive:
             continue
         if fabric.technology != "roce":
-            hint = "Take `balancing` away."
+            hint = "Remove `balancing`."
             if fabric.technology == "infiniband":
                 hint = "Write `adaptive_routing: true` under `subnet_manager`."
             yield _refused(fabric, f"{fabric.name} is no RoCE fabric, whose packets alone switches move", hint)

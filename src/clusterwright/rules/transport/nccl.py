@@ -52,7 +52,7 @@ def control_dscp(subject: Subject) -> Iterator[Problem]:
             continue
         if fabric.technology != "roce":
             message = f"{fabric.name} is {fabric.technology}: NCCL's control messages have no DSCP there."
-            yield Problem((*nccl.path, "control_dscp"), message, "Take `control_dscp` away.", key=True)
+            yield Problem((*nccl.path, "control_dscp"), message, "Remove `control_dscp`.", key=True)
             continue
         safe = {code for item in fabric.classes if item.strict or item.priority is not None for code in item.dscp}
         if nccl.control_dscp not in safe:
@@ -134,7 +134,7 @@ def variable_by_hand(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 (*nccl.path, "variables", name),
                 f"{name} is derived from {DERIVED_VARIABLES[name]}; the hand-written value would win.",
-                "Take it away.",
+                "Remove it.",
                 key=True,
             )
 

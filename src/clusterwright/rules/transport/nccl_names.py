@@ -33,7 +33,7 @@ def unknown_variable(subject: Subject) -> Iterator[Problem]:
             if name in known or name in plugin_names():
                 continue
             close = get_close_matches(name, guesses, n=1, cutoff=0.8)
-            hint = f"Did you mean {close[0]}?" if close else "Take it away, or name the release that reads it."
+            hint = f"Did you mean {close[0]}?" if close else "Remove it, or name the release that reads it."
             yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
 
 
@@ -87,7 +87,7 @@ def too_old(subject: Subject) -> Iterator[Problem]:
             names = known_names(library, version)
             if names is not None and variable not in names:
                 name = "NCCL" if library == "nccl" else "PyTorch"
-                hint = "Name a newer release." if key == "version" else "Name a newer release, or take the key away."
+                hint = "Name a newer release." if key == "version" else "Name a newer release, or remove the key."
                 yield Problem(
                     (*nccl.path, key), f"{name} {version} has no {variable}, {use}.", hint, key=key != "version"
                 )
@@ -123,7 +123,7 @@ def contradicting_variable(subject: Subject) -> Iterator[Problem]:
         for name, problem in judges:
             if problem is not None:
                 path = (*nccl.path, "variables", name)
-                yield Problem(path, f"{name}={nccl.variables[name]} {problem}.", "Take it away.")
+                yield Problem(path, f"{name}={nccl.variables[name]} {problem}.", "Remove it.")
 
 
 def _adapters(group: NodeGroup, nccl: NcclProfile, fabric: Fabric) -> str | None:
@@ -189,12 +189,12 @@ def idle_row(subject: Subject) -> Iterator[Problem]:
         for at, row in enumerate(rows):
             reason = _idle(subject.spec, nccl, row)
             if reason is not None:
-                yield Problem(row.path, f"This row never applies: {reason}.", "Fix it, or take it away.")
+                yield Problem(row.path, f"This row never applies: {reason}.", "Fix it, or remove it.")
                 continue
             for number, earlier in enumerate(rows[:at], 1):
                 if _covers(earlier, row):
                     message = f"This row never applies: row {number} fits everything that it fits."
-                    yield Problem(row.path, message, f"Put it before row {number}, or take it away.")
+                    yield Problem(row.path, message, f"Put it before row {number}, or remove it.")
                     break
 
 

@@ -36,7 +36,7 @@ def levels(subject: Subject) -> Iterator[Problem]:
         for item in fabric.classes:
             if item.priority is not None:
                 message = f"{fabric.name} is InfiniBand, which pauses no priority."
-                yield Problem((*item.path, "priority"), message, "Take `priority` away.", key=True)
+                yield Problem((*item.path, "priority"), message, "Remove `priority`.", key=True)
             if item.service_level in owner:
                 message = f"Service level {item.service_level} belongs to {owner[item.service_level]} already."
                 yield Problem((*item.path, "service_level"), message, f"Choose another level for {item.name}.")
@@ -79,7 +79,7 @@ def _level_faults(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
     path = (*nccl.path, "service_level")
     if nccl.data_class is not None and by_name[nccl.data_class] != nccl.service_level:
         message = f"Class {nccl.data_class} has service level {by_name[nccl.data_class]}, not {nccl.service_level}."
-        yield Problem(path, message, "Take `service_level` away: it follows from the class.")
+        yield Problem(path, message, "Remove `service_level`: it follows from the class.")
     elif fabric.classes and nccl.service_level not in by_name.values():
         known = ", ".join(str(level) for level in sorted(v for v in by_name.values() if v is not None))
         message = f"No class of {fabric.name} has service level {nccl.service_level}."
@@ -120,9 +120,9 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
             )
             path = (*nccl.path, "variables", name)
             if collnet and not manager.sharp:
-                yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} asks for.", "Take it away.")
+                yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} asks for.", "Remove it.")
             if name == "NCCL_IB_ADAPTIVE_ROUTING" and value != "0" and not manager.adaptive_routing:
-                yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Take it away.")
+                yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Remove it.")
 
 
 @rule("CW414", Severity.WARNING)
@@ -134,6 +134,6 @@ def crossing_rails(subject: Subject) -> Iterator[Problem]:
         role = fabric.tiers[0].role
         message = f"Each NIC of {', '.join(nccl.nodes)} has a {role} of its own, so that crossing NICs costs hops."
         if nccl.cross_nic == 1:
-            yield Problem((*nccl.path, "cross_nic"), message, "Take `cross_nic` away, or write 0.")
+            yield Problem((*nccl.path, "cross_nic"), message, "Remove `cross_nic`, or write 0.")
         if nccl.variables.get("NCCL_CROSS_NIC") == "1":
-            yield Problem((*nccl.path, "variables", "NCCL_CROSS_NIC"), message, "Take it away.")
+            yield Problem((*nccl.path, "variables", "NCCL_CROSS_NIC"), message, "Remove it.")

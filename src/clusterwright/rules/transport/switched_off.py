@@ -17,7 +17,7 @@ def rdma_switched_off(subject: Subject) -> Iterator[Problem]:
         for switch in switched_off(nccl.variables):
             if switch.stops == RDMA:
                 message = f"{switch.name}={nccl.variables[switch.name]} {switch.effect}, and {nccl.fabric} idles."
-                yield Problem((*nccl.path, "variables", switch.name), message, "Take it away.", key=True)
+                yield Problem((*nccl.path, "variables", switch.name), message, "Remove it.", key=True)
 
 
 @rule("CW426", Severity.WARNING)
@@ -27,5 +27,5 @@ def part_switched_off(subject: Subject) -> Iterator[Problem]:
         for switch in switched_off(nccl.variables):
             if switch.stops != RDMA and switch.name not in DERIVED_VARIABLES:
                 message = f"{switch.name}={nccl.variables[switch.name]} {switch.effect}."
-                hint = "Take it away, or suppress this with the reason and the day on which it ends."
+                hint = "Remove it, or suppress this with the reason and the day on which it ends."
                 yield Problem((*nccl.path, "variables", switch.name), message, hint, key=True)

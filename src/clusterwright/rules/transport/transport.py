@@ -130,7 +130,7 @@ def second_lossless(subject: Subject) -> Iterator[Problem]:
         for item in lossless[1:]:
             if item.priority != lossless[0].priority:
                 message = f"{item.name} is lossless on {fabric.name}, as {lossless[0].name} is: one class may be."
-                hint = f"Take its `priority` away, or put its DSCPs into {lossless[0].name}."
+                hint = f"Remove its `priority`, or put its DSCPs into {lossless[0].name}."
                 yield Problem((*item.path, "priority"), message, hint)
 
 
@@ -156,7 +156,7 @@ def marking_thresholds(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "ecn"), message, "Add `marking: {min_kbytes, max_kbytes, percent}`.")
             elif item.ecn != "mark" and item.marking is not None:
                 message = f"{item.name} has thresholds and does not mark."
-                yield Problem((*item.path, "marking"), message, "Write `ecn: mark`, or take `marking` away.", key=True)
+                yield Problem((*item.path, "marking"), message, "Write `ecn: mark`, or remove `marking`.", key=True)
             elif item.marking is not None and item.marking.min_kbytes >= item.marking.max_kbytes:
                 low, high = item.marking.min_kbytes, item.marking.max_kbytes
                 message = f"{item.name} marks from {low} kB and fully from {high} kB, which is not later."
