@@ -111,15 +111,15 @@ def jobs_stay_in_domains(subject: Subject) -> Iterator[Problem]:
         slurm = scheduler.slurm
         if slurm is None:
             continue
-        for group in _groups_with_domains(subject.spec, scheduler.nodes):
-            if slurm.plugin != "block" or slurm.leaf != group.nvlink_domain:
+        for group, domain in _groups_with_domains(subject.spec, scheduler.nodes):
+            if slurm.plugin != "block" or slurm.leaf != domain:
                 message = (
-                    f"Slurm groups nodes of {group.name} by {slurm.leaf} ({slurm.plugin}), and each"
-                    f" {group.nvlink_domain} is an NVLink domain."
+                    f"Slurm groups nodes of {group.name} by {slurm.leaf} ({slurm.plugin}), and each {domain} is an"
+                    " NVLink domain."
                 )
-                smallest = group.nodes_of_smallest(group.nvlink_domain)
+                smallest = group.nodes_of_smallest(domain)
                 hint = (
-                    f"Write `plugin: block`, `leaf: {group.nvlink_domain}` and `block_sizes: [{smallest}]`:"
+                    f"Write `plugin: block`, `leaf: {domain}` and `block_sizes: [{smallest}]`:"
                     " jobs then take parts of a domain."
                 )
                 yield Problem((*scheduler.path, "leaf"), message, hint)
@@ -142,8 +142,9 @@ def _release_faults(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Problem
             yield Problem((*image.path, "distribution"), message, "Take a newer distribution, or SchedMD's packages.")
 
 
-def _groups_with_domains(spec: ClusterSpec, names: tuple[str, ...]) -> Iterator[NodeGroup]:
+def _groups_with_domains(spec: ClusterSpec, names: tuple[str, ...]) -> Iterator[tuple[NodeGroup, str]]:
+    """The groups that have NVLink domains, each with the level of its domains."""
     for name in names:
         group = spec.node_group(name)
         if group is not None and group.nvlink_domain is not None:
-            yield group
+            yield group, group.nvlink_domain
