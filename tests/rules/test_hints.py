@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.rules.overlays import findings_of
 from tests.rules.pairs import EXAMPLES, judged
 
 from clusterwright.finding import Finding, Severity, SpecError
@@ -184,3 +185,18 @@ def test_most_rules_with_literal_hints_are_followed() -> None:
 
 def test_no_excuse_is_left_for_a_rule_that_is_gone() -> None:
     assert all(Path(EXAMPLES, code, "bad.yaml").exists() for code in NOT_LITERAL)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'lines: ["ntp enable"]',
+        "file: var/opt/tms/text-configs/clusterwright\n    merge: {a: 1}",
+    ],
+)
+def test_no_form_is_suggested_to_a_system_that_takes_none(tmp_path: Path, entry: str) -> None:
+    """CW171 sent from `lines` to `merge` and back."""
+    text = f"extra_config:\n  - role: leaf\n    {entry}\n    reason: a try\n"
+    managed = "fabrics: [{name: backend, tiers: [{role: leaf, model: cs8500}]}]\n"
+    hints = [finding.hint for finding in findings_of(tmp_path, managed + text, "lab-ib") if finding.code == "CW171"]
+    assert hints == ["Remove these switches from the entry: their system takes no `extra_config`."]

@@ -51,7 +51,7 @@ def added_in_another_form(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "file"), message, _mend_of_file(system, files))
 
 
-_NOTHING_ADDED = "Take these switches out of the entry: nothing can be added to what they are told."
+_NOTHING_ADDED = "Remove these switches from the entry: their system takes no `extra_config`."
 
 
 def _mend_of_file(system: System | None, files: str) -> str:

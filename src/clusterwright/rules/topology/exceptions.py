@@ -65,7 +65,11 @@ def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
             if figure in broken:
                 what = f"With {_what(item)} {item.state}, {broken[figure]}"
                 message = f"{what}, where {promised[figure]:.4g} to 1 is promised."
-                yield Problem((*item.path, "state"), message, "Keep it short.")
+                yield Problem(
+                    (*item.path, "state"),
+                    message,
+                    "End it as soon as the work is done: `clusterwright verify` refutes the promise until then.",
+                )
                 break
 
 
