@@ -68,7 +68,7 @@ def lint(
     try:
         own = settings_for(Path()) if settings else NO_SETTINGS
     except SpecError as error:
-        return nothing_judged(error.findings, tuple(dict.fromkeys(each.position.file for each in error.findings)))
+        return nothing_judged(error.findings, tuple(dict.fromkeys(finding.position.file for finding in error.findings)))
     chosen = spec_files(tuple(str(path) for path in several), own)
     return replace(lint_paths(chosen.files, on, None if settings else AS_WRITTEN), skipped=chosen.skipped)
 

@@ -24,7 +24,7 @@ def checked(record: Record) -> Record:
 def _conforms(value: Any, wanted: Any) -> bool:
     origin, arguments = get_origin(wanted), get_args(wanted)
     if origin in (Union, types.UnionType):
-        return any(_conforms(value, each) for each in arguments)
+        return any(_conforms(value, argument) for argument in arguments)
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         return isinstance(value, tuple) and all(_conforms(item, arguments[0]) for item in value)
     if origin is Mapping:

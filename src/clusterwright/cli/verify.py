@@ -143,8 +143,13 @@ def _json(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) ->
                 "cases_are": verdict.cases.what,
                 "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts if not verdict.is_refuted],
                 "counterexamples": [
-                    {"device": each.device, "file": f"/{each.file}", "line": each.line, "message": each.message}
-                    for each in verdict.counterexamples
+                    {
+                        "device": counterexample.device,
+                        "file": f"/{counterexample.file}",
+                        "line": counterexample.line,
+                        "message": counterexample.message,
+                    }
+                    for counterexample in verdict.counterexamples
                 ],
                 "notes": list(verdict.notes),
                 "unread": [

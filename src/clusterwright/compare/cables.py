@@ -56,7 +56,7 @@ def cable_changes(
     for cable in after.cables:
         new[cable.fabric].append(cable)
     fabrics = dict.fromkeys(
-        chain((now(each.name) for each in before.spec.fabrics), (each.name for each in after.spec.fabrics))
+        chain((now(fabric.name) for fabric in before.spec.fabrics), (fabric.name for fabric in after.spec.fabrics))
     )
     return tuple(fabric_changes(name, old[name], new[name], renamed) for name in fabrics)
 

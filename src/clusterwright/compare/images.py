@@ -31,7 +31,7 @@ def image_changes(before: Plan, after: Plan, renamed: Mapping[str, str]) -> tupl
     new = node_images(after)
     old_images = node_images(before)
     built = {(image.name, image.version) for image in old_images.values()}
-    found: dict[tuple[str, str, bool, str], dict[str, list[str]]] = {}
+    changes: dict[tuple[str, str, bool, str], dict[str, list[str]]] = {}
     for name, old in old_images.items():
         now = new.get(renamed.get(name, name))
         if now is None or now.digest == old.digest:
@@ -40,8 +40,8 @@ def image_changes(before: Plan, after: Plan, renamed: Mapping[str, str]) -> tupl
         needs_reboot = now.boot_digest != old.boot_digest
         key = (f"{old.name} {old.content}", f"{now.name} {now.content}", needs_reboot, to_build)
         device = after.by_name[renamed.get(name, name)]
-        found.setdefault(key, {}).setdefault(device.pod, []).append(device.name)
-    return tuple(ImageChange(*key, {pod: tuple(names) for pod, names in pods.items()}) for key, pods in found.items())
+        changes.setdefault(key, {}).setdefault(device.pod, []).append(device.name)
+    return tuple(ImageChange(*key, {pod: tuple(names) for pod, names in pods.items()}) for key, pods in changes.items())
 
 
 def image_lines(changes: Sequence[ImageChange]) -> Iterator[str]:

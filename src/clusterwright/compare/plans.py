@@ -135,7 +135,7 @@ def address_changes(
     ``ports_now`` gives them. ``now_called``
     gives the second plan's name of a fabric of the first.
     """
-    now = {(each.device, each.port): each for each in _ports(after)}
+    now = {(port.device, port.port): port for port in _ports(after)}
     for port in _ports(before):
         name = renamed.get(port.device, port.device)
         other = now.get((name, ports.get((port.device, port.port), port.port)))
@@ -155,10 +155,10 @@ def _ports(plan: Plan) -> Iterator[_Port]:
     for cable in plan.cables:
         for end in (cable.a, cable.b):
             yield _Port(device=end.device, port=end.port, fabric=end.fabric, text=_address_text(plan, end))
-    for own in own_addresses(plan):
-        if own.side in ("gateway", "border", "ipoib"):
-            text = f"{format_address(own.address, own.version)}/{own.prefix_length}"
-            yield _Port(device=own.device, port=own.port, fabric=own.fabric, text=text)
+    for address in own_addresses(plan):
+        if address.side in ("gateway", "border", "ipoib"):
+            text = f"{format_address(address.address, address.version)}/{address.prefix_length}"
+            yield _Port(device=address.device, port=address.port, fabric=address.fabric, text=text)
 
 
 def _address_text(plan: Plan, port: Interface) -> str:

@@ -115,7 +115,9 @@ class Chosen:
         if sources is None:
             return frozenset()
         with suppress(SpecError):
-            return frozenset(each.key or each.name for each in sources.sources() if each.source == "environment")
+            return frozenset(
+                source.key or source.name for source in sources.sources() if source.source == "environment"
+            )
         return frozenset()
 
     def _sources(self) -> SecretFile | None:

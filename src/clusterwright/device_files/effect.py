@@ -88,14 +88,14 @@ class EffectTable:
         self, path: str, places: Iterable[str], unknown: Effect = Effect.RESTART
     ) -> tuple[Consequence, ...]:
         """What changes at these places of a file do, each answer once."""
-        found: dict[Consequence, None] = {}
+        consequences: dict[Consequence, None] = {}
         for place in places:
             entry = self.entry_of(path, place)
             if entry is None:
-                found[Consequence(unknown, f"{place or path}: {self.otherwise}")] = None
+                consequences[Consequence(unknown, f"{place or path}: {self.otherwise}")] = None
             else:
-                found[Consequence(entry.effect, entry.does)] = None
-        return tuple(found)
+                consequences[Consequence(entry.effect, entry.does)] = None
+        return tuple(consequences)
 
 
 @cache

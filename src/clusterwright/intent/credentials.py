@@ -59,13 +59,13 @@ def credentials_of(spec: ClusterSpec, node_group: str) -> tuple[Credential, ...]
     image = spec.image(group.image or "") if group is not None else None
     if image is None:
         return ()
-    found: dict[str, Credential] = {}
+    credentials: dict[str, Credential] = {}
     for each in _read(spec, node_group, (*image.path, "name")):
         if not _is_ours(image, each.key):
             continue
-        first = found.get(each.file)
-        found[each.file] = each if first is None else first.read_by(each)
-    return tuple(found.values())
+        first = credentials.get(each.file)
+        credentials[each.file] = each if first is None else first.read_by(each)
+    return tuple(credentials.values())
 
 
 def _is_ours(image: Image, key: str) -> bool:
@@ -132,4 +132,6 @@ def log_authority(spec: ClusterSpec) -> str:
 
 
 def _places(mounts: list[Mount], *kinds: str) -> tuple[str, ...]:
-    return tuple(each.mountpoint for each in mounts if each.protection is not None and each.protection.kind in kinds)
+    return tuple(
+        mount.mountpoint for mount in mounts if mount.protection is not None and mount.protection.kind in kinds
+    )

@@ -101,7 +101,7 @@ def kind_of(plan: Plan, device: Device) -> NodeKind:
 
 def _nic(nic: HostNic, switches: dict[str, int]) -> KindNic:
     switch = switches.setdefault(nic.switch, len(switches))
-    members = tuple(_nic(each, switches) for each in nic.members)
+    members = tuple(_nic(member, switches) for member in nic.members)
     return KindNic(
         interface=nic.interface,
         rdma_device=nic.rdma_device,

@@ -59,13 +59,13 @@ class FilterBound:
     @cached_property
     def tenants(self) -> Mapping[str, Mapping[int, Counter[str]]]:
         """By fabric and seat, in the order of their subnets, how many addresses each node group has there."""
-        return {each.fabric.name: self._tenants(each) for each in self.skeleton.fabrics}
+        return {skeleton.fabric.name: self._tenants(skeleton) for skeleton in self.skeleton.fabrics}
 
     def _tenants(self, fabric: FabricSkeleton) -> Mapping[int, Counter[str]]:
         names = [group.name for group in self.spec.node_groups]
         nodes = self.skeleton.layout.nodes
         found: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        alike = Counter((each.addressed, nodes[each.node].node_group) for each in fabric.nodes)
+        alike = Counter((node.addressed, nodes[node.node].node_group) for node in fabric.nodes)
         for (seats, group), count in alike.items():
             for seat in seats:
                 found[seat][names[group]] += count
@@ -129,7 +129,7 @@ class FilterBound:
         """The prefixes at which a zone meets a peer over a fabric."""
         wanted = meeting_fabrics(self.spec, zone, peer, fabric)
         outside = [network for network in peer.prefixes if network.version == version] if "" in wanted else []
-        within = (each for each in self.skeleton.fabrics if each.fabric.name in wanted)
+        within = (skeleton for skeleton in self.skeleton.fabrics if skeleton.fabric.name in wanted)
         return len(collapse(outside)) + sum(self._prefixes(peer, each.fabric, version) for each in within)
 
     def _prefixes(self, zone: Zone, fabric: Fabric, version: int) -> int:
@@ -138,10 +138,10 @@ class FilterBound:
         if not covers(self.spec, zone, fabric) or addressing is None or addressing.hosts.version != version:
             return 0
         members, seats = frozenset(members_of(self.spec, zone)), self.tenants[fabric.name].values()
-        if not members or all(own.keys() <= members for own in seats):
+        if not members or all(seat.keys() <= members for seat in seats):
             return 1
         whole = [at for at, own in enumerate(seats) if own.keys() <= members]
-        shared = [own for own in seats if not own.keys() <= members]
+        shared = [seat for seat in seats if not seat.keys() <= members]
         scattered = sum(count for own in shared for group, count in own.items() if group in members)
         return scattered + _side_by_side(whole)
 

@@ -80,7 +80,7 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
 
     A box is looked for among all before it at once, so that thousands take seconds; only what it meets is cut off.
     """
-    own = tuple(tuple(each) for each in rules)
+    own = tuple(tuple(rule) for rule in rules)
     boxes = [box for each in own for box in each]
     if len(boxes) <= _FEW_BOXES:
         return _needed_of_few(own)
@@ -111,9 +111,9 @@ def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
     """As ``needed``, each box compared with those before it one by one."""
     before: list[Box] = []
     found: list[bool] = []
-    for own in rules:
+    for rule in rules:
         left: list[Box] = []
-        for box in own:
+        for box in rule:
             pieces = [box]
             for other in before:
                 for (low, high), (first, last) in zip(box, other, strict=True):
@@ -126,7 +126,7 @@ def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
             left += pieces
         found.append(bool(left))
         if left:
-            before += own
+            before += rule
     return tuple(found)
 
 
@@ -180,7 +180,7 @@ def _each(part: tuple[Part, ...]) -> list[tuple[Part, ...]]:
 @lru_cache(maxsize=1024)
 def _kept(shapes: tuple[tuple[Permit, tuple[Interval, ...]], ...]) -> tuple[tuple[int, ...] | None, ...]:
     """For each permit the numbers of its entries that are needed; None for all of them."""
-    rules = [[[each] for each in _boxes(permit, sources)] for permit, sources in shapes]
+    rules = [[[box] for box in _boxes(permit, sources)] for permit, sources in shapes]
     flags = iter(needed(rule for own in rules for rule in own))
     found: list[tuple[int, ...] | None] = []
     for own in rules:
@@ -194,7 +194,7 @@ def _boxes(permit: Permit, sources: tuple[Interval, ...]) -> list[Box]:
         box_of(permit, source, target, low=low, high=high, kind=kind)
         for source, target, low, high, kind in product(
             sources or (ALL_ADDRESSES,),
-            tuple(span(each) for each in permit.targets) or (ALL_ADDRESSES,),
+            tuple(span(target) for target in permit.targets) or (ALL_ADDRESSES,),
             permit.source_ports or (ALL_PORTS,),
             permit.target_ports or (ALL_PORTS,),
             permit.types or (None,),

@@ -125,13 +125,13 @@ def zones_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[Network, .
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None or fabric.addressing is None:
         return ()
-    found = []
+    zones = []
     for zone in plan.spec.zones:
         if zone_covers(plan, zone, fabric):
             networks = tuple(e.network for e in zone_networks(plan, zone.name) if e.fabric == fabric.name)
             if networks:
-                found.append((zone, networks))
-    return tuple(found)
+                zones.append((zone, networks))
+    return tuple(zones)
 
 
 def behind(plan: Plan, fabric: Fabric, subnet: Network) -> tuple[tuple[Zone, tuple[Network, ...]], ...]:

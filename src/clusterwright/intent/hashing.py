@@ -77,7 +77,7 @@ def hashing_of(fabric: Fabric, joined: Collection[tuple[Tier, Tier]]) -> tuple[T
             )
             continue
         function = _free(own.functions, depth, found)
-        seeds = ", ".join(str(each.seed) for each in own.functions)
+        seeds = ", ".join(str(function.seed) for function in own.functions)
         reason = "" if function else f"{name} takes the seeds {seeds} there, and the tiers below have them all"
         without = "" if own.queue_pairs else own.reason
         carries_pairs = own.queue_pairs and fabric.technology == "roce"
@@ -103,7 +103,9 @@ def _free(functions: Sequence[HashAlgorithm], depth: int, below: Sequence[TierHa
     """The function of the tier's place if no tier below has its like, else another one; None when all are taken."""
     taken = [(each.tier.model.network_os, each.function) for each in below if each.function is not None]
     start = depth % len(functions)
-    return next((each for each in (*functions[start:], *functions[:start]) if not _is_taken(each, taken)), None)
+    return next(
+        (function for function in (*functions[start:], *functions[:start]) if not _is_taken(function, taken)), None
+    )
 
 
 def _is_taken(function: HashAlgorithm, taken: Sequence[tuple[str | None, HashAlgorithm]]) -> bool:

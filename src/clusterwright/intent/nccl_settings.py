@@ -134,7 +134,7 @@ def _vendor_environment(plan: Plan, node_group: str) -> Mapping[str, str]:
 @per_plan
 def job_environment(plan: Plan, node_group: str) -> tuple[Setting, ...]:
     """What has to be in the environment of jobs on a node group, by name: the same however a node is cabled."""
-    return tuple(each for each in settings(plan, node_group, NcclCabling((), (), 1)) if each.environment)
+    return tuple(setting for setting in settings(plan, node_group, NcclCabling((), (), 1)) if setting.environment)
 
 
 def job_paths(plan: Plan, node_group: str) -> tuple[tuple[str, str], ...]:

@@ -59,25 +59,25 @@ def nics_of(plan: Plan, device: Device) -> tuple[HostNic, ...]:
         for cable in plan.cables_of[device.name]
         if cable.a.device == device.name and cable.a.side == "host"
     }
-    found: list[HostNic] = []
+    nics: list[HostNic] = []
     members: dict[Bond, list[HostNic]] = {}
     for nic in _catalogue_nics(plan, device.model):
         cable = cabled.get(nic.interface)
         if cable is None:
             continue
-        own = _host_nic(plan, nic, cable.a, cable.b, FIRST_TABLE + len(found))
+        own = _host_nic(plan, nic, cable.a, cable.b, FIRST_TABLE + len(nics))
         if cable.bond is None:
-            found.append(own)
+            nics.append(own)
         elif cable.bond in members:
             members[cable.bond].append(own)
         else:
             members[cable.bond] = [own]
-            found.append(own._replace(interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
-    return tuple(each if each.bond is None else _joined(each, members[each.bond]) for each in found)
+            nics.append(own._replace(interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
+    return tuple(each if each.bond is None else _joined(each, members[each.bond]) for each in nics)
 
 
 def _joined(link: HostNic, members: list[HostNic]) -> HostNic:
-    return link._replace(members=tuple(each._replace(address=None, gateway=None) for each in members))
+    return link._replace(members=tuple(member._replace(address=None, gateway=None) for member in members))
 
 
 @per_plan

@@ -33,7 +33,7 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None:
         return ()
-    found = []
+    views = []
     guids_by_group = _nic_guids(plan, fabric_name)
     for partition in sorted(fabric.partitions, key=lambda each: each.pkey):
         membership = memberships_of(plan.spec, partition)
@@ -44,7 +44,7 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
             for guid in guids
         )
         if members:
-            found.append(
+            views.append(
                 PartitionView(
                     name=partition.name,
                     pkey=f"0x{partition.pkey:04x}",
@@ -52,7 +52,7 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
                     ipoib=partition.ipoib is not None,
                 )
             )
-    return tuple(found)
+    return tuple(views)
 
 
 def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
@@ -65,8 +65,8 @@ def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
 
 
 def _nic_guids(plan: Plan, fabric_name: str) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    nic_guids: dict[str, list[int]] = {}
     for cable in plan.cables:
         if cable.fabric == fabric_name and cable.a.guid is not None:
-            found.setdefault(plan.by_name[cable.a.device].node_group, []).append(cable.a.guid)
-    return found
+            nic_guids.setdefault(plan.by_name[cable.a.device].node_group, []).append(cable.a.guid)
+    return nic_guids

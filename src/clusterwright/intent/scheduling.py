@@ -36,7 +36,7 @@ def accountant(plan: Plan, scheduler: Scheduler) -> str | None:
 @per_plan
 def _slurm_by_host(plan: Plan) -> dict[str, Scheduler]:
     """The Slurm of every machine that runs a controller or slurmdbd; lint gives none of them to two (CW268)."""
-    running = [each for each in plan.spec.schedulers if each.slurm is not None]
+    running = [scheduler for scheduler in plan.spec.schedulers if scheduler.slurm is not None]
     hosts = {name: each for each in running if (name := accountant(plan, each)) is not None}
     return hosts | {name: each for each in running for name in controllers(plan, each)}
 
@@ -81,4 +81,4 @@ def munge_secret(scheduler: Scheduler) -> str | None:
 def passes_messages_on(scheduler: Scheduler) -> bool:
     """Whether slurmd on any node hands on what the controller says to others: only where all nodes are in a partition
     with each other, for who shares none need not reach the other."""
-    return any(set(each.nodes) == set(scheduler.nodes) for each in scheduler.partitions)
+    return any(set(partition.nodes) == set(scheduler.nodes) for partition in scheduler.partitions)

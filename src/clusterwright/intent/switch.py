@@ -184,7 +184,10 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         pools=_pools(plan, fabric.name),
         host_subnet=host_subnet,
         hashing=planned_hashing(plan, device.fabric)[device.tier],
-        platform=next((each.platform for each in plan.spec.chip_settings if each.model == device.model), None),
+        platform=next(
+            (chip_setting.platform for chip_setting in plan.spec.chip_settings if chip_setting.model == device.model),
+            None,
+        ),
         modes=_modes(plan, device.fabric, device.tier, device.model),
         site=told_site(plan, plan.spec.catalogue[device.model].network_os or ""),
         relay=_relays(plan).get(device.name),
@@ -229,13 +232,13 @@ def in_port_order(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _origins(device: Device, host_subnet: Subnet | None, version: int) -> tuple[Prefix, ...]:
-    found = []
+    origins = []
     if device.loopback is not None:
-        found.append(Prefix(f"{format_address(device.loopback, version)}/{32 if version == 4 else 128}", True))
+        origins.append(Prefix(f"{format_address(device.loopback, version)}/{32 if version == 4 else 128}", True))
     if host_subnet is not None:
         text = f"{format_address(host_subnet.network, version)}/{host_subnet.prefix_length}"
-        found.append(Prefix(text, host_subnet.gateway is not None))
-    return tuple(found)
+        origins.append(Prefix(text, host_subnet.gateway is not None))
+    return tuple(origins)
 
 
 @per_plan

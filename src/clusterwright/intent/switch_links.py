@@ -130,9 +130,9 @@ def bonds_of(model: HardwareModel, links: Iterable[Link]) -> tuple[SwitchBond, .
             members.setdefault((link.peer.device, link.cable.bond.interface), []).append(link)
     numbers = port_numbers(model) if members else {}
     return tuple(
-        SwitchBond(numbers[own[0].port.port], bond, tuple(own))
-        for own in members.values()
-        if (bond := own[0].cable.bond) is not None
+        SwitchBond(numbers[member[0].port.port], bond, tuple(member))
+        for member in members.values()
+        if (bond := member[0].cable.bond) is not None
     )
 
 

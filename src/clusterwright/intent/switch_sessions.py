@@ -63,9 +63,9 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
     """The sessions over the links that are up, in the order of the links."""
     version = plan.address_version(device.fabric)
     unwatched, above = _unwatched(plan, device.fabric), _prefixes(plan, device.fabric)
-    found = []
+    sessions = []
     for link, local, remote, remote_as in _routed(device, links):
-        found.append(
+        sessions.append(
             PlannedSession(
                 side=link.port.side,
                 local=local,
@@ -78,7 +78,7 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
                 authentication=_authentication(link),
             )
         )
-    return tuple(found)
+    return tuple(sessions)
 
 
 def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, str, int, int]]:

@@ -105,7 +105,7 @@ def _profiles_on(plan: Plan, fabric: Fabric, node_group: str) -> tuple[NcclProfi
 def data_class_of(plan: Plan, fabric: Fabric, node_group: str) -> TrafficClass | None:
     """The class that data of a node group travels in: the choice of its NCCL profile, or the one that all profiles on
     the fabric agree on, else the first lossless one."""
-    chosen = {each.data_class for each in _profiles_on(plan, fabric, node_group)} - {None}
+    chosen = {profile.data_class for profile in _profiles_on(plan, fabric, node_group)} - {None}
     if len(chosen) == 1:
         return next((each for each in fabric.classes if each.name in chosen), None)
     return next((each for each in fabric.classes if each.priority is not None), None)
@@ -113,16 +113,18 @@ def data_class_of(plan: Plan, fabric: Fabric, node_group: str) -> TrafficClass |
 
 def has_several_classes(plan: Plan, fabric: Fabric, node_group: str) -> bool:
     """Whether NCCL tells data and control messages apart on a fabric, so that no adapter may force one class."""
-    return any(each.control_dscp is not None for each in _profiles_on(plan, fabric, node_group))
+    return any(profile.control_dscp is not None for profile in _profiles_on(plan, fabric, node_group))
 
 
 def data_levels(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
     """The service levels that data of NCCL's profiles travels in on an InfiniBand fabric, in their order."""
     of_class = {each.name: each.service_level for each in fabric.classes}
     levels = (
-        of_class.get(each.data_class or "") if each.service_level is None else each.service_level
-        for each in spec.nccl_profiles
-        if each.fabric == fabric.name
+        of_class.get(nccl_profile.data_class or "")
+        if nccl_profile.service_level is None
+        else nccl_profile.service_level
+        for nccl_profile in spec.nccl_profiles
+        if nccl_profile.fabric == fabric.name
     )
     return tuple(dict.fromkeys(level or 0 for level in levels))
 

@@ -46,11 +46,11 @@ def zone_networks(plan: Plan, name: str) -> tuple[ZoneNetwork, ...]:
     zone = plan.spec.zone(name)
     if zone is None:
         return ()
-    found: list[ZoneNetwork] = []
+    networks: list[ZoneNetwork] = []
     for fabric in plan.spec.fabrics:
-        found.extend(ZoneNetwork(fabric.name, network) for network in _fabric_part(plan, fabric, zone))
-    found.extend(ZoneNetwork("", network) for network in collapse(zone.prefixes))
-    return tuple(found)
+        networks.extend(ZoneNetwork(fabric.name, network) for network in _fabric_part(plan, fabric, zone))
+    networks.extend(ZoneNetwork("", network) for network in collapse(zone.prefixes))
+    return tuple(networks)
 
 
 def zone_covers(plan: Plan, zone: Zone, fabric: Fabric) -> bool:
@@ -63,16 +63,16 @@ def contacts_of(plan: Plan, node_group: str) -> tuple[Contact, ...]:
     """The flows that touch a node of this group, in the spec's order."""
     zones = {zone.name: zone for zone in plan.spec.zones}
     names = frozenset(zones_of(plan.spec, node_group))
-    found: list[Contact] = []
+    contacts: list[Contact] = []
     for flow in plan.spec.flows:
         for outbound, mine, other in ((True, flow.source, flow.target), (False, flow.target, flow.source)):
             if mine in names and other in zones:
                 fabrics = _meeting(plan, node_group, flow, zones[mine], zones[other])
                 if fabrics:
-                    found.append(
+                    contacts.append(
                         Contact(flow=flow, outbound=outbound, zone=zones[mine], peer=zones[other], fabrics=fabrics)
                     )
-    return tuple(found)
+    return tuple(contacts)
 
 
 @per_plan

@@ -45,7 +45,7 @@ def ansible_lines(inventory: Inventory) -> Iterator[str]:
         yield f"{between}{json.dumps(device.name)}: {json.dumps(_variables(inventory, device, reach, own))}"
         between = ",\n"
     yield '\n}, "children": {\n'
-    told = {group_name("system", each.name): _reached(each) for each in systems().values()}
+    told = {group_name("system", system.name): _reached(system) for system in systems().values()}
     groups = {group: {"hosts": dict.fromkeys(names)} for group, names in sorted(members.items())}
     yield ",\n".join(
         f"{json.dumps(group)}: {json.dumps({**own, 'vars': told[group]} if group in told else own)}"

@@ -31,7 +31,7 @@ def json_lines(inventory: Inventory, totals: Mapping[str, float]) -> Iterator[st
     yield from _section("racks", inventory.racks())
     yield from _section("vrfs", inventory.vrfs())
     yield from _section("asns", inventory.asns())
-    yield from _section("materials", (each._asdict() for each in inventory.materials()))
+    yield from _section("materials", (material._asdict() for material in inventory.materials()))
     yield '"totals": {\n'
     yield ",\n".join(f"{_encode(name)}: {_encode(short_number(value))}" for name, value in totals.items())
     yield "\n}\n}\n"

@@ -37,7 +37,7 @@ def zone_files(inventory: Inventory, serial: int) -> Mapping[str, list[str]]:
     zones: dict[str, list[str]] = defaultdict(list)
     forward = zones[domain]
     forward += [f"{name} {_KINDS[address.version]} {address}\n" for name, address in servers]
-    backward = _ReverseZones(_rounded(each["prefix"]) for each in inventory.subnets() if each["device"] is None)
+    backward = _ReverseZones(_rounded(subnet["prefix"]) for subnet in inventory.subnets() if subnet["device"] is None)
     for own in inventory.own_addresses():
         text, kind = text_of(own.address, own.version), _KINDS[own.version]
         name = f"{_label(own.port)}.{own.device}"
@@ -67,8 +67,7 @@ class _ReverseZones:
     def __init__(self, pools: Iterable[IPv4Network | IPv6Network]) -> None:
         nets = sorted(set(pools), key=lambda each: -each.prefixlen)
         self._pools = [
-            (each.version, each.max_prefixlen - each.prefixlen, int(each.network_address), _reverse(each))
-            for each in nets
+            (net.version, net.max_prefixlen - net.prefixlen, int(net.network_address), _reverse(net)) for net in nets
         ]
         self._others: dict[tuple[int, int], str] = {}
 

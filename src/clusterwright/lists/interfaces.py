@@ -212,12 +212,12 @@ class PortLayout:
             return None
         if device.model not in self._cages:
             self._cages[device.model] = {
-                each: cage
+                port: cage
                 for block in self._plan.spec.catalogue[device.model].blocks
-                for own in block.modes
-                if len(own.subports) > 1
+                for mode in block.modes
+                if len(mode.subports) > 1
                 for cage in block.cages
-                for each in own.ports(cage)
+                for port in mode.ports(cage)
             }
         return self._cages[device.model].get(port)
 
@@ -234,7 +234,7 @@ def _connectors(model: HardwareModel) -> Mapping[str, str]:
 
 def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
     """The name of the link that a port is a part of with others, by device and port: as its device's system has it."""
-    found: dict[tuple[str, str], str] = {}
+    ports: dict[tuple[str, str], str] = {}
     first: dict[tuple[str, str, str], int] = {}
     for cable in plan.cables:
         if cable.bond is not None:
@@ -242,18 +242,18 @@ def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
             own = port_numbers(model)[cable.b.port]
             number = first.setdefault((cable.a.device, cable.bond.interface, cable.b.device), own)
             system = systems().get(model.network_os or "")
-            found[cable.a.device, cable.a.port] = cable.bond.interface
+            ports[cable.a.device, cable.a.port] = cable.bond.interface
             if system is not None and system.bond:
-                found[cable.b.device, cable.b.port] = f"{system.bond}{number}"
-    return found
+                ports[cable.b.device, cable.b.port] = f"{system.bond}{number}"
+    return ports
 
 
 def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[str, list[tuple[str, str, str]]]:
     """Port, side and fabric of the interfaces that no cable ends at, by device: with an address, or of bonded ports."""
     found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for own in own_addresses(plan):
-        if own.side in _VIRTUAL or own.side == "border":
-            found[own.device].append((own.port, own.side, own.fabric))
+    for address in own_addresses(plan):
+        if address.side in _VIRTUAL or address.side == "border":
+            found[address.device].append((address.port, address.side, address.fabric))
     listed = set[tuple[str, str]]()
     if links:
         for cable in plan.cables:

@@ -130,19 +130,19 @@ class Inventory:
 
     def addresses(self) -> Iterator[Record]:
         """Every address of a device, with the interface that has it as the device's system calls it."""
-        for own in self.own_addresses():
+        for address in self.own_addresses():
             yield {
-                "address": text_of(own.address, own.version),
-                "prefix_length": own.prefix_length,
-                "device": own.device,
-                "port": own.port,
-                "side": own.side,
-                "fabric": own.fabric,
+                "address": text_of(address.address, address.version),
+                "prefix_length": address.prefix_length,
+                "device": address.device,
+                "port": address.port,
+                "side": address.side,
+                "fabric": address.fabric,
             }
 
     def own_addresses(self) -> Iterator[OwnAddress]:
         """The same as numbers: there are 166,000 at full size."""
-        return (own for own in own_addresses(self.plan) if own.device in self._names)
+        return (address for address in own_addresses(self.plan) if address.device in self._names)
 
     def subnets(self) -> Iterator[Record]:
         """Prefixes with a meaning: pools, and the host subnet behind each bottom switch."""
@@ -224,11 +224,11 @@ class Inventory:
 
     def host_addresses(self, fabric: str) -> dict[str, str]:
         """The address of each node's first NIC on ``fabric``."""
-        found: dict[str, str] = {}
+        addresses: dict[str, str] = {}
         for end in self._ends():
             if end.side == "host" and end.fabric == fabric and end.address is not None:
-                found.setdefault(end.device, text_of(end.address, self._versions[fabric]))
-        return found
+                addresses.setdefault(end.device, text_of(end.address, self._versions[fabric]))
+        return addresses
 
     def reachable_addresses(self) -> dict[str, str]:
         """Where people log in: a switch's management port, a node's first NIC on a fabric that is not lossless."""

@@ -80,7 +80,7 @@ def scanned_states(
     moved = {item.place for item in relocations if item.seen is not None}
     cables, elsewhere, silent = [], set[int](), set[int]()
     links = (link for link in expected.links if link.speed_gbps)
-    for link, cable in zip(links, (each for each in plan.cables if each.fabric == fabric), strict=True):
+    for link, cable in zip(links, (cable for cable in plan.cables if cable.fabric == fabric), strict=True):
         a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
         cables.append(((cable.a.device, cable.a.port), a, b))
         if not link.required:

@@ -160,10 +160,10 @@ def expected_subnet(plan: Plan, fabric: str) -> ExpectedSubnet:
 
 def _panels(ports: Mapping[str, tuple[int, int]]) -> dict[int, dict[int, str]]:
     """Names of the front ports by chip and number; of a cage that can be split, the whole cage's name."""
-    found: dict[int, dict[int, str]] = {}
+    panels: dict[int, dict[int, str]] = {}
     for name, (chip, number) in ports.items():
-        found.setdefault(chip, {}).setdefault(number, name)
-    return found
+        panels.setdefault(chip, {}).setdefault(number, name)
+    return panels
 
 
 def _nic_names(plan: Plan) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -131,7 +131,7 @@ class _Comparison:
                 open_ports.setdefault(here, []).append(neighbour)
         for here, neighbours in list(open_ports.items()):
             there = self.planned.get(here)
-            if there is not None and any(self.meant(here, each) == there for each in neighbours):
+            if there is not None and any(self.meant(here, neighbour) == there for neighbour in neighbours):
                 self.observed |= {here: there, there: here}
                 del open_ports[here]
         for here, neighbours in open_ports.items():

@@ -46,12 +46,12 @@ def node_images(plan: Plan) -> Mapping[str, ImageIdentity]:
     A node whose ``boot_digest`` differs between two plans has to boot anew; one of which only ``digest`` does takes
     the change while it runs.
     """
-    found: dict[str, ImageIdentity] = {}
+    images: dict[str, ImageIdentity] = {}
     for device in plan.devices:
         identity = identity_of(plan, device.image or "", NODE_FILES) if is_managed(device) else None
         if identity is not None:
-            found[device.name] = identity
-    return found
+            images[device.name] = identity
+    return images
 
 
 def fetched(plan: Plan) -> tuple[Fetched, ...]:

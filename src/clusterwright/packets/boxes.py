@@ -125,11 +125,11 @@ class PacketSet:
         return bool(self.boxes)
 
     def __contains__(self, packet: Packet) -> bool:
-        return any(all(value in field for value, field in zip(packet, each, strict=True)) for each in self.boxes)
+        return any(all(value in field for value, field in zip(packet, box, strict=True)) for box in self.boxes)
 
     def witness(self) -> Packet:
         """A packet of the set, as ordinary as the set allows. Raises IndexError for the empty set."""
-        return min((_witness(each) for each in self.boxes[:64]), key=_oddness) if self.boxes else _witness(())
+        return min((_witness(box) for box in self.boxes[:64]), key=_oddness) if self.boxes else _witness(())
 
     def ordinary(self) -> PacketSet:
         """The same set, with the boxes first whose packets look most ordinary."""
@@ -137,7 +137,7 @@ class PacketSet:
 
     def limited(self, limit: Box) -> PacketSet:
         """The packets that also lie in one box."""
-        return PacketSet(tuple(both for each in self.boxes if (both := meet(each, limit)) is not None))
+        return PacketSet(tuple(both for box in self.boxes if (both := meet(box, limit)) is not None))
 
 
 NOTHING = PacketSet(())
@@ -146,7 +146,7 @@ EVERYTHING = PacketSet((box(family=V4, src=IPV4, dst=IPV4), box(family=V6)))
 
 def union(sets: Iterable[PacketSet]) -> PacketSet:
     """All packets of these sets."""
-    return PacketSet(tuple(each for one in sets for each in one.boxes))
+    return PacketSet(tuple(box for one in sets for box in one.boxes))
 
 
 def merged(boxes: Iterable[Box]) -> list[Box]:

@@ -106,7 +106,7 @@ class _FileReader:
             else:
                 self.reader.expect("table")
                 own = self._table()
-                if any((own.family, own.name) == (each.family, each.name) for each in tables):
+                if any((own.family, own.name) == (table.family, table.name) for table in tables):
                     # nft would join the two: elements, rules and policies of the second change the first
                     raise Unreadable(own.line, f"table {own.family} {own.name} is there twice")
                 tables.append(own)
@@ -222,7 +222,7 @@ class _FileReader:
         """
         matches = self._matches()
         line = self.reader.line
-        found = []
+        entries = []
         self.reader.take("\n")
         while not self.reader.take("}"):
             element = matches.element(kinds)
@@ -232,14 +232,14 @@ class _FileReader:
             if is_map:
                 self.reader.expect(":")
                 verdict, target = self._verdict()
-            found.append((element, verdict, target))
+            entries.append((element, verdict, target))
             self.reader.take("\n")
             if self.reader.peek() != "}":
                 self.reader.expect(",")
                 self.reader.take("\n")
-        if not found:
+        if not entries:
             raise Unreadable(line, "there are no elements: nft loads none of the file")
-        return found
+        return entries
 
     def _chain(self) -> Chain:
         line = self.reader.line

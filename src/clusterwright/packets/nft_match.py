@@ -138,22 +138,22 @@ class MatchReader:
         if self.reader.peek().startswith("@"):
             return list(self.named(keys, self.sets, "set"))
         if self.reader.take("{"):
-            found = []
+            elements = []
             if self.reader.peek() == "}":
                 raise Unreadable(self.reader.line, "there are no elements: nft loads none of the file")
             while not self.reader.take("}"):
                 self.reader.take("\n")
-                found.append(self.element([kind for kind, _ in keys]))
+                elements.append(self.element([kind for kind, _ in keys]))
                 self.reader.take("\n")
                 if self.reader.peek() != "}":
                     self.reader.expect(",")
                 self.reader.take("\n")
-            return found
-        found = [self.element([kind for kind, _ in keys])]
+            return elements
+        elements = [self.element([kind for kind, _ in keys])]
         while self.reader.peek() == "," and keys[0][0] == "ct":  # states are bits, and nft has lists of bits alone
             self.reader.next()
-            found.append(self.element([kind for kind, _ in keys]))
-        return found
+            elements.append(self.element([kind for kind, _ in keys]))
+        return elements
 
     def named(self, keys: list[tuple[str, Box]], known: Named[Element], what: str) -> Sequence[Element]:
         """The elements of the set or map that the next word names."""
@@ -189,13 +189,13 @@ class MatchReader:
             for (only,) in elements:
                 taken |= only
             return _limited(needs, FIELD_OF[keys[0][0]], taken)
-        found = []
+        boxes = []
         for element in elements:
             left = needs
             for (kind, _), wanted in zip(keys, element, strict=True):
                 left = _limited(left, FIELD_OF[kind], wanted)
-            found += left
-        return found
+            boxes += left
+        return boxes
 
     def _origin(self) -> Ranges:
         """What the routing table says of the source: whether the address is the machine's own, and where it leads."""
@@ -254,9 +254,9 @@ class MatchReader:
 
 
 def _limited(boxes: list[Box], at: int, wanted: Ranges) -> list[Box]:
-    found = []
-    for each in boxes:
-        both = each[at] & wanted
+    limited = []
+    for candidate in boxes:
+        both = candidate[at] & wanted
         if both:
-            found.append((*each[:at], both, *each[at + 1 :]))
-    return found
+            limited.append((*candidate[:at], both, *candidate[at + 1 :]))
+    return limited

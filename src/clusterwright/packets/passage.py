@@ -145,7 +145,7 @@ class _Flow:
         for batch in _batches(chain.rules):
             first = batch[0]
             self._note(batch, current)
-            together = PacketSet(tuple(merged(each for rule in batch for each in rule.matches)))
+            together = PacketSet(tuple(merged(match for rule in batch for match in rule.matches)))
             matched = current & together
             if not matched:
                 continue
@@ -171,7 +171,7 @@ class _Flow:
             if not self.met.get(id(rule), (rule, False))[1]:
                 left = current & PacketSet(rule.matches)
                 if left and before:
-                    near = tuple(each for each in before if any(not apart(each, own) for own in rule.matches))
+                    near = tuple(each for each in before if any(not apart(each, match) for match in rule.matches))
                     left = left - PacketSet(near)
                 self.met[id(rule)] = (rule, bool(left))
             before += rule.matches

@@ -44,7 +44,7 @@ class Token(NamedTuple):
 
 def tokens_of(text: str) -> list[Token]:
     """The words of a file; the end of a line is a word of its own. Raises Unreadable."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     at, line = 0, 1
     while at < len(text):
         match = _WORD.match(text, at)
@@ -52,12 +52,12 @@ def tokens_of(text: str) -> list[Token]:
             raise Unreadable(line, f"{text[at]!r} cannot be read")
         value = match[0]
         if match.lastgroup == "text":
-            found.append(Token(value[1:-1], line, quoted=True))
+            tokens.append(Token(value[1:-1], line, quoted=True))
         elif match.lastgroup != "skip":
-            found.append(Token(value, line))
+            tokens.append(Token(value, line))
         line += value.count("\n")
         at = match.end()
-    return found
+    return tokens
 
 
 class Reader:

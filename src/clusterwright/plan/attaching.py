@@ -67,7 +67,7 @@ class SeatChoice:
         that is gone.
         """
         gone = [cable for cable in self._of_device.get(device, ()) if cable.port not in ports]
-        new = [each for each in ports if (device, each) not in self._cables]
+        new = [port for port in ports if (device, port) not in self._cables]
         return dict(zip(new, gone, strict=False)).get(port)
 
     def _stands(self, device: str, port: str, ports: Sequence[str]) -> tuple[int, StandingCable] | None:

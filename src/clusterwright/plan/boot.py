@@ -115,13 +115,13 @@ def _servers_by_rack(plan: Plan, nics: Container[str]) -> Mapping[str, tuple[str
 def server_addresses(plan: Plan) -> Mapping[str, int]:
     """The address of every boot server: that of its first NIC on the boot fabric."""
     boot = plan.spec.boot
-    found: dict[str, int] = {}
+    addresses: dict[str, int] = {}
     for cable in plan.cables:
         if boot is None or cable.fabric != boot.fabric or cable.a.side != "host" or cable.a.address is None:
             continue
         if plan.by_name[cable.a.device].node_group == boot.servers:
-            found.setdefault(cable.a.device, cable.a.address)
-    return found
+            addresses.setdefault(cable.a.device, cable.a.address)
+    return addresses
 
 
 def relay_targets(plan: Plan) -> Mapping[str, int]:

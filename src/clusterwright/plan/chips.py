@@ -42,7 +42,9 @@ def fabric_number(fabrics: Iterable[Fabric], fabric: Fabric) -> int:
     if fabric.subnet_manager is None:
         return 0
     prefix = fabric.subnet_manager.guid_prefix
-    sharing = [each.name for each in fabrics if each.subnet_manager and each.subnet_manager.guid_prefix == prefix]
+    sharing = [
+        fabric.name for fabric in fabrics if fabric.subnet_manager and fabric.subnet_manager.guid_prefix == prefix
+    ]
     return sharing.index(fabric.name)
 
 
@@ -141,7 +143,7 @@ def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int
     Ports are numbered in the order of the cages. A switch that runs in its split profile numbers every subport of every
     cage, split or not; any other numbers its cages and has no subports (``Plan.split_models`` tells which).
     """
-    found: dict[str, tuple[int, int]] = {}
+    ports: dict[str, tuple[int, int]] = {}
     number = 0
     for block in model.blocks:
         modes = [mode for mode in block.modes if split or len(mode.subports) == 1]
@@ -149,9 +151,9 @@ def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int
         for cage in block.cages:
             for mode in modes:
                 for at, port in enumerate(mode.ports(cage)):
-                    found.setdefault(port, _place(model, number + at))
+                    ports.setdefault(port, _place(model, number + at))
             number += width
-    return found
+    return ports
 
 
 def _place(model: HardwareModel, number: int) -> tuple[int, int]:

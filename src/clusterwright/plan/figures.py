@@ -62,13 +62,13 @@ def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:
 
     Fabrics of which `expect` states no oversubscription are not in it.
     """
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for item in spec.expectations:
         kind, *rest = item.figure.split(".")
         if kind == "oversubscription" and len(rest) == 2 and item.highest is not None:
             share = 1 / max(1.0, item.highest)
-            found[rest[0]] = min(share, found.get(rest[0], 1.0))
-    return found
+            shares[rest[0]] = min(share, shares.get(rest[0], 1.0))
+    return shares
 
 
 def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
@@ -85,17 +85,19 @@ def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
             links = uplinks.links if uplinks else 0
             up[below] += links
             down[bundle.tier] += links
-    found: dict[str, float] = {}
+    fabric_figures: dict[str, float] = {}
     below_gbps = 0
     for depth, tier in enumerate(fabric.tiers):
         below_gbps += hosts_gbps[depth]
-        found[f"switches.{tier.role}"] = seats[depth]
-        found[f"links.{fabric.name}.{tier.role}"] = down[depth]
-        found[f"ports_used.{tier.role}"] = down[depth] + up[depth]
+        fabric_figures[f"switches.{tier.role}"] = seats[depth]
+        fabric_figures[f"links.{fabric.name}.{tier.role}"] = down[depth]
+        fabric_figures[f"ports_used.{tier.role}"] = down[depth] + up[depth]
         if tier.up and up[depth]:
-            found[f"oversubscription.{fabric.name}.{tier.role}"] = below_gbps / (up[depth] * tier.up.speed_gbps)
+            fabric_figures[f"oversubscription.{fabric.name}.{tier.role}"] = below_gbps / (
+                up[depth] * tier.up.speed_gbps
+            )
     if fabric.technology != "infiniband":
         for role, load in narrowest_planned(skeleton).items():
-            if f"oversubscription.{fabric.name}.{role}" in found:
-                found[f"narrowest.{fabric.name}.{role}"] = load.ratio
-    return found
+            if f"oversubscription.{fabric.name}.{role}" in fabric_figures:
+                fabric_figures[f"narrowest.{fabric.name}.{role}"] = load.ratio
+    return fabric_figures

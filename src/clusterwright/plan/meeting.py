@@ -71,12 +71,12 @@ class Wiring:
     @cached_property
     def ends_at(self) -> Mapping[str, AttachedEnd]:
         """The first of these ends at each switch, in their order."""
-        found: dict[str, AttachedEnd] = {}
+        ends: dict[str, AttachedEnd] = {}
         for device in self.kinds:
             for port, switch in zip(*self.devices[device], strict=True):
-                if switch not in found:
-                    found[switch] = AttachedEnd(device, port, switch)
-        return found
+                if switch not in ends:
+                    ends[switch] = AttachedEnd(device, port, switch)
+        return ends
 
     @cached_property
     def piece_of(self) -> Mapping[str, int]:
@@ -113,10 +113,10 @@ class Wiring:
     @cached_property
     def pieces(self) -> tuple[tuple[AttachedEnd, ...], ...]:
         """The ends of each piece that has any."""
-        found: dict[int, list[AttachedEnd]] = {}
+        pieces: dict[int, list[AttachedEnd]] = {}
         for end in self.ends:
-            found.setdefault(self.piece_of[end.switch], []).append(end)
-        return tuple(map(tuple, found.values()))
+            pieces.setdefault(self.piece_of[end.switch], []).append(end)
+        return tuple(map(tuple, pieces.values()))
 
     def apart(self, one: int = 0, other: int = 1) -> tuple[AttachedEnd, AttachedEnd]:
         """A port of each of two pieces, of different devices where that can be. Raises IndexError for one piece."""
@@ -208,8 +208,8 @@ def _apart(kinds: Mapping[int, AttachedEnd]) -> tuple[AttachedEnd, AttachedEnd] 
 def _common(kinds: Iterable[int]) -> int:
     """What lies above all of them."""
     found = -1
-    for own in kinds:
-        found &= own
+    for kind in kinds:
+        found &= kind
     return found
 
 

@@ -189,12 +189,12 @@ class Plan:
     @cached_property
     def tenants_of(self) -> Mapping[str, Mapping[str, Mapping[str, list[int]]]]:
         """Addresses by fabric, bottom switch and node group ("" for the management ports of switches)."""
-        found: dict[str, dict[str, dict[str, list[int]]]] = {}
+        tenants: dict[str, dict[str, dict[str, list[int]]]] = {}
         for cable in self.cables:
             if cable.a.address is not None and cable.a.side in {"host", "management"}:
-                own = found.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
+                own = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
                 own.setdefault(self.by_name[cable.a.device].node_group, []).append(cable.a.address)
-        return found
+        return tenants
 
     @cached_property
     def split_models(self) -> frozenset[str]:

@@ -60,9 +60,9 @@ class Naming:
     @cached_property
     def _levels_of_code(self) -> Mapping[str, tuple[str, ...]]:
         """The levels that a letter stands for in names of groups."""
-        found: dict[str, tuple[str, ...]] = {}
+        levels: dict[str, tuple[str, ...]] = {}
         for group in self.spec.node_groups:
             for level in group.levels:
-                if level.name not in found.get(level.code, ()):
-                    found[level.code] = (*found.get(level.code, ()), level.name)
-        return found
+                if level.name not in levels.get(level.code, ()):
+                    levels[level.code] = (*levels.get(level.code, ()), level.name)
+        return levels

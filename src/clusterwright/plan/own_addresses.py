@@ -148,9 +148,9 @@ def mesh_addresses(plan: Plan) -> Mapping[str, str]:
     if mesh is None:
         return {}
     version, members = plan.address_version(mesh.fabric), set(mesh.devices)
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for cable in plan.cables:
         near = cable.a
         if cable.fabric == mesh.fabric and near.device in members and near.side == "host" and near.address is not None:
-            found.setdefault(near.device, format_address(near.address, version))
-    return found
+            addresses.setdefault(near.device, format_address(near.address, version))
+    return addresses

@@ -158,7 +158,7 @@ def _guid(skeleton: Skeleton, fabric: Fabric, seat: Seat) -> int | None:
     manager = fabric.subnet_manager
     if manager is None:
         return None
-    number = fabric_number((each.fabric for each in skeleton.fabrics), fabric)
+    number = fabric_number((other.fabric for other in skeleton.fabrics), fabric)
     planned = switch_guid(manager.guid_prefix, number, seat.tier, seat.index)
     return fabric.guids.by_end.get((seat.name, ""), planned) if fabric.guids else planned
 

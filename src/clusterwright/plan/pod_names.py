@@ -22,12 +22,12 @@ def layers(plan: Plan) -> Mapping[str, str]:
     numbered from 0 too.
     """
     main = next((device.node_group for device in plan.devices if device.role == "node"), "")
-    found: dict[str, str] = {}
+    layers: dict[str, str] = {}
     for pod in dict.fromkeys(device.pod for device in plan.devices if device.pod):
         group = plan.group_by_name[pod]
         layer = f"{group.level}{group.index}"
-        found[layer if group.node_group == main else f"{group.node_group}-{layer}"] = pod
-    return found
+        layers[layer if group.node_group == main else f"{group.node_group}-{layer}"] = pod
+    return layers
 
 
 def group_named(plan: Plan, name: str) -> str:

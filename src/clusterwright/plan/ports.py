@@ -109,15 +109,15 @@ def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mappin
 
     A link that was moved to a spare port runs in the first mode there.
     """
-    found: dict[str, tuple[PortBlock, PortMode]] = {}
+    modes: dict[str, tuple[PortBlock, PortMode]] = {}
     for name in dict.fromkeys((side.mode if side is not None else None, None)):
         for block in model.blocks:
             mode = block.mode(speed_gbps, name)
             if mode is not None:
                 for cage in block.cages:
                     for port in mode.ports(cage):
-                        found.setdefault(port, (block, mode))
-    return found
+                        modes.setdefault(port, (block, mode))
+    return modes
 
 
 def spare_ports(model: HardwareModel, used: Mapping[str, PortMode | None]) -> tuple[tuple[str, PortMode], ...]:

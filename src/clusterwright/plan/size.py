@@ -28,7 +28,7 @@ def cabled_port_count(spec: ClusterSpec) -> int:
 
 def switch_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:
     """Each tier of each fabric with the number of its switches."""
-    return [found for fabric in spec.fabrics for found in _switches(spec, fabric)]
+    return [switch for fabric in spec.fabrics for switch in _switches(spec, fabric)]
 
 
 def uplink_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:

@@ -194,14 +194,14 @@ def gpu_ports(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
 
 def planes_of_tiers(spec: ClusterSpec, fabric: Fabric) -> list[int]:
     """The number of planes of each tier, from the bottom up."""
-    found: list[int] = []
+    planes: list[int] = []
     ports = gpu_ports(spec, fabric)
     for depth, tier in enumerate(fabric.tiers):
         below = fabric.tiers[depth - 1].count if depth else 1
-        railed = all(each.join == "rail" for each in fabric.tiers[:depth])
+        railed = all(tier.join == "rail" for tier in fabric.tiers[:depth])
         of = {"rail": len(ports) if railed else 1, "port": max(ports) + 1, "position": below}
-        found.append(of.get(tier.join, 1))
-    return found
+        planes.append(of.get(tier.join, 1))
+    return planes
 
 
 def _fabric(

@@ -26,20 +26,20 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
         return ()
     members, tenants = frozenset(members_of(plan.spec, zone)), plan.tenants_of.get(fabric.name, {})
     pool = fabric.addressing.hosts
-    if not members or (tenants and all(own.keys() <= members for own in tenants.values())):
+    if not members or (tenants and all(tenant.keys() <= members for tenant in tenants.values())):
         return ((int(pool.network_address), int(pool.broadcast_address)),)
-    found: list[Interval] = []
+    addresses: list[Interval] = []
     for switch, own in tenants.items():
         subnet = plan.host_subnet_of.get((fabric.name, switch))
         if subnet is not None and own.keys() <= members:
             size = 1 << (pool.max_prefixlen - subnet.prefix_length)
-            found.append((subnet.network, subnet.network + size - 1))
+            addresses.append((subnet.network, subnet.network + size - 1))
         else:
             width = 2 if fabric.addressing.host_links == "point-to-point" else 1
             for group, those in own.items():
                 if group in members:
-                    found += [(each - each % width, each - each % width + width - 1) for each in those]
-    return tuple(found)
+                    addresses += [(each - each % width, each - each % width + width - 1) for each in those]
+    return tuple(addresses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def zone_enforcement(plan: Plan) -> tuple[ZoneEnforcement, ...]:
     A node is in the zones of its group. Only an image carries a packet filter.
     """
     found: dict[tuple[str, bool], list[str]] = {}
-    for device in sorted((each for each in plan.devices if each.kind == "node"), key=lambda each: each.name):
+    for device in sorted((device for device in plan.devices if device.kind == "node"), key=lambda each: each.name):
         for zone in device.zones:
             found.setdefault((zone, device.image is not None), []).append(device.name)
     return tuple(

@@ -160,13 +160,13 @@ class ProofCheck:
         declaration = tree.declaration
         if declaration is None:
             return {}
-        found: dict[str, str] = {}
+        other_systems: dict[str, str] = {}
         for switch, name in declaration.other_systems.items():
             fabric = declaration.ethernet.get(switch)
             needed = _MANAGED if fabric is None else _ROUTED
             if self.kinds >= needed and (fabric is None or self.concerns(fabric)):
-                found[switch] = name
-        return found
+                other_systems[switch] = name
+        return other_systems
 
     def _verdict(self, tree: RenderedTree) -> Verdict:
         """The verdict on what readers take in."""
@@ -193,7 +193,9 @@ class ProofCheck:
         if not left.places and not missing and not others and not left_out:
             return verdict
         somebody_elses = {node for nodes in left_out.values() for node in nodes}
-        refuting = tuple(each for each in verdict.counterexamples if each.device not in somebody_elses)
+        refuting = tuple(
+            counterexample for counterexample in verdict.counterexamples if counterexample.device not in somebody_elses
+        )
         lack = f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
         reasons = (verdict.unjudged, lack, left.reason, _not_checked(others), _not_ours(left_out))
         return replace(

@@ -80,8 +80,8 @@ def read_folder(
         elif rendering is not None:
             found[device][path] = RenderedFile(device=device, path=path, kind=kind, read=partial(_text, file))
         if rendering is not None:
-            takers = [each for each in groups.get(device, [device]) if each == device or (each, path) not in listed]
-            others += [(each, path) for each in rendering.strangers(takers, path, content)]
+            takers = [group for group in groups.get(device, [device]) if group == device or (group, path) not in listed]
+            others += [(stranger, path) for stranger in rendering.strangers(takers, path, content)]
     for place, (file, _) in there.items():
         if place not in listed:
             raise TreeMismatch(
@@ -240,11 +240,13 @@ def _manifest(folder: Path) -> tuple[str, dict[str, list[str]], list[tuple[str, 
         document = json.loads(_content(path))
         entries = [(row["device"], row["path"], row["kind"], row["sha256"]) for row in document["artifacts"]]
         cluster, groups = document["cluster"], dict(document["groups"])
-        members = [device for own in groups.values() for device in own]
+        members = [device for group in groups.values() for device in group]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.") from None
     texts = (cluster, *groups, *members, *(field for entry in entries for field in entry))
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(own, list) for own in groups.values()):
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(group, list) for group in groups.values()
+    ):
         raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.")
     twice = [device for device, count in Counter(members).items() if count > 1]
     if twice:

@@ -49,8 +49,8 @@ class _Files:
 def _run(tree: RenderedTree) -> Verdict:
     nodes = _nodes(tree)
     keys_of = _keys_of(tree)
-    told: dict[tuple[_Files, Accounts | None], list[Fault]] = {}
-    found: list[Counterexample] = []
+    faults: dict[tuple[_Files, Accounts | None], list[Fault]] = {}
+    counterexamples: list[Counterexample] = []
     for device, wanted in nodes.items():
         files = _Files(
             accounts=tree.text(device, ACCOUNTS),
@@ -58,16 +58,16 @@ def _run(tree: RenderedTree) -> Verdict:
             sudoers=tree.text(device, SUDOERS),
             keys=tuple(sorted(keys_of.get(device, {}).items())),
         )
-        if (files, wanted) not in told:  # nodes of an image have the same files
-            told[files, wanted] = list(_faults(files, wanted))
-        found += [Counterexample(device, *fault) for fault in told[files, wanted]]
+        if (files, wanted) not in faults:  # nodes of an image have the same files
+            faults[files, wanted] = list(_faults(files, wanted))
+        counterexamples += [Counterexample(device, *fault) for fault in faults[files, wanted]]
     accounts = {account.name for wanted in nodes.values() for account in wanted or ()}
     facts = [Fact("nodes with accounts", len(nodes))]
     if accounts:
         facts.append(Fact("accounts", len(accounts)))
     return Verdict(
         facts=tuple(facts),
-        counterexamples=tuple(found),
+        counterexamples=tuple(counterexamples),
         cases=Cases("nodes with accounts", len(nodes)),
         unjudged=_not_read(tree, nodes),
     )
@@ -92,11 +92,11 @@ def _nodes(tree: RenderedTree) -> Mapping[str, Accounts | None]:
 
 
 def _keys_of(tree: RenderedTree) -> Mapping[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    keys: dict[str, dict[str, str]] = {}
     for path in (path for path in tree.paths if path.startswith(KEYS)):
         for device in tree.devices_with(path):
-            found.setdefault(device, {})[path.removeprefix(KEYS)] = tree.text(device, path) or ""
-    return found
+            keys.setdefault(device, {})[path.removeprefix(KEYS)] = tree.text(device, path) or ""
+    return keys
 
 
 def _faults(files: _Files, wanted: Accounts | None) -> Iterator[Fault]:

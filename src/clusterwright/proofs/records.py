@@ -79,7 +79,7 @@ def read_records(path: Path, public_key: Path) -> Records:
 
 def _pause(times: list[str]) -> tuple[int, str]:
     """The longest time between two records in seconds, and the record that it follows."""
-    read = [datetime.fromisoformat(each) for each in times]
+    read = [datetime.fromisoformat(time) for time in times]
     pauses = [(int((later - earlier).total_seconds()), at) for at, (earlier, later) in enumerate(pairwise(read))]
     pause, at = max(pauses, key=lambda each: each[0], default=(0, 0))
     return pause, times[at]

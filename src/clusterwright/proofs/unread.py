@@ -114,12 +114,12 @@ def _left_open(tree: RenderedTree) -> Iterator[UnreadPlace]:
 @lru_cache(maxsize=4)
 def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
     vouched = tree.declaration.vouched if tree.declaration is not None else {}
-    found: list[UnreadPlace] = []
+    places: list[UnreadPlace] = []
     for device, path, left in chain(_of_switches(tree), _of_values(tree), _of_hosts(tree)):
         if not left:
             continue
         reasons = vouched.get(device, {})
-        found += [
+        places += [
             UnreadPlace(
                 device=device,
                 kind=tree.files[device, path].kind,
@@ -128,9 +128,9 @@ def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
             )
             for what in left
         ]
-    found += _of_managers(tree)
-    found += _others(tree)
-    return tuple(found)
+    places += _of_managers(tree)
+    places += _others(tree)
+    return tuple(places)
 
 
 def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unread) -> str:

@@ -67,13 +67,15 @@ class Approved:
         """The same with a signature of ``name``, in place of an earlier one."""
         moment = at.isoformat(timespec="seconds")
         signature = Signature(name=name, at=moment, signature=sign(key, self.statement(name, moment)))
-        others = tuple(each for each in self.signatures if each.name != name)
+        others = tuple(signature for signature in self.signatures if signature.name != name)
         return replace(self, signatures=(*others, signature))
 
     def signers(self, approvers: Iterable[Approver], at: datetime) -> tuple[str, ...]:
         """Those of ``approvers`` whose signatures stand ``at`` that moment."""
         keys = {approver.name: public_key_of(approver.key) for approver in approvers}
-        return tuple(each.name for each in self.signatures if self._stands(each, keys.get(each.name), at))
+        return tuple(
+            signature.name for signature in self.signatures if self._stands(signature, keys.get(signature.name), at)
+        )
 
     def _stands(self, signature: Signature, key: Ed25519PublicKey | None, at: datetime) -> bool:
         try:

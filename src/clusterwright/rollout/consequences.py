@@ -15,17 +15,17 @@ from clusterwright.switches.registry import SYSTEMS
 
 def effect_of(device: Device, before: DeviceTree, after: DeviceTree) -> Effect | None:
     """What the change from one tree to the other does to ``device``; None when the trees are equal."""
-    return max((each.effect for each in consequences_of(device, before, after)), default=None)
+    return max((consequence.effect for consequence in consequences_of(device, before, after)), default=None)
 
 
 def consequences_of(device: Device, before: DeviceTree, after: DeviceTree) -> tuple[Consequence, ...]:
     """What the change from one tree to the other does to ``device``, each thing once."""
     judge = linux.on_node if device.kind == "node" else _of_switch({each.path for each in (*before, *after)})
-    found: dict[Consequence, None] = {}
+    consequences: dict[Consequence, None] = {}
     for path, was, will in _changed(before, after):
         # A file whose mode alone differs, or whose text reads the same, does nothing to the running system.
-        found |= dict.fromkeys(judge(path, _content(was), _content(will)) or (Consequence(Effect.LIVE, ""),))
-    return tuple(found)
+        consequences |= dict.fromkeys(judge(path, _content(was), _content(will)) or (Consequence(Effect.LIVE, ""),))
+    return tuple(consequences)
 
 
 def _of_switch(paths: set[str]) -> Effects:

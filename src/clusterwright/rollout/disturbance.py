@@ -94,7 +94,7 @@ def disturbance(
     before, after = plans
     runs = before if before is not None else after
     ways = ways_of(runs)
-    drained = frozenset(each.name for each in runs.devices if each.kind == "switch" and each.state != "active")
+    drained = frozenset(device.name for device in runs.devices if device.kind == "switch" and device.state != "active")
     impacts = tuple(
         _impact(runs, ways, number, wave=wave, effects=effects, drained=drained)
         for number, wave in enumerate(waves, first)

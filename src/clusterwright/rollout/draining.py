@@ -21,7 +21,7 @@ def devices_changed(before: Plan, after: Plan, devices: Iterable[str]) -> tuple[
     for device in devices:
         concerned.update(_concerned(before, device))
         concerned.update(_concerned(after, device))
-    names = [each.name for each in after.devices if each.name in concerned]
+    names = [device.name for device in after.devices if device.name in concerned]
     return tuple(name for name in names if _files(before, name) != _files(after, name))
 
 
@@ -33,7 +33,7 @@ def _concerned(plan: Plan, device: str) -> Iterator[str]:
     for cable in plan.cables_of.get(device, ()):
         yield cable.a.device
         yield cable.b.device
-    yield from (each.name for each in plan.devices if each.role == SERVICE)
+    yield from (device.name for device in plan.devices if device.role == SERVICE)
     for fabric in plan.spec.fabrics:
         if fabric.subnet_manager is not None:
             yield from manager_hosts(plan, fabric.name)

@@ -148,7 +148,7 @@ def guard(
             stale.append(check.name)
         else:
             unproven.append(Unproven(check.name, found.unjudged))
-    states, on_the_way = _between(cluster, trees, (was, wanted), waves, [each for each in makes if each.name in held])
+    states, on_the_way = _between(cluster, trees, (was, wanted), waves, [make for make in makes if make.name in held])
     present = frozenset(kind for files in trees.files.values() for _, kind, _, _ in files)
     untouched = tuple(check.name for check in CHECKS if check not in touched and not check.kinds.isdisjoint(present))
     moments = max(0, len(waves) - 1) if _had(trees) else 0
@@ -262,7 +262,7 @@ def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
 def _lost(cluster: str, now: _Answer, old: _Answer | None) -> tuple[Counterexample, ...]:
     """What speaks against a claim that did not before; ``old`` is None where nothing was held before."""
     known = frozenset(map(_key, old.counterexamples)) if old is not None else frozenset()
-    new = tuple(each for each in now.counterexamples if _key(each) not in known)
+    new = tuple(counterexample for counterexample in now.counterexamples if _key(counterexample) not in known)
     if now.unjudged and old is not None and old.is_settled:
         new += (Counterexample(device=cluster, file="", line=0, message=f"settled before, and now {now.unjudged}"),)
     return new

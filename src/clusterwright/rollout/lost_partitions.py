@@ -32,7 +32,7 @@ class PartitionLoss:
 def lost_partitions(before: Plan, after: Plan) -> tuple[PartitionLoss, ...]:
     """What nodes that stay lose, in the order of the spec that runs."""
     kept = {fabric.name: _full_members(after.spec, fabric.name) for fabric in after.spec.fabrics}
-    found = []
+    partitions = []
     for fabric in before.spec.fabrics:
         for partition in fabric.partitions:
             members = memberships_of(before.spec, partition)
@@ -47,7 +47,7 @@ def lost_partitions(before: Plan, after: Plan) -> tuple[PartitionLoss, ...]:
             if not losers:
                 continue
             carrying = {name for name in members if partition.pkey in _data_keys(before.spec, fabric.name, name)}
-            found.append(
+            partitions.append(
                 PartitionLoss(
                     fabric=fabric.name,
                     partition=partition.name,
@@ -56,18 +56,20 @@ def lost_partitions(before: Plan, after: Plan) -> tuple[PartitionLoss, ...]:
                     ends_jobs=any(device.node_group in carrying for device in losers),
                 )
             )
-    return tuple(found)
+    return tuple(partitions)
 
 
 def _full_members(spec: ClusterSpec, fabric_name: str) -> Mapping[int, frozenset[str]]:
     """By P_Key the node groups that are full members on a fabric."""
     fabric = spec.fabric(fabric_name)
-    found: dict[int, frozenset[str]] = {}
+    full_members: dict[int, frozenset[str]] = {}
     if fabric is not None:
         for partition in fabric.partitions:
             groups = memberships_of(spec, partition)
-            found[partition.pkey] = frozenset(name for name, membership in groups.items() if membership == "full")
-    return found
+            full_members[partition.pkey] = frozenset(
+                name for name, membership in groups.items() if membership == "full"
+            )
+    return full_members
 
 
 def _data_keys(spec: ClusterSpec, fabric_name: str, node_group: str) -> frozenset[int]:

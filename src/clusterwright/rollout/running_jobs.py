@@ -56,7 +56,7 @@ def running_jobs(file: Path, known: Collection[str]) -> tuple[RunningJob, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise ClusterwrightError(f"{file}: cannot be read: {error}. Write it with `{FORM}`.") from None
     rows = list(_from_json(file, text) if text.lstrip().startswith("{") else _from_lines(file, text))
-    found = []
+    jobs = []
     for place_, name, pattern in rows:
         try:
             nodes = frozenset(expand(pattern))
@@ -65,8 +65,8 @@ def running_jobs(file: Path, known: Collection[str]) -> tuple[RunningJob, ...]:
         unknown = sorted(nodes - set(known))
         if unknown:
             raise ClusterwrightError(f"{place_}: job {name} runs on {unknown[0]}, which this cluster does not have.")
-        found.append(RunningJob(name, nodes, is_planned=False))
-    return tuple(found)
+        jobs.append(RunningJob(name, nodes, is_planned=False))
+    return tuple(jobs)
 
 
 def expand(pattern: str) -> tuple[str, ...]:

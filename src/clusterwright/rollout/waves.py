@@ -88,7 +88,7 @@ def leaving_nodes(plan: Plan, changes: Collection[str]) -> dict[str, frozenset[s
     and drained ones where it is drained, or gone, itself."""
     from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE  # an update that changes nothing loads no plan
 
-    found: dict[str, frozenset[str]] = {}
+    nodes: dict[str, frozenset[str]] = {}
     for device in plan.devices:
         if device.kind != "node" or device.state == ACTIVE:
             continue
@@ -97,8 +97,8 @@ def leaving_nodes(plan: Plan, changes: Collection[str]) -> dict[str, frozenset[s
                 if end == device.name or end not in changes:
                     continue
                 if device.state == OUT_OF_SERVICE or plan.by_name[end].state != ACTIVE:
-                    found[end] = found.get(end, frozenset()) | {device.name}
-    return found
+                    nodes[end] = nodes.get(end, frozenset()) | {device.name}
+    return nodes
 
 
 def _draining_controllers(plan: Plan, changes: Collection[str]) -> frozenset[str]:

@@ -26,16 +26,16 @@ STOPPED = "CW194"
 
 def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
     """The rules in ``files``, each with the name that findings call it by. Raises SpecError (CW193, CW101)."""
-    found: dict[str, LintRule] = {}
+    rules: dict[str, LintRule] = {}
     for path, shown in files:
         for value in vars(_module(str(path.absolute()), shown, read_text(path, shown))).values():
             if not isinstance(value, LintRule) or value.check is None:
                 continue
             if value.code.startswith(OURS):
                 _refuse(shown, value, f"the code {value.code} begins with {OURS}, as clusterwright's do", "it a")
-            if found.setdefault(value.code, value) is not value:
+            if rules.setdefault(value.code, value) is not value:
                 _refuse(shown, value, f"two rules have the code {value.code}", "each a")
-    return {code: replace(each, check=_guarded(each.code, each.check)) for code, each in found.items() if each.check}
+    return {code: replace(each, check=_guarded(each.code, each.check)) for code, each in rules.items() if each.check}
 
 
 def installed_rules() -> Mapping[str, LintRule]:

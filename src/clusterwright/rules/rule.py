@@ -121,7 +121,7 @@ class Subject:
     @cached_property
     def allotted(self) -> tuple[tuple[FabricSkeleton, tuple[Allocation, ...] | PortShortage], ...]:
         """The same, and what a fabric lacks where a switch of it has too few ports."""
-        return tuple((each, self._allotted(each)) for each in self.skeleton.fabrics)
+        return tuple((fabric, self._allotted(fabric)) for fabric in self.skeleton.fabrics)
 
     def _allotted(self, fabric: FabricSkeleton) -> tuple[Allocation, ...] | PortShortage:
         try:

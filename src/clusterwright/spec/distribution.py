@@ -174,26 +174,26 @@ class Distribution:
 @cache
 def families() -> Mapping[str, Family]:
     """Every family that travels with the package, by name. Raises SpecError for a file that does not read."""
-    found = {}
+    families = {}
     for path in sorted((data_files.folder("inventory") / "distributions").glob("*.yaml")):
         document = read_document(path)
         findings = check(document, "distribution")
         if findings:
             raise SpecError(findings)
-        found[document.data["name"]] = Structuring("distribution").typed(Family, document.data, ())
-    return MappingProxyType(found)
+        families[document.data["name"]] = Structuring("distribution").typed(Family, document.data, ())
+    return MappingProxyType(families)
 
 
 @cache
 def _distributions() -> Mapping[tuple[str, str], Distribution]:
     """Every release by the names, in small letters, that a spec may call it."""
-    found = {}
+    distributions = {}
     for family in families().values():
         for release in family.releases:
             title = release.title or family.title
             for name in (title.lower(), *release.also):
-                found[name, release.name.lower()] = Distribution(family, release)
-    return found
+                distributions[name, release.name.lower()] = Distribution(family, release)
+    return distributions
 
 
 def distribution_of(text: str) -> Distribution | None:
@@ -204,7 +204,7 @@ def distribution_of(text: str) -> Distribution | None:
 
 def known_distributions() -> tuple[str, ...]:
     """Every distribution that can be written, as a spec writes it."""
-    return tuple(dict.fromkeys(each.name for each in _distributions().values()))
+    return tuple(dict.fromkeys(distribution.name for distribution in _distributions().values()))
 
 
 def slurm_number() -> int:

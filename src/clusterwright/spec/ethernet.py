@@ -88,13 +88,13 @@ class ExtraConfig:
 
         Joined as proofs name what they did not read; empty where it does not stand there.
         """
-        found = []
+        places = []
         header = ""
         for each in self.lines:
             header = header if each.startswith(" ") else each
             if each.strip() == line.strip():
-                found.append(each if header == each else f"{header}{BETWEEN}{each.strip()}")
-        return (*found, *(place for place in _keys(self.merge, "") if place == line.strip()))
+                places.append(each if header == each else f"{header}{BETWEEN}{each.strip()}")
+        return (*places, *(place for place in _keys(self.merge, "") if place == line.strip()))
 
 
 def _keys(patch: Mapping[str, Any], above: str) -> Iterator[str]:

@@ -231,7 +231,7 @@ class Image:
     @property
     def own_checks(self) -> tuple[ImageCheck, ...]:
         """The spec's own commands, but for those that it leaves out."""
-        return tuple(each for each in self.checks if f"check-{each.name}" not in self.health.leave_out)
+        return tuple(check for check in self.checks if f"check-{check.name}" not in self.health.leave_out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Ipoib:
 
     def of(self, node_group: str) -> IpoibHosts | None:
         """How nodes of a group are on it, None where they are not."""
-        return next((each for each in self.hosts if each.nodes == node_group), None)
+        return next((host for host in self.hosts if host.nodes == node_group), None)
 
 
 @dataclass(frozen=True, slots=True)

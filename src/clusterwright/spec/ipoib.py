@@ -90,13 +90,13 @@ def partition_with(spec: ClusterSpec, address: str) -> Partition | None:
 
 def lnet_networks(spec: ClusterSpec, node_group: str, interfaces: Iterable[IpoibInterface]) -> str:
     """LNet's networks over InfiniBand that mounts ask for, as its module takes them; "" where none does."""
-    names = {each.partition: each.name for each in interfaces}
-    found: dict[str, str] = {}
+    names = {interface.partition: interface.name for interface in interfaces}
+    networks: dict[str, str] = {}
     if names:
         for mount in spec.mounts:
             if node_group in mount.nodes:
                 for address, network in nids_of(mount):
                     partition = partition_with(spec, address)
                     if network.startswith("o2ib") and partition in names:
-                        found[network] = names[partition]
-    return ",".join(f"{network}({interface})" for network, interface in sorted(found.items()))
+                        networks[network] = names[partition]
+    return ",".join(f"{network}({interface})" for network, interface in sorted(networks.items()))

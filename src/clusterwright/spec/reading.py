@@ -128,7 +128,7 @@ class Reading(Structuring):
 
     def ranges(self, items: Sequence[int | str], path: Path, highest: int) -> tuple[tuple[int, int], ...]:
         """Inclusive ranges from items like 7 or "7-9"; those that run backwards or beyond ``highest`` are recorded."""
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for index, item in enumerate(items):
             first, _, last = str(item).partition("-")
             low, high = int(first), int(last or first)
@@ -139,8 +139,8 @@ class Reading(Structuring):
                     f'"{item}" is not a range within 0 to {highest}.',
                     "Write the lower bound first, and both within the limits.",
                 )
-            found.append((low, high))
-        return tuple(found)
+            ranges.append((low, high))
+        return tuple(ranges)
 
 
 def unknown_model(name: str, known: Iterable[str]) -> tuple[str, str]:

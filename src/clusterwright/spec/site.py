@@ -163,7 +163,7 @@ class Site:
         """A service that the management network has no servers of its own for is reached as everywhere."""
         own = frozenset(data.get("management", {}))
         site = reading.fields(cls, data, path, own_management=own)
-        everywhere = {each.name: getattr(site, each.name) for each in fields(Services) if each.name not in own}
+        everywhere = {field.name: getattr(site, field.name) for field in fields(Services) if field.name not in own}
         return replace(site, management=replace(site.management, **everywhere))
 
 

@@ -73,26 +73,26 @@ class Structuring:
     def fields(self, kind: type[T], data: Data, path: Path, **given: Any) -> T:
         """A ``kind`` from the mapping at ``path``, field by field but for those ``given``."""
         here = tuple(part for part in path if isinstance(part, str))
-        for each in _fields(cast("Any", kind)):
-            if each.name == "path":
+        for field in _fields(cast("Any", kind)):
+            if field.name == "path":
                 given["path"] = path
-            elif each.name not in given:
-                value = _below(data, each.keys)
-                default = default_at(self.schema_name, (*here, *each.keys), MISSING) if each.keys else MISSING
+            elif field.name not in given:
+                value = _below(data, field.keys)
+                default = default_at(self.schema_name, (*here, *field.keys), MISSING) if field.keys else MISSING
                 if isinstance(default, dict) and isinstance(value, dict):
                     value = {**default, **value}
                 value = default if value is MISSING else value
                 if value is not MISSING:
-                    given[each.name] = each.read(self, value, (*path, *each.keys))
-                elif not each.has_default:
-                    given[each.name] = each.silent(self, (*path, *each.keys))
+                    given[field.name] = field.read(self, value, (*path, *field.keys))
+                elif not field.has_default:
+                    given[field.name] = field.silent(self, (*path, *field.keys))
         return kind(**given)
 
 
 @cache
 def keys_of(kind: Any) -> Mapping[tuple[str | int, ...], str]:
     """The fields of a type by the keys of the spec that lead to their values."""
-    return {each.keys: each.name for each in _fields(kind)}
+    return {field.keys: field.name for field in _fields(kind)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Field:
 @cache
 def _fields(kind: Any) -> tuple[_Field, ...]:
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_field(each, hints[each.name]) for each in fields(kind))
+    return tuple(_field(field, hints[field.name]) for field in fields(kind))
 
 
 def _field(own: Field[Any], hint: Any) -> _Field:

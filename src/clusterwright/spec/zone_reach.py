@@ -37,14 +37,14 @@ def zones_of(spec: ClusterSpec, group: str) -> tuple[str, ...]:
 
 def memberships_of(spec: ClusterSpec, partition: Partition) -> Mapping[str, str]:
     """``full`` or ``limited`` for each node group in an InfiniBand partition; full where any of its zones is."""
-    found: dict[str, str] = {}
+    memberships: dict[str, str] = {}
     for name in partition.zones:
         zone = spec.zone(name)
         if zone is not None:
             for group in members_of(spec, zone):
-                if found.get(group) != "full":
-                    found[group] = partition.membership_of(name)
-    return found
+                if memberships.get(group) != "full":
+                    memberships[group] = partition.membership_of(name)
+    return memberships
 
 
 def data_partitions(spec: ClusterSpec, nccl: NcclProfile, node_group: str) -> tuple[Partition, ...]:
@@ -55,9 +55,9 @@ def data_partitions(spec: ClusterSpec, nccl: NcclProfile, node_group: str) -> tu
     """
     fabric = spec.fabric(nccl.fabric)
     full = [
-        each
-        for each in (fabric.partitions if fabric is not None else ())
-        if each.pkey != DEFAULT_PKEY and memberships_of(spec, each).get(node_group) == "full"
+        partition
+        for partition in (fabric.partitions if fabric is not None else ())
+        if partition.pkey != DEFAULT_PKEY and memberships_of(spec, partition).get(node_group) == "full"
     ]
     if nccl.partition is not None:
         return tuple(each for each in full if each.name == nccl.partition)

@@ -55,13 +55,13 @@ def _entries(plan: Plan, device: Device) -> list[ExtraConfig]:
 
 def _sections(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Lines that stand at the margin, each with the indented ones that follow it."""
-    found: list[tuple[str, list[str]]] = []
+    sections: list[tuple[str, list[str]]] = []
     for line in lines:
-        if line.startswith(" ") and found:
-            found[-1][1].append(line)
+        if line.startswith(" ") and sections:
+            sections[-1][1].append(line)
         else:
-            found.append((line, []))
-    return found
+            sections.append((line, []))
+    return sections
 
 
 def _add(lines: list[str], header: str, body: list[str]) -> None:

@@ -40,12 +40,12 @@ def drifts(
     rendered path how a file is compared: the first that fits. Raises ClusterwrightError for what cannot be read.
     """
     known = tuple(judges)
-    found: list[Drift] = []
+    drifts: list[Drift] = []
     for name, text in sorted(running.items()):
         pattern = OUTPUTS[name].files if name in OUTPUTS else name
         paths = sorted(path for path in rendered if fnmatchcase(path, pattern))
         if not paths:
-            found.append(
+            drifts.append(
                 Drift(
                     device=device,
                     file=name,
@@ -60,8 +60,8 @@ def drifts(
             differences = tuple(compare("\n".join(rendered[path] for path in paths), text))
         except ValueError as error:
             raise ClusterwrightError(f"{device}/{name}: cannot be read as {paths[0]}: {error}") from None
-        found += [_without_secrets(Drift(device, paths[0], *difference)) for difference in differences]
-    return tuple(found)
+        drifts += [_without_secrets(Drift(device, paths[0], *difference)) for difference in differences]
+    return tuple(drifts)
 
 
 def _without_secrets(drift: Drift) -> Drift:

@@ -13,14 +13,16 @@ from clusterwright.finding import Finding
 def fingerprints(findings: Iterable[Finding]) -> Mapping[Finding, str]:
     """By finding: a digest of its code, file, place in the data and message; those that agree in all are counted."""
     seen: Counter[tuple[str, ...]] = Counter()
-    found: dict[Finding, str] = {}
+    fingerprints: dict[Finding, str] = {}
     for finding in findings:
-        if finding in found:
+        if finding in fingerprints:
             continue
         said = (finding.code, local(finding.position.file), finding.path, finding.message)
-        found[finding] = sha256("\0".join((*said, str(seen[said]))).encode("utf-8", "surrogateescape")).hexdigest()
+        fingerprints[finding] = sha256(
+            "\0".join((*said, str(seen[said]))).encode("utf-8", "surrogateescape")
+        ).hexdigest()
         seen[said] += 1
-    return found
+    return fingerprints
 
 
 def local(file: str) -> str:

@@ -33,22 +33,22 @@ def nccl_command(spec: Path, variable: str | None, form: str) -> int:
     if not profiles:
         raise ClusterwrightError(f"{plan.name} has no NCCL profile; add one under `nccl:`.")
     if form == "json":
-        document = {node: [_as_document(plan, each) for each in settings] for node, settings in profiles.items()}
+        document = {node: [_as_document(plan, setting) for setting in settings] for node, settings in profiles.items()}
         click.echo(json.dumps({"cluster": plan.name, "nodes": document}, indent=1))
         return 0
     for node, settings in profiles.items():
         if len(profiles) > 1:
             click.echo(f"as on {node}:\n")
-        click.echo("\n".join(_text(plan, each) for each in settings))
+        click.echo("\n".join(_text(plan, setting) for setting in settings))
     return 0
 
 
 def _chosen(settings: tuple[Setting, ...], variable: str | None, plan: Plan) -> tuple[Setting, ...]:
     if variable is None:
         return settings
-    found = tuple(each for each in settings if each.name == variable.upper())
+    found = tuple(setting for setting in settings if setting.name == variable.upper())
     if not found:
-        close = get_close_matches(variable.upper(), [each.name for each in settings], n=1)
+        close = get_close_matches(variable.upper(), [setting.name for setting in settings], n=1)
         hint = f"Did you mean {close[0]}?" if close else "`clusterwright nccl SPEC` lists all."
         raise ClusterwrightError(f"{plan.name} does not set {variable}. {hint}")
     return found

@@ -241,9 +241,9 @@ def _tell_found(changes: list[StackChange]) -> None:
     """Which devices differ, those that differed before and still do among them."""
     from clusterwright.rollout.stack_change import AS_GIVEN, NOT_KNOWN
 
-    unknown = [name for each in changes for name, what in each.devices.items() if what == NOT_KNOWN]
-    found = [name for each in changes for name, what in each.devices.items() if what not in (AS_GIVEN, NOT_KNOWN)]
-    asked = sum(len(each.devices) for each in changes) - len(unknown)
+    unknown = [name for change in changes for name, what in change.devices.items() if what == NOT_KNOWN]
+    found = [name for change in changes for name, what in change.devices.items() if what not in (AS_GIVEN, NOT_KNOWN)]
+    asked = sum(len(change.devices) for change in changes) - len(unknown)
     if unknown:
         click.echo(
             f"{len(unknown)} devices were not compared: what they were given is lost: {and_more(unknown, _SHOWN)}. "

@@ -40,7 +40,7 @@ def tell_result(site: ChosenStacks, result: Result, settled: frozenset[str]) -> 
     from clusterwright.rollout.execution import UpdateEnd
 
     if result.end is UpdateEnd.DONE:
-        changed = sum(len(each.wave.devices) - len(each.failed) for each in result.waves)
+        changed = sum(len(outcome.wave.devices) - len(outcome.failed) for outcome in result.waves)
         if changed:
             click.echo(f"{len(result.waves)} waves: {changed} devices changed", err=True)
             return 0

@@ -123,9 +123,9 @@ class JudgedPreview:
 
         refuted = {proof.check for proof in self.preview.guarded.refusals}
         return tuple(
-            RecordedOverride(f"refuted: {each.check}", each.reason, each.who)
-            for each in self.overrides
-            if each.check in refuted
+            RecordedOverride(f"refuted: {override.check}", override.reason, override.who)
+            for override in self.overrides
+            if override.check in refuted
         )
 
     def require_held(self) -> None:

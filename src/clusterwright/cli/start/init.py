@@ -200,7 +200,7 @@ def _sized(
             nodes=nodes,
             node_model=_model(node_model, gpus, "--node-model"),
             fabric=fabric,
-            switches=tuple(_model(each, switches, "--switch-model") for each in switch_models),
+            switches=tuple(_model(switch_model, switches, "--switch-model") for switch_model in switch_models),
             oversubscription=oversubscription,
             rails=rails,
             storage=_model(storage, stores, "--storage") if storage else None,

@@ -41,7 +41,7 @@ def collect(plan: Plan, devices: Devices) -> Collected:
     texts: dict[str, dict[str, str]] = {}
     failures: dict[str, str] = {}
     questions = {name: dict(_questions(plan, name)) for name in sorted(devices.over_ssh)}
-    for output in sorted({output for own in questions.values() for output in own}):
+    for output in sorted({output for question in questions.values() for output in question}):
         asked = {name: own[output] for name, own in questions.items() if output in own and name not in failures}
         for name, answer in devices.run(asked, becomes_root=False).items():
             if isinstance(answer, CommandResult) and answer.status == 0:

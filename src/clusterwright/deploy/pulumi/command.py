@@ -123,9 +123,9 @@ class OwnGroup(automation.PulumiCommand):
 
 
 def _lines(stream: IO[str] | None, told: automation.OnOutput | None) -> str:
-    found = []
+    lines = []
     for line in stream or ():
-        found.append(line.rstrip())
+        lines.append(line.rstrip())
         if told:
-            told(found[-1])
-    return "\n".join(found)
+            told(lines[-1])
+    return "\n".join(lines)

@@ -50,7 +50,7 @@ def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[
     ]
     reached = frozenset(target.carries([device.name for device in upper]))
     store = Store(target.root / "objects")
-    found: dict[str, dict[str, str]] = {}
+    downlinks: dict[str, dict[str, str]] = {}
     for device in upper:
         links: dict[str, list[Link]] = defaultdict(list)
         if device.name in reached:
@@ -58,8 +58,8 @@ def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[
                 pod = link.peer_device.pod
                 if pod and ("" in pods or pod in pods):
                     links[pod].append(link)
-        found[device.name] = {pod: _downlink(plan, store, device, of_pod) for pod, of_pod in sorted(links.items())}
-    return {stack.name: _own(found, stack.pod) for stack in stacks}
+        downlinks[device.name] = {pod: _downlink(plan, store, device, of_pod) for pod, of_pod in sorted(links.items())}
+    return {stack.name: _own(downlinks, stack.pod) for stack in stacks}
 
 
 def require_downlinks(

@@ -69,7 +69,7 @@ def bringup(
         raise ClusterwrightError("Name the group to accept with --group, for example a scalable unit or a pod.")
     plans = acceptance_plans(plan, group, limits)
     if form == "json":
-        click.echo(json.dumps([asdict(each) for each in plans], indent=1, ensure_ascii=False))
+        click.echo(json.dumps([asdict(plan) for plan in plans], indent=1, ensure_ascii=False))
     else:
         for each in plans:
             click.echo("\n".join(text_lines(each, markdown=form == "markdown")))
@@ -82,7 +82,7 @@ def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: Acce
     group = None if group is None else group_named(plan, group)
     judgements = [_judged(plan, group, report, limits) for report in reports]
     if form == "json":
-        click.echo(json.dumps([{**asdict(each), "holds": each.holds} for each in judgements], indent=1))
+        click.echo(json.dumps([{**asdict(judgement), "holds": judgement.holds} for judgement in judgements], indent=1))
     else:
         for judgement in judgements:
             click.echo("\n".join(_verdict_lines(judgement)))

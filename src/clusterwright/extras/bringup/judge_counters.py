@@ -47,13 +47,13 @@ def read_ibqueryerrors(text: str, name: str) -> tuple[tuple[PortReport, ...], in
         raise UnreadableReportError(
             f"{name}: has no summary of checked ports, so it is not the whole output of ibqueryerrors. Run it again."
         )
-    found = []
+    reports = []
     for line in text.splitlines():
         match = _PORT.match(line)
         if match is not None:
             counters = tuple((counter, int(value)) for counter, value in _COUNTER.findall(match[3]))
-            found.append(PortReport(int(match[1], 16), int(match[2]), counters))
-    return tuple(found), int(checked[1])
+            reports.append(PortReport(int(match[1], 16), int(match[2]), counters))
+    return tuple(reports), int(checked[1])
 
 
 def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> Judgement:

@@ -26,7 +26,10 @@ def together(unit: BringupUnit) -> tuple[Round, ...]:
     """Rounds of nodes that have the same switch on every rail: each with each other one, all rails at once."""
     schedules = [tournament(names) for names in _classes(unit)]
     most = max(map(len, schedules), default=0)
-    return tuple(tuple(pair for own in schedules for pair in (own[at] if at < len(own) else ())) for at in range(most))
+    return tuple(
+        tuple(pair for schedule in schedules for pair in (schedule[at] if at < len(schedule) else ()))
+        for at in range(most)
+    )
 
 
 def across(unit: BringupUnit, ways: CabledPaths) -> tuple[tuple[Test, ...], ...]:
@@ -66,7 +69,7 @@ def tests_of(unit: BringupUnit, ways: CabledPaths, server: str, client: str) -> 
 
 def _classes(unit: BringupUnit) -> list[list[str]]:
     """Nodes by the switches of their rails."""
-    found: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    classes: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for node in unit.nodes:
-        found.setdefault(tuple((nic.interface, nic.switch) for nic in unit.nics[node.name]), []).append(node.name)
-    return list(found.values())
+        classes.setdefault(tuple((nic.interface, nic.switch) for nic in unit.nics[node.name]), []).append(node.name)
+    return list(classes.values())

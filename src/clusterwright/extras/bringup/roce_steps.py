@@ -48,7 +48,7 @@ def _interfaces(unit: BringupUnit) -> str:
 
 def _cabling(plan: Plan, unit: BringupUnit) -> Step:
     nics = sum(len(nics) for nics in unit.nics.values())
-    asked = [command for each in _platforms(plan, unit) for command in _asked(each, each.probes.neighbours)]
+    asked = [command for platform in _platforms(plan, unit) for command in _asked(platform, platform.probes.neighbours)]
     return Step(
         key="cabling",
         title="Cabling",
@@ -94,7 +94,9 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
     never = ["rx_discards_phy", "tx_errors_phy", *(f"rx_prio{priority}_discards" for priority in lossless)]
     pauses = ", ".join(f"rx_prio{priority}_pause, tx_prio{priority}_pause" for priority in lossless)
     pattern = "|".join(["rx_crc_errors_phy", "rx_symbol_err_phy", *never, "prio[0-7]_pause"])
-    on_switches = [command for each in _platforms(plan, unit) for command in _asked(each, each.probes.counters)]
+    on_switches = [
+        command for platform in _platforms(plan, unit) for command in _asked(platform, platform.probes.counters)
+    ]
     told = (
         f"{pauses} are compared before and after: at rest they stand still, under load they may count" if pauses else ""
     )

@@ -36,7 +36,7 @@ class Way:
     @property
     def hops(self) -> frozenset[tuple[str, str]]:
         """Switches with the direction in which a test may leave or enter them."""
-        return frozenset((switch, each.direction) for each in self.stretches for switch in each.switches)
+        return frozenset((switch, stretch.direction) for stretch in self.stretches for switch in stretch.switches)
 
 
 class CabledPaths:
@@ -67,12 +67,12 @@ class CabledPaths:
             raise ClusterwrightError(f"Nothing of {self._fabric} leads from {one} to {other}: they cannot be tested.")
         _, up, down = min(meeting)
         stretches = (*(Stretch(each, UP) for each in near[:up]), *(Stretch(each, DOWN) for each in far[:down]))
-        return Way(stretches, min((speed for each in stretches for speed in self.cables(each)), default=None))
+        return Way(stretches, min((speed for stretch in stretches for speed in self.cables(stretch)), default=None))
 
     def _climb(self, switch: str) -> list[frozenset[str]]:
         levels = [frozenset({switch})]
         while levels[-1]:
-            levels.append(frozenset(upper for each in levels[-1] for upper, _ in self._above.get(each, ())))
+            levels.append(frozenset(upper for level in levels[-1] for upper, _ in self._above.get(level, ())))
         return levels[:-1]
 
 

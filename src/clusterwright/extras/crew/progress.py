@@ -42,7 +42,8 @@ class CableProgress(NamedTuple):
 def crew_progress(inventory: Inventory, states: Mapping[tuple[str, str], str]) -> Iterator[CableProgress]:
     """Racks, then pulls, in walking order. ``states`` are words of CableProgress by a cable's lower device and port;
     what it does not have is no work of this crew."""
-    routes = in_floor_order([each for each in laid_routes(inventory) if (each.lower.device, each.lower.port) in states])
+    planned = [route for route in laid_routes(inventory) if (route.lower.device, route.lower.port) in states]
+    routes = in_floor_order(planned)
     racks: dict[str, Counter[str]] = {}
     for route in routes:
         for rack in dict.fromkeys((route.lower.rack, route.upper.rack)):
@@ -50,7 +51,7 @@ def crew_progress(inventory: Inventory, states: Mapping[tuple[str, str], str]) -
     for rack in sorted(racks, key=natural_key):
         yield CableProgress("rack", rack, *(None,) * 7, *_counts(racks[rack]))
     by_state = {
-        word: {each._replace(cables=0): each.cables for each in bundles(_in_state(routes, states, word))}
+        word: {bundle._replace(cables=0): bundle.cables for bundle in bundles(_in_state(routes, states, word))}
         for word in CableProgress._fields[-4:]
     }
     for pull in bundles(routes):

@@ -132,14 +132,14 @@ def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
         check=False,
         env=child_environment(),
     ).stdout
-    found: dict[str, frozenset[str]] = {}
+    routes: dict[str, frozenset[str]] = {}
     for route in json.loads(text or "[]"):
         prefix = route["dst"] if "/" in route["dst"] else f"{route['dst']}/{32 if twin.version == 4 else 128}"
         hops: list[dict[str, Any]] = route.get("nexthops", [route])
-        found[prefix] = found.get(prefix, frozenset()) | {
+        routes[prefix] = routes.get(prefix, frozenset()) | {
             hop["dev"] for hop in hops if not {"dead", "linkdown"} & set(hop.get("flags", []))
         }
-    return found
+    return routes
 
 
 def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Deviation]:

@@ -51,15 +51,15 @@ def kept_switches(plan: Plan, fabric: str, cut: Cut) -> tuple[Device, ...]:
     limited = cut.routers is not None and cut.routers < len(switches)
     pods = _pods(plan, bottoms, cut.pods) or (list(bottoms)[:_PODS_OF_A_CUT] if limited else list(bottoms))
     if cut.routers is None or not limited:
-        return _with_uppers(plan, switches, [each for pod in pods for each in bottoms[pod][: cut.racks]], None)
+        return _with_uppers(plan, switches, [bottom for pod in pods for bottom in bottoms[pod][: cut.racks]], None)
     uppers = Counter((device.tier, device.group, device.plane) for device in switches if device.tier > 0)
     racks = cut.racks or max(len(bottoms[pod]) for pod in pods)
     least = min(racks, _RACKS_OF_A_CUT)
     for width in range(max(uppers.values(), default=1), 0, -1):
-        kept = _with_uppers(plan, switches, [each for pod in pods for each in bottoms[pod][:1]], width)
+        kept = _with_uppers(plan, switches, [bottom for pod in pods for bottom in bottoms[pod][:1]], width)
         room = (cut.routers - (len(kept) - len(pods))) // len(pods)
         if room >= least:
-            chosen = [each for pod in pods for each in bottoms[pod][: min(room, racks)]]
+            chosen = [bottom for pod in pods for bottom in bottoms[pod][: min(room, racks)]]
             kept = _with_uppers(plan, switches, chosen, width)
             if len(kept) <= cut.routers:
                 return kept
@@ -90,13 +90,13 @@ def _pods(plan: Plan, bottoms: dict[str, list[Device]], wanted: tuple[str, ...])
     numbered = {
         f"pod{group.index}": group.name for name in reversed(bottoms) if (group := plan.group_by_name.get(name))
     } | {layer: pod for layer, pod in layers(plan).items() if pod in bottoms}
-    found = []
+    pods = []
     for name in wanted:
         pod = name if name in bottoms else numbered.get(name)
         if pod is None:
             raise ClusterwrightError(f'{plan.name}: there is no pod "{name}"; there are {", ".join(bottoms)}.')
-        found.append(pod)
-    return list(dict.fromkeys(found))
+        pods.append(pod)
+    return list(dict.fromkeys(pods))
 
 
 def _with_uppers(

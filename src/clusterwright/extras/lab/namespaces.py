@@ -60,13 +60,13 @@ def processes_in(namespaces: Iterable[str]) -> list[int]:
     for name in namespaces:
         with contextlib.suppress(FileNotFoundError):
             inodes.add((NETNS / name).stat().st_ino)
-    found = []
+    processes = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError):  # a process that ends meanwhile
                 if (folder / "ns/net").stat().st_ino in inodes:
-                    found.append(int(folder.name))
-    return found
+                    processes.append(int(folder.name))
+    return processes
 
 
 def remove_namespaces(prefix: str) -> None:

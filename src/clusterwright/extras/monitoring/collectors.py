@@ -68,7 +68,7 @@ def snmp_targets(inventory: Inventory) -> list[dict[str, Any]] | None:
 
 
 def _switches(inventory: Inventory) -> Iterator[Record]:
-    return (each for each in inventory.devices() if each["kind"] == "switch" and each["management"] is not None)
+    return (device for device in inventory.devices() if device["kind"] == "switch" and device["management"] is not None)
 
 
 def _tags(record: Record) -> dict[str, str]:

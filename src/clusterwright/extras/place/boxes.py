@@ -66,10 +66,10 @@ def sequence(job: Job, chain: Chain, streams: tuple[Stream, ...]) -> Ints:
 def _blocks(leaving: _Leaving, outer: Box, capacity: int, per_node: int) -> list[Box]:
     """Boxes in ``outer`` for the largest block sizes that a domain takes; ``outer`` itself where it fits."""
     sizes = [size for size in divisors(prod(outer)) if size % per_node == 0 and size <= capacity]
-    found: list[Box] = []
+    blocks: list[Box] = []
     for size in sizes[::-1][:SIZES_TRIED]:
-        found += _best(leaving, outer, size)[: BOXES_KEPT if not found else 1]
-    return found
+        blocks += _best(leaving, outer, size)[: BOXES_KEPT if not blocks else 1]
+    return blocks
 
 
 def _best(leaving: _Leaving, outer: Box, size: int) -> list[Box]:
@@ -80,12 +80,12 @@ def _best(leaving: _Leaving, outer: Box, size: int) -> list[Box]:
 @cache
 def _boxes(outer: Box, size: int) -> tuple[Box, ...]:
     *sides, last = (divisors(side) for side in outer)
-    found = []
+    boxes = []
     for box in product(*sides):
         rest, left = divmod(size, prod(box))
         if not left and rest in last:
-            found.append((*box, rest))
-    return tuple(found)
+            boxes.append((*box, rest))
+    return tuple(boxes)
 
 
 class _Leaving:

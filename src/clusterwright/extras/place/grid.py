@@ -48,7 +48,7 @@ def edges(job: Job, streams: tuple[Stream, ...]) -> tuple[Edges, ...]:
     """Who sends to whom, for each stream."""
     every = coordinates(job)
     ranks = np.arange(job.ranks)
-    found = []
+    edges = []
     for stream in streams:
         nearby, is_wrapped = neighbour(job, every, stream)
         target = rank_at(job, nearby)
@@ -56,8 +56,8 @@ def edges(job: Job, streams: tuple[Stream, ...]) -> tuple[Edges, ...]:
         source, target = ranks[kept], target[kept]
         if stream.both_ways:
             source, target = np.concatenate([source, target]), np.concatenate([target, source])
-        found.append(Edges(axis=stream.axis, source=source, target=target, sent_bytes=stream.sent_bytes))
-    return tuple(found)
+        edges.append(Edges(axis=stream.axis, source=source, target=target, sent_bytes=stream.sent_bytes))
+    return tuple(edges)
 
 
 def neighbour(job: Job, places: Ints, stream: Stream) -> tuple[Ints, npt.NDArray[np.bool_]]:

@@ -124,10 +124,10 @@ def crossing(room: Room, edges: tuple[Edges, ...], node_of: Ints) -> Mapping[str
     ``node_of`` is each rank's node, as an index of the room's.
     """
     found = {}
-    for each in edges:
-        climbed = room.layer_of(node_of[each.source], node_of[each.target])
+    for edge in edges:
+        climbed = room.layer_of(node_of[edge.source], node_of[edge.target])
         counts = np.bincount(climbed, minlength=len(room.layers))
-        found[each.axis] = tuple(float(count) * each.sent_bytes for count in counts)
+        found[edge.axis] = tuple(float(count) * edge.sent_bytes for count in counts)
     return found
 
 
@@ -158,7 +158,7 @@ def _take(room: Room, nodes: Ints, count: int, blocks: tuple[int, ...], layer: i
     members = [nodes[labels == label] for label in np.unique(labels)]
     block = blocks[len(blocks) - 1 - layer]
     parts = [part for part in divisors(block)[::-1] if count % part == 0] or [1]
-    shares = next(shares for part in parts if (shares := _deal([len(each) for each in members], count, part)))
+    shares = next(shares for part in parts if (shares := _deal([len(member) for member in members], count, part)))
     taken = [_take(room, members[domain], share, blocks, layer - 1) for domain, share in shares]
     return np.concatenate(taken)
 
@@ -200,8 +200,8 @@ def refined(room: Room, edges: tuple[Edges, ...], node_of: Ints) -> Ints:
     if ranks > MOST_RANKS:
         return node_of
     weights = np.zeros((ranks, ranks))
-    for each in edges:
-        np.add.at(weights, (each.source, each.target), each.sent_bytes)
+    for edge in edges:
+        np.add.at(weights, (edge.source, edge.target), edge.sent_bytes)
     weights += weights.T
     np.fill_diagonal(weights, 0)
     noise = _NOISE * float(weights.sum())

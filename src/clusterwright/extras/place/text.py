@@ -96,11 +96,11 @@ def as_document(found: PlacementComparison) -> dict[str, Any]:
 
 def _runs(room: Room, placement: Placement) -> list[dict[str, Any]]:
     places = list(zip(placement.node_of.tolist(), placement.gpu_of.tolist(), strict=True))
-    found = []
+    runs = []
     for node, ranks in groupby(range(len(places)), key=lambda rank: places[rank][0]):
         run = list(ranks)
-        found.append({"node": room.nodes[node], "first_rank": run[0], "gpus": [places[rank][1] for rank in run]})
-    return found
+        runs.append({"node": room.nodes[node], "first_rank": run[0], "gpus": [places[rank][1] for rank in run]})
+    return runs
 
 
 def _domains(room: Room, placement: Placement) -> str:
@@ -114,7 +114,7 @@ def _domains(room: Room, placement: Placement) -> str:
 
 def _axes(found: PlacementComparison) -> list[str]:
     """Each axis: ranks, bytes of one rank, and the share of its traffic that climbs to each layer."""
-    sent = {each.axis: each.sent_bytes * (2 if each.both_ways else 1) for each in streams(found.job)}
+    sent = {stream.axis: stream.sent_bytes * (2 if stream.both_ways else 1) for stream in streams(found.job)}
     rows = [["axis", "ranks", "sent by a rank", *(_layer(name) for name in found.room.layers)]]
     for axis, by_layer in found.planned.bytes_by_axis.items():
         total = sum(by_layer)

@@ -144,7 +144,7 @@ def _profile(plan: Plan, fabric: str, nodes: str | None) -> NcclProfile | None:
     if nodes is not None:
         own = plan.spec.nccl(nodes)
         return own if own is not None and own.fabric == fabric else None
-    on_it = [each for each in plan.spec.nccl_profiles if each.fabric == fabric]
+    on_it = [nccl_profile for nccl_profile in plan.spec.nccl_profiles if nccl_profile.fabric == fabric]
     if len(on_it) > 1:
         groups = ", ".join(name for each in on_it for name in each.nodes)
         raise ClusterwrightError(f"Several NCCL profiles use {fabric}. Name a node group with --nodes: {groups}.")

@@ -143,12 +143,12 @@ def build_network(plan: Plan, fabric: str) -> FabricGraph:
 def _slices(planned: list[Cable]) -> dict[tuple[str, str], int]:
     """The place of each host port among its switch's host ports, whether or not its cable is in service."""
     counts: dict[str, int] = {}
-    found = {}
+    slices = {}
     for cable in planned:
         if cable.a.side == "host":
-            found[cable.b.device, cable.b.port] = counts.setdefault(cable.b.device, 0)
+            slices[cable.b.device, cable.b.port] = counts.setdefault(cable.b.device, 0)
             counts[cable.b.device] += 1
-    return found
+    return slices
 
 
 def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[SimulatedNode, ...]:
@@ -159,10 +159,10 @@ def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[Simula
     nics: dict[str, list[int]] = {}
     for number, cable in enumerate(hosts):
         nics.setdefault(cable.a.device, []).append(number)
-    found = []
+    nodes = []
     for name, own in nics.items():
         device = plan.by_name[name]
         gpus = plan.spec.catalogue[device.model].gpus
         if gpus is not None and device.state == "active" and len(own) == wanted[name]:
-            found.append(SimulatedNode(device, gpus.count, tuple(own)))
-    return tuple(found)
+            nodes.append(SimulatedNode(device, gpus.count, tuple(own)))
+    return tuple(nodes)

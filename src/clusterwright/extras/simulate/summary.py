@@ -76,14 +76,14 @@ def _layers(network: FabricGraph, outcomes: Sequence[SeedResult]) -> tuple[Layer
     members: dict[tuple[int, int, str], list[int]] = {}
     for link in used:
         members.setdefault(network.layer(int(link)), []).append(int(link))
-    found = []
+    layers = []
     for (_, _, name), links in sorted(members.items()):
         loads = [(outcome.load[links], outcome.even_load[links]) for outcome in outcomes]
         usable = [(load[even > 0], even[even > 0]) for load, even in loads]
         spreads = [float(load.max() / load.mean()) for load, even in usable if len(even)]
         evens = [float(even.max() / even.mean()) for _, even in usable if len(even)]
-        found.append(Layer(name=name, links=len(links), spread=range_of(spreads), even_spread=median(evens)))
-    return tuple(found)
+        layers.append(Layer(name=name, links=len(links), spread=range_of(spreads), even_spread=median(evens)))
+    return tuple(layers)
 
 
 def _worst(network: FabricGraph, outcomes: Sequence[SeedResult], count: int) -> tuple[CrowdedLink, ...]:

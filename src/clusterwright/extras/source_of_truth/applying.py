@@ -95,7 +95,7 @@ def _items(
 ) -> list[_Item]:
     items: list[_Item] = []
     for change in changes:
-        names = {each.name for each in change.fields} if change.record is not None else set(change.row.fields)
+        names = {field.name for field in change.fields} if change.record is not None else set(change.row.fields)
         try:
             body = {name: known.payload(value) for name, value in change.row.fields.items() if name in names}
             if change.record is not None and "tags" in body:

@@ -126,7 +126,7 @@ def pinned(plan: Plan, facts: ServerFacts, day: date) -> tuple[Plan, Allocated]:
         else node
         for name, node in stands.nodes.items()
     }
-    loopbacks = {own.device: own.port for own in own_addresses(plan) if own.side == "loopback"}
+    loopbacks = {address.device: address.port for address in own_addresses(plan) if address.side == "loopback"}
     switches = {
         name: _placed(switch, facts, racks)._replace(
             loopback=facts.addresses.get((name, loopbacks.get(name, "")), switch.loopback)
@@ -138,7 +138,7 @@ def pinned(plan: Plan, facts: ServerFacts, day: date) -> tuple[Plan, Allocated]:
     }
     wanted = replace(stands, nodes=nodes, switches=switches, cables=cables, freed_ports={}, freed_addresses={})
     after = build_plan(replace(plan.spec, allocated=wanted))
-    told = [each.message for each in Comparison(after, wanted).disagreements]
+    told = [disagreement.message for disagreement in Comparison(after, wanted).disagreements]
     if told:
         more = f" And {len(told) - _MOST_TOLD:,} more." if len(told) > _MOST_TOLD else ""
         raise ClusterwrightError(f"What the server has cannot stand by the spec: {' '.join(told[:_MOST_TOLD])}{more}")

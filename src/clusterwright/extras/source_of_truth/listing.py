@@ -121,17 +121,22 @@ class Listing:
     @cached_property
     def addresses(self) -> Sequence[tuple[OwnAddress, str]]:
         """Every address, and as text."""
-        return [(own, text_of(own.address, own.version)) for own in self.inventory.own_addresses()]
+        return [(address, text_of(address.address, address.version)) for address in self.inventory.own_addresses()]
 
     def devices(self) -> Iterator[tuple[ListedDeviceKind, tuple[str, ...]]]:
         """Every device: its kind; its name, rack, serial number, asset tag and AS number, empty where it has none."""
-        for each in self.inventory.devices():
-            own = tuple(each[name] for name in ("rack", "serial", "asset_tag", "asn"))
+        for device in self.inventory.devices():
+            own = tuple(device[name] for name in ("rack", "serial", "asset_tag", "asn"))
             kind = ListedDeviceKind(
-                each["model"], each["manufacturer"], each["network_os"], each["role"], each["state"], each["unit"],
+                device["model"],
+                device["manufacturer"],
+                device["network_os"],
+                device["role"],
+                device["state"],
+                device["unit"],
                 *map(bool, own),
-            )  # fmt: skip
-            yield kind, (each["name"], *("" if value is None else str(value) for value in own))
+            )
+            yield kind, (device["name"], *("" if value is None else str(value) for value in own))
 
     def interfaces(
         self, said: Callable[[ListedInterface, HardwareModel], Pattern], guid_text: Callable[[str], str] = str
@@ -179,28 +184,32 @@ class Listing:
     def bonded(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         """Ports that are a part of a link with others, and that link, each as device and interface."""
         if self.has_links:
-            for each in self.inventory.interfaces():
-                if each.lag is not None:
-                    yield (each.device, each.name), (each.device, each.lag)
+            for interface in self.inventory.interfaces():
+                if interface.lag is not None:
+                    yield (interface.device, interface.name), (interface.device, interface.lag)
 
     def noted_macs(self) -> Iterator[tuple[str, str, str]]:
         """Device, interface and MAC address of each label that has one."""
         if self.inventory.plan.spec.noted_macs:
-            for each in self.inventory.interfaces():
-                if each.mac:
-                    yield each.device, each.name, each.mac.upper()
+            for interface in self.inventory.interfaces():
+                if interface.mac:
+                    yield interface.device, interface.name, interface.mac.upper()
 
     def prefixes(self) -> Iterator[ListedPrefix]:
         """Pools and subnets, each once, those that lie in others later; then what lies around addresses outside."""
         seen: dict[_Place, ListedPrefix] = {}
-        for each in self.inventory.subnets():
-            what = f"{each['fabric']} {each['kind']}" if each["device"] is None else f"hosts behind {each['device']}"
+        for subnet in self.inventory.subnets():
+            what = (
+                f"{subnet['fabric']} {subnet['kind']}"
+                if subnet["device"] is None
+                else f"hosts behind {subnet['device']}"
+            )
             seen.setdefault(
-                _place(each),
-                ListedPrefix(fabric=each["fabric"], prefix=each["prefix"], is_container=False, description=what),
+                _place(subnet),
+                ListedPrefix(fabric=subnet["fabric"], prefix=subnet["prefix"], is_container=False, description=what),
             )
         # Of one pod too, a pool is told as what it is to the whole cluster.
-        every = set(seen) if self.is_whole else {_place(each) for each in Inventory(self.inventory.plan).subnets()}
+        every = set(seen) if self.is_whole else {_place(subnet) for subnet in Inventory(self.inventory.plan).subnets()}
         lengths: dict[tuple[str, int], set[int]] = defaultdict(set)
         for fabric, version, length, _ in every:
             lengths[fabric, version].add(length)

@@ -130,10 +130,10 @@ def _racks(listing: Listing) -> Iterator[Told]:
 
 def _as_number_uses(listing: Listing) -> Mapping[int, Sequence[str]]:
     uses: dict[int, list[str]] = defaultdict(list)
-    listed = {each["asn"] for each in listing.inventory.asns()}
-    for each in Inventory(listing.inventory.plan).asns():
-        if each["asn"] in listed:
-            uses[each["asn"]].append(f"{each['fabric']} {each['role']}")
+    listed = {asn["asn"] for asn in listing.inventory.asns()}
+    for asn in Inventory(listing.inventory.plan).asns():
+        if asn["asn"] in listed:
+            uses[asn["asn"]].append(f"{asn['fabric']} {asn['role']}")
     return uses
 
 

@@ -60,7 +60,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:
     """The scheduler with a view for Kueue whose controller a machine is."""
-    every = (each for each in plan.spec.schedulers if each.kueue is not None)
+    every = (scheduler for scheduler in plan.spec.schedulers if scheduler.kueue is not None)
     return next((each for each in every if device.name in controllers(plan, each)), None)
 
 
@@ -108,7 +108,11 @@ def _view(plan: Plan, scheduler: Scheduler, kueue: Kueue, group: str) -> KueueVi
 @per_plan
 def _job_objects(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], ...]:
     """The environment of each NCCL profile for pods, and what of its node a pod has to see."""
-    profiles = [each for each in plan.spec.nccl_profiles if not {*each.nodes}.isdisjoint(scheduler.nodes)]
+    profiles = [
+        nccl_profile
+        for nccl_profile in plan.spec.nccl_profiles
+        if not {*nccl_profile.nodes}.isdisjoint(scheduler.nodes)
+    ]
     texts = []
     for nccl in profiles:
         suffix = f"-{nccl.name}" if len(profiles) > 1 else ""
@@ -138,11 +142,11 @@ def _resources(plan: Plan, nccl: NcclProfile) -> list[tuple[str, int]]:
     """What a pod that takes a whole node asks of device plugins: all of its GPUs, and its RDMA devices together."""
     group = plan.spec.node_group(nccl.nodes[0])
     fabric = plan.spec.fabric(nccl.fabric)
-    found = []
+    resources = []
     image = plan.spec.image(group.image or "") if group is not None else None
     vendor = gpu_vendor(group.model, image) if group is not None else None
     if group is not None and group.model.gpus is not None and vendor is not None and vendor.kubernetes_resource:
-        found.append((vendor.kubernetes_resource, group.model.gpus.count))
+        resources.append((vendor.kubernetes_resource, group.model.gpus.count))
     if fabric is not None and fabric.technology != "ethernet":
-        found.append((RDMA_DEVICES, 1))
-    return found
+        resources.append((RDMA_DEVICES, 1))
+    return resources

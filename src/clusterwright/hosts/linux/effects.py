@@ -54,11 +54,11 @@ def _takes_keys(was: bytes, will: bytes) -> bool:
 
 def _memberships(content: bytes) -> frozenset[tuple[int | None, object]]:
     """P_Keys with their members, and whether they are full ones. Raises BadStatement."""
-    found: set[tuple[int | None, object]] = set()
+    memberships: set[tuple[int | None, object]] = set()
     for statement in parse_partitions(content.decode("utf-8", "replace")):
         for member in statement.members:
-            found.add((statement.pkey, (member.guid or member.keyword, member.membership)))
-    return frozenset(found)
+            memberships.add((statement.pkey, (member.guid or member.keyword, member.membership)))
+    return frozenset(memberships)
 
 
 def _lines(content: bytes) -> frozenset[str]:

@@ -117,7 +117,7 @@ def _program(plan: Plan, image_name: str) -> tuple[SharedFile, ...]:
 
 def _service(health: Health, checks: Sequence[ImageCheck]) -> bytes:
     """All questions are put at once: the slowest decides, and a busy machine takes as long again to judge."""
-    slowest_s = max([health.patience_s, *(each.timeout_s for each in checks)])
+    slowest_s = max([health.patience_s, *(check.timeout_s for check in checks)])
     longest_s = max(_USUAL_S, ceil(2 * slowest_s))
     return template("health/node-health.service.j2").render(longest_s=longest_s).encode()
 
@@ -197,7 +197,9 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         ],
         **({} if image.owns(NETWORK) else {"owns_routes": False}),
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
-        "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
+        "commands": [
+            {"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in image.own_checks
+        ],
         "limits": _limits(image.health),
         "left_out": sorted(image.health.leave_out),
     }
@@ -229,7 +231,7 @@ def _clock(image: Image) -> str:
 
 def _limits(health: Health) -> dict[str, float]:
     """What may be counted, by the spec's own names."""
-    return {each.name: getattr(health, each.name) for each in fields(health) if each.name not in _NO_LIMITS}
+    return {field.name: getattr(health, field.name) for field in fields(health) if field.name not in _NO_LIMITS}
 
 
 def _gpus(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any] | None:

@@ -84,12 +84,12 @@ def switch_type(plan: Plan, scheduler: Scheduler) -> str:
 
 def _leaves(plan: Plan, scheduler: Scheduler) -> dict[str, list[str]]:
     """Node names by group of the leaf level; one group of all nodes where the leaf is the cluster."""
-    found: dict[str, list[str]] = {}
+    leaves: dict[str, list[str]] = {}
     leaf = scheduler.slurm.leaf if scheduler.slurm is not None else CLUSTER
     for device in compute_nodes(plan, scheduler):
         home = next(
             (name for name in device.groups if plan.group_by_name[name].level == leaf),
             CLUSTER,
         )
-        found.setdefault(home, []).append(device.name)
-    return found
+        leaves.setdefault(home, []).append(device.name)
+    return leaves

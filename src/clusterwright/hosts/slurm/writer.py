@@ -173,7 +173,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     words = {
         "held_by": vendor.held_by if vendor is not None else None,
         "held_on": vendor.held_on.replace("{}", '"$SLURM_JOB_GPUS"') if vendor is not None and vendor.held_on else "",
-        "shared": any(each.shared for each in scheduler.partitions if kind.node_group in each.nodes),
+        "shared": any(partition.shared for partition in scheduler.partitions if kind.node_group in partition.nodes),
     }
     yield EPILOG, template("slurm/epilog.sh.j2").render(**words).encode(), 0o755
     if _has_job_environment(plan, scheduler) and not job_environment(plan, kind.node_group):
@@ -238,23 +238,23 @@ def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> Slu
         nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
         partitions=tuple(
             PartitionLine(
-                each.name,
-                hostlist(device.name for device in members if device.node_group in each.nodes),
-                ",".join(each.allow_groups),
-                ",".join(each.allow_accounts),
-                each.shared,
-                partition_settings(plan, each),
+                partition.name,
+                hostlist(device.name for device in members if device.node_group in partition.nodes),
+                ",".join(partition.allow_groups),
+                ",".join(partition.allow_accounts),
+                partition.shared,
+                partition_settings(plan, partition),
             )
-            for each in scheduler.partitions
+            for partition in scheduler.partitions
         ),
         state=scheduler.controllers.state,
         state_by=scheduler.controllers.shared_by or "" if len(addresses) > 1 else "",
         accountant=accountant(plan, scheduler) or "",
-        enforces=any(each.allow_accounts for each in scheduler.partitions),
+        enforces=any(partition.allow_accounts for partition in scheduler.partitions),
         health_interval_s=_health_interval_s(plan, members),
         boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
         epilog=f"/{EPILOG}",
-        shares_nodes=any(each.shared for each in scheduler.partitions),
+        shares_nodes=any(partition.shared for partition in scheduler.partitions),
         settings=topology.settings,
         groups_by_site=_groups_by_site(plan, scheduler),
         key_by_site=topology.munge.by_site or "" if topology.munge is not None else "",

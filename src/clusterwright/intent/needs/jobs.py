@@ -68,7 +68,7 @@ def controller_group(spec: ClusterSpec, scheduler: Scheduler) -> str:
 
 def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
     """What nodes of one partition ask each other: jobs span no more, and slurmd passes messages on to no others."""
-    pairs = dict.fromkeys(pair for each in scheduler.partitions for pair in product(each.nodes, repeat=2))
+    pairs = dict.fromkeys(pair for partition in scheduler.partitions for pair in product(partition.nodes, repeat=2))
     rows = (
         ((SLURMD_PORT,) * 2, "slurmd starts steps there and passes messages on", "srun, slurmd.service"),
         (SRUN_PORTS, "srun waits there for its tasks", "slurmstepd"),
@@ -166,7 +166,7 @@ def nvlink_domains(spec: ClusterSpec) -> Iterator[Need]:
 def kueue(spec: ClusterSpec) -> Iterator[Need]:
     """Nodes and Kubernetes' API server, both ways."""
     server = Party("Kubernetes' API server", None)
-    for scheduler, wanted in ((each, each.kueue) for each in spec.schedulers):
+    for scheduler, wanted in ((scheduler, scheduler.kueue) for scheduler in spec.schedulers):
         if wanted is None:
             continue
         for node in (node for name in scheduler.nodes for node in imaged_party(spec, name)):
@@ -201,7 +201,7 @@ def jobs(spec: ClusterSpec) -> Iterator[Need]:
 
     They are on one node group, or on several that a partition of Slurm holds together.
     """
-    parts = [set(each.nodes) for scheduler in spec.schedulers for each in scheduler.partitions]
+    parts = [set(partition.nodes) for scheduler in spec.schedulers for partition in scheduler.partitions]
     for nccl in spec.nccl_profiles:
         for one, other in product((group.name for group in spec.node_groups), repeat=2):
             if one in nccl.nodes and (one == other or any({one, other} <= part for part in parts)):

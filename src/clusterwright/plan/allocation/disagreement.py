@@ -146,8 +146,8 @@ class Comparison:
         """A switch of another model, whose cables go to other ports."""
         if switch.model == device.model:
             return
-        ports = {each.b.port for each in self.plan.cables_of[device.name]}
-        ports |= {each.a.port for each in self.plan.cables_of[device.name]}
+        ports = {cable.b.port for cable in self.plan.cables_of[device.name]}
+        ports |= {cable.a.port for cable in self.plan.cables_of[device.name]}
         known = {port for name, port in self._standing_ends if name == device.name}
         if gone := sorted(known - ports):
             was, model = self.plan.spec.catalogue.get(switch.model), self.plan.spec.catalogue[device.model]
@@ -160,11 +160,11 @@ class Comparison:
 
     @cached_property
     def _standing_ends(self) -> set[tuple[str, str]]:
-        found = set()
+        standing_ends = set()
         for cables in self.standing.cables.values():
             for cable in cables.values():
-                found |= {(cable.device, cable.port), (cable.upper, cable.upper_port)}
-        return found
+                standing_ends |= {(cable.device, cable.port), (cable.upper, cable.upper_port)}
+        return standing_ends
 
     def _has_another_model(self, name: str) -> bool:
         switch = self.standing.switches.get(name)

@@ -32,7 +32,7 @@ class _Import:
     _in_use: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def add(self, rows: Iterable[LaidCable]) -> None:
-        planned = {(each.a.device, each.a.port): each for each in self.plan.cables}
+        planned = {(cable.a.device, cable.a.port): cable for cable in self.plan.cables}
         for row in rows:
             ends = self._end(row, row.a_node, row.a_port), self._end(row, row.z_node, row.z_port)
             if ends[0] is None or ends[1] is None:
@@ -110,7 +110,7 @@ def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
     after = build_plan(replace(plan.spec, allocated=stands))
     laid = work.cables
     comparison = Comparison(after, replace(stands, cables=laid))
-    told = [(each.line, each.message) for each in comparison.disagreements]
+    told = [(disagreement.line, disagreement.message) for disagreement in comparison.disagreements]
     told += [(line, message) for line, message in _elsewhere(after, laid) if line not in {at for at, _ in told}]
     if told:
         hint = "Fix the list, or the spec so that it joins these two."
@@ -132,7 +132,7 @@ def _merged(before: Allocated, laid: Mapping[str, Mapping[End, StandingCable]]) 
 
 def _elsewhere(plan: Plan, laid: Mapping[str, Mapping[End, StandingCable]]) -> list[tuple[int, str]]:
     """Rows that the plan does not have as they are, whatever else is said of them."""
-    there = {((each.a.device, each.a.port), (each.b.device, each.b.port)) for each in plan.cables}
+    there = {((cable.a.device, cable.a.port), (cable.b.device, cable.b.port)) for cable in plan.cables}
     return [
         (each.line, f"The plan has no cable from {each.device} {each.port} to {each.upper} {each.upper_port}.")
         for own in laid.values()

@@ -82,7 +82,7 @@ def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
         if group.node_group:
             names.setdefault((group.node_group, group.level, group.parent), []).append(group.name)
     left_out = {group.name: group.left_out for group in plan.spec.node_groups}
-    found = {}
+    groups = {}
     for key, own in names.items():
         known = [name for name in standing.groups.get(key, ()) if name in own or name in left_out[key[0]]]
         stem = own[0].rstrip("0123456789")
@@ -94,8 +94,8 @@ def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
         rest = [name for name in own if name not in known]
         if missing:
             rest = sorted([*rest, *missing], key=lambda name: int(name.removeprefix(stem)))
-        found[key] = StandingGroups((*known, *rest), 0)
-    return found
+        groups[key] = StandingGroups((*known, *rest), 0)
+    return groups
 
 
 def _switch(device: Device, hosts: int | None) -> StandingSwitch:
@@ -126,7 +126,7 @@ def _freed(
     for (name, port), freed in standing.allocated.freed_ports.items():
         if standing.name(name) in switches:
             since[switches[standing.name(name)], port] = freed
-    used = {end for cables in now.cables.values() for each in cables.values() for end in _ends(each)}
+    used = {end for cables in now.cables.values() for cable in cables.values() for end in _ends(cable)}
     for cables in standing.cables.values():
         for cable in cables.values():
             for name, port in _ends(cable):

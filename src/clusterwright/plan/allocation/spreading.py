@@ -39,11 +39,11 @@ def standing_links(
     for device, together in groupby(cables.values(), key=itemgetter(0)):
         if (lower := names.get(device)) is not None:
             own.setdefault(lower, []).extend(together)
-    found: dict[int, tuple[SeatLink, ...]] = {}
+    links: dict[int, tuple[SeatLink, ...]] = {}
     for bundle in bundles:
         if any(lower in own for lower in bundle.lowers):
-            found |= _bundle(fabric, seats, bundle, names, own)
-    return found
+            links |= _bundle(fabric, seats, bundle, names, own)
+    return links
 
 
 def _bundle(

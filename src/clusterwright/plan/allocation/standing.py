@@ -69,17 +69,17 @@ class Standing:
     def planned_names(self) -> Mapping[str, str]:
         """The planned name of today of every device whose planned name is another one now."""
         prefixes = {group.name: group.prefix for group in self.spec.node_groups}
-        found = {}
+        names = {}
         for node in self.allocated.nodes.values():
             prefix = prefixes.get(self.node_group(node.group))
             place = node.name.rpartition("-")[2]
             if prefix is not None and node.name != f"{prefix}-{place}":
-                found[node.name] = f"{prefix}-{place}"
+                names[node.name] = f"{prefix}-{place}"
         for switch in self.allocated.switches.values():
             tier = self.tier(switch)
             if tier != switch.tier:
-                found[switch.name] = tier + switch.name.removeprefix(switch.tier)
-        return found
+                names[switch.name] = tier + switch.name.removeprefix(switch.tier)
+        return names
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -160,8 +160,8 @@ class Standing:
     def seats(self) -> Mapping[SeatKey, StandingSwitch]:
         """Switches by their seat."""
         return {
-            (self.fabric(each.fabric), self.tier(each), each.group, each.plane, each.position): each
-            for each in self.allocated.switches.values()
+            (self.fabric(switch.fabric), self.tier(switch), switch.group, switch.plane, switch.position): switch
+            for switch in self.allocated.switches.values()
         }
 
     @cached_property

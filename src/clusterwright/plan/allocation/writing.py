@@ -20,8 +20,12 @@ version: 1
 
 def allocation_text(spec: ClusterSpec, stands: Allocated) -> str:
     """The whole file."""
-    versions = {each.name: each.addressing.hosts.version for each in spec.fabrics if each.addressing is not None}
-    lengths = {each.name: each.addressing.hosts_per_switch for each in spec.fabrics if each.addressing is not None}
+    versions = {
+        fabric.name: fabric.addressing.hosts.version for fabric in spec.fabrics if fabric.addressing is not None
+    }
+    lengths = {
+        fabric.name: fabric.addressing.hosts_per_switch for fabric in spec.fabrics if fabric.addressing is not None
+    }
     lines = [HEADER.format(name=spec.name), "\ngroups:\n"]
     for (nodes, level, parent), groups in stands.groups.items():
         lines.append(f"  {nodes} {level}{f' in {parent}' if parent else ''}: {fold(groups.names)}\n")
@@ -125,7 +129,7 @@ def _addresses(addresses: Sequence[int], version: int) -> str:
     steps = {high - low for low, high in pairwise(addresses)}
     if len(addresses) > 1 and len(steps) == 1 and steps.pop() > 0:
         return f"{format_address(addresses[0], version)}..{format_address(addresses[-1], version)}"
-    return " ".join(format_address(each, version) for each in addresses)
+    return " ".join(format_address(address, version) for address in addresses)
 
 
 def _freed(stands: Allocated, versions: Mapping[str, int]) -> Iterator[str]:

@@ -124,17 +124,17 @@ def at_most_m(spec: ClusterSpec, planned_m: float) -> float:
 
 def cables_at_most(spec: ClusterSpec, fabrics: Iterable[FabricSkeleton]) -> Mapping[tuple[str, int, str], float]:
     """What ``longest_cables`` will be at most, known without a plan; nothing where only that can tell."""
-    found: dict[tuple[str, int, str], float] = {}
+    cables: dict[tuple[str, int, str], float] = {}
     if isinf(at_most_m(spec, 0)):
-        return found
+        return cables
     for skeleton in fabrics:
         fabric, joined = skeleton.fabric, skeleton.joined_tiers()
         for depth, tier in enumerate(fabric.tiers):
             below = [lower.up.side.length_m for lower, upper in joined if upper is tier and lower.up is not None]
-            found[fabric.name, depth, "down"] = at_most_m(spec, max(tier.down.length_m, *below, 0))
+            cables[fabric.name, depth, "down"] = at_most_m(spec, max(tier.down.length_m, *below, 0))
             if tier.up is not None:
-                found[fabric.name, depth, "up"] = at_most_m(spec, tier.up.side.length_m)
-    return found
+                cables[fabric.name, depth, "up"] = at_most_m(spec, tier.up.side.length_m)
+    return cables
 
 
 def _pile(group: NodeGroup) -> int:
@@ -155,29 +155,29 @@ def runs_of(plan: Plan) -> CableRuns:
 def longest_cables(plan: Plan) -> Mapping[tuple[str, int, str], float]:
     """The length in metres that headroom is sized for, of the longest cable of each fabric, tier and side of its
     switches (``down``, ``up``)."""
-    found: dict[tuple[str, int, str], float] = {}
+    cables: dict[tuple[str, int, str], float] = {}
     for cable in plan.cables:
         below = plan.by_name[cable.a.device].tier
         for key in ((cable.fabric, cable.tier, "down"), (cable.fabric, below, cable.a.side)):
-            found[key] = max(found.get(key, 0.0), cable.headroom_m)
-    return found
+            cables[key] = max(cables.get(key, 0.0), cable.headroom_m)
+    return cables
 
 
 def rack_places(floor: Floor | None) -> Mapping[str, RackPlace]:
     """Where each rack of the floor stands. Lint refuses what stands twice (CW704): here it stands where it is first."""
-    found: dict[str, RackPlace] = {}
+    places: dict[str, RackPlace] = {}
     if floor is None:
-        return found
+        return places
     for number, row in enumerate(floor.rows):
         try:
             names = [name for name, _ in row.places()]
         except ValueError:  # lint says so (CW704)
             continue
         for at, name in enumerate(names):
-            found.setdefault(
+            places.setdefault(
                 name, RackPlace(row=number, row_name=row.name, position=at + 1, x_m=(at + 0.5) * floor.rack_width_m)
             )
-    return found
+    return places
 
 
 def _way(floor: Floor, here: RackPlace, there: RackPlace) -> tuple[tuple[str, ...], float]:

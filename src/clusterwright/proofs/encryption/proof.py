@@ -174,18 +174,18 @@ def _judge_nfs(judging: _Judging, device: str, path: str, unit: Unit) -> None:
 
 def _options(text: str) -> Mapping[str, str]:
     """What mount(8) makes of a list of options: the last of each name counts, and NFS has several names for some."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for item in text.split(","):
         name, _, value = item.partition("=")
         if name == "nfsvers":
-            found["vers"] = value
+            options["vers"] = value
         elif re.fullmatch(r"v[34](\.\d)?", name):
-            found["vers"] = name[1:]
+            options["vers"] = name[1:]
         elif name in ("rdma", "tcp", "udp"):
-            found["proto"] = name
+            options["proto"] = name
         else:
-            found[name] = value
-    return found
+            options[name] = value
+    return options
 
 
 def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, str], needs: Iterable[str]) -> None:

@@ -75,15 +75,15 @@ def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
     """Routers, with AS numbers that no other part has by the first router of this one that has it."""
     users: dict[int, set[int]] = {}
     first: dict[int, int] = {}
-    found: dict[int, list[tuple[object, ...]]] = {}
+    routers: dict[int, list[tuple[object, ...]]] = {}
     for at, router in enumerate(fabric.routers):
         users.setdefault(router.asn, set()).add(part[at])
         first.setdefault(router.asn, place[at])
     for at, router in enumerate(fabric.routers):
         number = (first[router.asn],) if len(users[router.asn]) == 1 else router.asn
         what = int(fabric.rank[at]), bool(fabric.silent[at]), router.keeps_communities, number
-        found.setdefault(part[at], []).append(what)
-    return {own: tuple(told) for own, told in found.items()}
+        routers.setdefault(part[at], []).append(what)
+    return {own: tuple(told) for own, told in routers.items()}
 
 
 def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> dict[int, tuple[bytes, bytes]]:
@@ -135,20 +135,20 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     with the first kind those of what is above.
     """
     alike = parts.kinds[number]
-    chosen = {own[0]: len(own) for own in parts.kinds} | {alike[0]: 1}
+    chosen = {kind[0]: len(kind) for kind in parts.kinds} | {alike[0]: 1}
     chosen |= {part: len(alike) - 1 for part in alike[1:2]}
     rows = [at for at, own in enumerate(parts.part) if own == ABOVE or own in chosen]
     own_fabric = cut(fabric, rows), np.array(rows)
     stands_for = np.array([chosen.get(parts.part[at], 1) for at in rows])
     row_of = {(parts.part[at], parts.place[at] if parts.part[at] != ABOVE else at): row for row, at in enumerate(rows)}
-    stand_in = {part: own[0] for own in parts.kinds for part in own}
+    stand_in = {part: kind[0] for kind in parts.kinds for part in kind}
     is_alike = np.isin(parts.part, alike)
 
     def rows_in(stands: dict[int, int]) -> Integers:
         places = (
             (stands.get(own, ABOVE), parts.place[at] if own != ABOVE else at) for at, own in enumerate(parts.part)
         )
-        return np.array([row_of[each] for each in places])
+        return np.array([row_of[place] for place in places])
 
     first = rows_in(stand_in), np.where(is_alike, 1, len(alike))
     second = rows_in(stand_in | dict.fromkeys(alike, alike[-1 if len(alike) < 2 else 1])), is_alike * (len(alike) - 1)

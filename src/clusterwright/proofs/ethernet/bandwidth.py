@@ -47,7 +47,7 @@ def _run(tree: RenderedTree) -> Verdict:
         planned = declared(tree, fabric)
         if planned is not None:
             parts.setdefault(planned.name, (planned, []))[1].append(fabric)
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     tried = 0
     for name, most_at_a_switch in (tree.declaration.switch_ratios if tree.declaration is not None else {}).items():
         fabric_name, _, role = name.partition(".")
@@ -55,9 +55,9 @@ def _run(tree: RenderedTree) -> Verdict:
             planned, own = parts[fabric_name]
             roles = [tier.role for tier in planned.tiers]
             of_tier = tree.declaration.ratios.get(name)
-            found += _broken(tree, own, roles[: roles.index(role) + 1], of_tier, most_at_a_switch)
+            counterexamples += _broken(tree, own, roles[: roles.index(role) + 1], of_tier, most_at_a_switch)
             tried += 1
-    return Verdict(tuple(facts), tuple(found), Cases("tiers with a promise", tried))
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("tiers with a promise", tried))
 
 
 @lru_cache(maxsize=16)

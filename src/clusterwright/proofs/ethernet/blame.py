@@ -27,7 +27,7 @@ def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback:
 def _lines(tree: RenderedTree, router: Router) -> Iterable[str]:
     """Lines that make policies, without those that hold the switch's own prefixes."""
     own = {shown(prefix[0]) for prefix, _ in router.networks}
-    read = next((each.policy_lines for each in READERS if each.file == router.ports_file), Unsupported(""))
+    read = next((reader.policy_lines for reader in READERS if reader.file == router.ports_file), Unsupported(""))
     if isinstance(read, Unsupported):
         return
     for line in read(tree.text(router.device, router.bgp_file) or ""):

@@ -40,7 +40,7 @@ def homing_faults(tree: RenderedTree, fabric: RoutedFabric, homes: Homes) -> Ite
         for gone in sorted({at for _, at in nics}):
             left = {nic.link for nic, at in nics if at != gone}
             alive = [route for route in routes if route.nics & left]
-            lost = next((each for each in routes if not any(covers(way.prefix, each.prefix) for way in alive)), None)
+            lost = next((route for route in routes if not any(covers(way.prefix, route.prefix) for way in alive)), None)
             if lost is not None:
                 first = next(nic for nic, _ in nics if nic.link in left)
                 message = (

@@ -120,7 +120,7 @@ def edge_table(fabric: RoutedFabric) -> EdgeTable:
     numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes.values()))}
     number_of = {key: numbers[shape] for key, shape in shapes.items()}
     keeps = [router.keeps_communities for router in fabric.routers]
-    every = [*zip(*(map(number_of.__getitem__, own) for own in keys), map(keeps.__getitem__, source), strict=True)]
+    every = [*zip(*(map(number_of.__getitem__, key) for key in keys), map(keeps.__getitem__, source), strict=True)]
     known = {way: number for number, way in enumerate(dict.fromkeys(every))}
     named = tuple(numbers)
     return EdgeTable(

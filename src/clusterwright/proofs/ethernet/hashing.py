@@ -36,15 +36,15 @@ def _applies(tree: RenderedTree) -> bool:
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     notes: list[str] = []
     silent: list[str] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
         facts += _functions(fabric)
         notes += _told_apart_by_seed(fabric)
-        found += _polarised(tree, fabric)
-        found += adaptive_faults(tree, fabric)
+        counterexamples += _polarised(tree, fabric)
+        counterexamples += adaptive_faults(tree, fabric)
         facts += adaptive_facts(fabric)
         if not is_lossless(tree, fabric):
             tried += len({router.device for pair in _stacked(fabric) for router in pair})
@@ -60,7 +60,7 @@ def _run(tree: RenderedTree) -> Verdict:
             usual, count = votes.most_common(1)[0] if votes else ("", 0)
             if wanted is not None and wanted.technology == "roce" and reads_pairs and usual != _QUEUE_PAIR:
                 message = f"no queue pair is in what most of {fabric.name} spread by: {usual or 'nothing is stated'}"
-                found.append(example(tree, routers[0].device, file, routers[0].spread_mark, message))
+                counterexamples.append(example(tree, routers[0].device, file, routers[0].spread_mark, message))
             if not votes:
                 notes.append(f"{fabric.name}: {routers[0].device} and its like do not say by what they spread")
                 continue
@@ -68,7 +68,7 @@ def _run(tree: RenderedTree) -> Verdict:
             tried += count if fabric.links else 0
             stem = routers[0].stem
             facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))
-            found += _odd(tree, routers, usual)
+            counterexamples += _odd(tree, routers, usual)
         if fabric.links:
             most = max(Counter(link.a for link in fabric.links).values())
             notes.append(
@@ -78,7 +78,11 @@ def _run(tree: RenderedTree) -> Verdict:
             notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
     cases = Cases("switches with equal paths to choose from", tried)
     return Verdict(
-        facts=tuple(facts), counterexamples=tuple(found), cases=cases, notes=tuple(notes), unjudged=_unjudged(silent)
+        facts=tuple(facts),
+        counterexamples=tuple(counterexamples),
+        cases=cases,
+        notes=tuple(notes),
+        unjudged=_unjudged(silent),
     )
 
 

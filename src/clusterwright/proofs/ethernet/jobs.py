@@ -60,14 +60,14 @@ class JobSize:
 def job_sizes(uplinks: FabricUplinks) -> tuple[JobSize, ...]:
     """Sizes of jobs by the level at which their racks meet, smallest first; those within a rack need no fabric."""
     biggest = int(uplinks.units[0].nodes.max(initial=0))
-    found = []
+    sizes = []
     for level in range(1, len(uplinks.units)):
         units = tuple(_units(uplinks, level))
         most = max((unit.nodes for unit in units), default=0)
         if most > biggest:
-            found.append(JobSize(biggest + 1, most, tuple(unit for unit in units if unit.nodes > biggest)))
+            sizes.append(JobSize(biggest + 1, most, tuple(unit for unit in units if unit.nodes > biggest)))
             biggest = most
-    return tuple(found)
+    return tuple(sizes)
 
 
 def _units(uplinks: FabricUplinks, level: int) -> Iterator[RoutedUnit]:
@@ -239,7 +239,7 @@ def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, Rout
     worst: tuple[float, int, RoutedUnit | None] = (1.0, -1, None)
     switches = np.array([(case, at) for case, each in enumerate(failures) for at in each.switches], np.int64)
     links = np.array([(case, at) for case, each in enumerate(failures) for at in each.links], np.int64)
-    size = np.array([len(each.switches) + len(each.links) for each in failures])
+    size = np.array([len(failure.switches) + len(failure.links) for failure in failures])
     switches, links = switches.reshape(-1, 2), links.reshape(-1, 2)
     for unit in sizes.units:
         if unit.healthy <= 0:

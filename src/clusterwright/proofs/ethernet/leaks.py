@@ -106,7 +106,7 @@ def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule])
     """What a policy accepts beyond the fabric's own routes: one of the probes, or a range that others do not accept."""
     communities = {frozenset[str]()} | {term.communities for term in policy if term.communities}
     for prefix in probes:
-        if any(apply_policy(policy, prefix, each) is not None for each in communities):
+        if any(apply_policy(policy, prefix, community) is not None for community in communities):
             return shown_prefix(prefix)
     for rule in _accepted(policy):
         if not any(_contains(other, rule) for other in usual):

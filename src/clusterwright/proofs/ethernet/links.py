@@ -25,7 +25,7 @@ _PAM4_GBPS = 200  # from here on IEEE 802.3 has no physical layer without RS-FEC
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
         for link in fabric.links:
@@ -33,20 +33,20 @@ def _run(tree: RenderedTree) -> Verdict:
             kinds = {(end.speed_gbps, end.fec, end.lanes, end.macsec) for _, end in link.both_ends}
             if len(kinds) > 1:
                 medium = _medium(tree, (a.device, link.a_port.name), (b.device, link.b_port.name))
-                found += _unlike(tree, a, link.a_port, other=b, far=link.b_port, medium=medium)
-                found += _unlike(tree, b, link.b_port, other=a, far=link.a_port, medium=medium)
+                counterexamples += _unlike(tree, a, link.a_port, other=b, far=link.b_port, medium=medium)
+                counterexamples += _unlike(tree, b, link.b_port, other=a, far=link.a_port, medium=medium)
         tried += len(fabric.links) + len(fabric.nics)
-        found += _nics(tree, fabric)
-        found += bond_faults(tree, fabric)
+        counterexamples += _nics(tree, fabric)
+        counterexamples += bond_faults(tree, fabric)
         if bonds := bond_count(fabric):
             facts.append(Fact(f"{fabric.name}: links of several cables, joined by LACP at both ends", bonds))
         longest = _mtu_bytes(fabric)
-        found += _declared_length(tree, fabric, longest)
-        found += _lengths(tree, fabric, longest)
+        counterexamples += _declared_length(tree, fabric, longest)
+        counterexamples += _lengths(tree, fabric, longest)
         facts.append(Fact(f"{fabric.name}: cables between switches, both ends alike", len(fabric.links)))
         if longest:
             facts.append(Fact(f"{fabric.name}: longest packet on every hop, bytes", longest))
-    return Verdict(tuple(facts), tuple(found), Cases("cables", tried))
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("cables", tried))
 
 
 def _medium(tree: RenderedTree, *ends: tuple[str, str]) -> str:

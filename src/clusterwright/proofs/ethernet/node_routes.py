@@ -100,10 +100,10 @@ def _absent(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample
 
 def _addresses(router: Router) -> Mapping[Prefix, Sequence[bytes]]:
     """The switch's own addresses by subnet."""
-    found: dict[Prefix, list[bytes]] = {}
+    addresses: dict[Prefix, list[bytes]] = {}
     for subnet, address in router.own_addresses:
-        found.setdefault(subnet, []).append(address)
-    return found
+        addresses.setdefault(subnet, []).append(address)
+    return addresses
 
 
 def _ports(router: Router) -> Mapping[str, Port]:

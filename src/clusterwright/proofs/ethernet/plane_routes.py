@@ -37,9 +37,9 @@ def plane_faults(tree: RenderedTree, fabrics: tuple[RoutedFabric, ...]) -> Itera
     for fabric in fabrics:
         planned = declared(tree, fabric)
         parts.setdefault(planned.name if planned is not None else fabric.name, []).append(fabric)
-    for own in parts.values():
-        if len(own) > 1:
-            yield from _faults(tree, own)
+    for part in parts.values():
+        if len(part) > 1:
+            yield from _faults(tree, part)
 
 
 def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterexample]:

@@ -92,26 +92,26 @@ def ideal_edges(fabric: RoutedFabric) -> EdgeTable:
 def _run(tree: RenderedTree) -> Verdict:
     network = network_of_tree(tree)
     facts: list[Fact] = []
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     tried = 0
     for fabric in network.fabrics:
         if len(fabric.routers) > 1:
             outcome = outcome_of(fabric, sections(fabric))
             facts += _facts(fabric, label(fabric, network.fabrics), outcome)
-            found += _differences(tree, fabric) if outcome.differs else ()
-            found += _narrow(tree, fabric, outcome)
-            found += limit_faults(tree, fabric, outcome.told)
+            counterexamples += _differences(tree, fabric) if outcome.differs else ()
+            counterexamples += _narrow(tree, fabric, outcome)
+            counterexamples += limit_faults(tree, fabric, outcome.told)
         name = label(fabric, network.fabrics)
         facts.append(Fact(f"{name}: NICs whose switch announces them", len(fabric.nics)))
         tried += len(fabric.nics) + len(fabric.links)
         facts += netboot_facts(tree, fabric, name)
-        found += node_faults(tree, fabric)
-        found += netboot_faults(tree, fabric)
-        found += list_faults(tree, fabric)
-        found += leaks(tree, fabric, network.fabrics)
+        counterexamples += node_faults(tree, fabric)
+        counterexamples += netboot_faults(tree, fabric)
+        counterexamples += list_faults(tree, fabric)
+        counterexamples += leaks(tree, fabric, network.fabrics)
     facts += piece_facts(tree)
-    found += piece_faults(tree)
-    found += plane_faults(tree, network.fabrics)
+    counterexamples += piece_faults(tree)
+    counterexamples += plane_faults(tree, network.fabrics)
     planned = tree.declaration.drained if tree.declaration is not None else None
     notes = [*piece_notes(tree)]
     for router in network.routers.values():
@@ -121,10 +121,12 @@ def _run(tree: RenderedTree) -> Verdict:
             elif router.device not in planned:
                 message = "announces nothing to anybody, but the spec does not drain it"
                 mark = router.policy(router.sessions[0].out_of)[:1]
-                found.append(example(tree, router.device, router.bgp_file, mark[0].mark if mark else (), message))
+                counterexamples.append(
+                    example(tree, router.device, router.bgp_file, mark[0].mark if mark else (), message)
+                )
     return Verdict(
         facts=tuple(facts),
-        counterexamples=tuple(found),
+        counterexamples=tuple(counterexamples),
         cases=Cases("NICs or cables between switches", tried),
         notes=tuple(notes),
     )
@@ -154,7 +156,7 @@ def outcome_of(fabric: RoutedFabric, parts: Iterable[ColumnSection]) -> SpreadOu
         found.sessions = np.maximum(found.sessions, section.most(real.sessions))
         for shape, counts in told(section, edges, real).items():
             found.told[shape] = found.told.get(shape, 0) + section.total(counts)
-        leaves = np.flatnonzero((section.fabric.rank == 0) & [_has_hosts(each) for each in section.fabric.routers])
+        leaves = np.flatnonzero((section.fabric.rank == 0) & [_has_hosts(router) for router in section.fabric.routers])
         columns = np.flatnonzero(section.is_host & section.origin[leaves].any(axis=0))
         hops, paths = real.hops[np.ix_(leaves, columns)], real.paths[np.ix_(leaves, columns)]
         for distance in np.unique(hops[hops > 0]).tolist():

@@ -286,14 +286,14 @@ _Groups = dict[EdgeWay, tuple[Integers, Integers, csr_array]]
 
 def _groups(section: ColumnSection, edges: EdgeTable) -> _Groups:
     """Sessions by what their policies do: targets (rows), sources (columns), and how many lead from one to another."""
-    found = {}
+    groups = {}
     for way, own in edges.by_way():
         into, out_of = edges.target[own], edges.source[own]
         targets, rows = np.unique(into, return_inverse=True)
         sources, columns = np.unique(out_of, return_inverse=True)
         times = np.where(section.stands_for[into] == 1, section.stands_for[out_of], 1).astype(np.float32)
-        found[way] = targets, sources, csr_array((times, (rows, columns)), shape=(len(targets), len(sources)))
-    return found
+        groups[way] = targets, sources, csr_array((times, (rows, columns)), shape=(len(targets), len(sources)))
+    return groups
 
 
 class _Masks:
@@ -350,5 +350,5 @@ class _Masks:
             return self._exact[reference]
         rules: PrefixRules = reference  # type: ignore[assignment]  # the third kind of what _reference gives
         if rules not in self._ranges:
-            self._ranges[rules] = np.array([list_permits(rules, each) for each in self._prefixes], bool)[None, :]
+            self._ranges[rules] = np.array([list_permits(rules, prefix) for prefix in self._prefixes], bool)[None, :]
         return self._ranges[rules]

@@ -86,8 +86,8 @@ class StandIns:
         hit = cache(self._hit)
         for at, failure in enumerate(failures):
             stands = hit(self._parts(failure))
-            switches = tuple(self.switches.stand_in(each, stands) for each in failure.switches)
-            links = tuple(self.links.stand_in(each, stands) for each in failure.links)
+            switches = tuple(self.switches.stand_in(switch, stands) for switch in failure.switches)
+            links = tuple(self.links.stand_in(link, stands) for link in failure.links)
             found.setdefault(Failure(switches, links), []).append(at)
         return found
 
@@ -140,7 +140,7 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
     part, name = parts.part, parts.ends
     told: list[list[object]] = [[] for _ in range(parts.count)]
     routers: list[list[int]] = [[] for _ in range(parts.count)]
-    sizes = [column.tolist() for each in uplinks.units for column in (each.racks, each.nodes)]
+    sizes = [column.tolist() for unit in uplinks.units for column in (unit.racks, unit.nodes)]
     for at, what in enumerate(
         zip(fabric.rank.tolist(), uplinks.down.tolist(), uplinks.tops.tolist(), *sizes, strict=True)
     ):
@@ -177,7 +177,7 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
         links=_Members(
             part=link_part,
             place=link_place,
-            of=tuple(tuple(cable[-1] for cable in each) for each in links),
+            of=tuple(tuple(cable[-1] for cable in link) for link in links),
             row=_numbers(columns, len(link_part)),
         ),
     )
@@ -200,5 +200,5 @@ def _cut(uplinks: FabricUplinks, rows: list[int], columns: list[int]) -> FabricU
         down=uplinks.down[rows],
         leaves=row[np.intersect1d(uplinks.leaves, rows)],
         tops=uplinks.tops[rows],
-        units=tuple(UnitSizes(each.racks[rows], each.nodes[rows]) for each in uplinks.units),
+        units=tuple(UnitSizes(unit.racks[rows], unit.nodes[rows]) for unit in uplinks.units),
     )

@@ -123,11 +123,11 @@ def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
     def cable() -> int:
         return int(chosen.choice(upper_links)) if chosen.random() < 1 / 2 else chosen.randrange(links)
 
-    found = []
+    doubles = []
     for at in range(DOUBLES if switches > 1 else 0):
         drawn = [Failure((switch(), switch())), Failure((switch(),), (cable(),)), Failure((), (cable(), cable()))]
-        found.append(drawn[at % len(drawn)])
-    return found
+        doubles.append(drawn[at % len(drawn)])
+    return doubles
 
 
 def name_of(fabric: RoutedFabric, failure: Failure) -> str:

@@ -53,23 +53,25 @@ class _Transit:
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
         if len(fabric.routers) < 2:
             continue
         transits = list(_transits(fabric))
         tried += len(transits)
-        found += _valleys(tree, fabric, transits)
-        facts.append(Fact(f"{fabric.name}: switches that pass routes on", len({each.router for each in transits})))
+        counterexamples += _valleys(tree, fabric, transits)
+        facts.append(
+            Fact(f"{fabric.name}: switches that pass routes on", len({transit.router for transit in transits}))
+        )
         if fabric.is_lossless:
             codes = _channels(fabric)
             facts.append(Fact(f"{fabric.name}: channels between switches, one for each direction", len(codes)))
             count = _dependency_count(transits)
             facts.append(Fact(f"{fabric.name}: dependencies between channels, without a circle", count))
             if _may_circle(fabric, transits, codes):
-                found += _circle(tree, fabric, transits, *_dependencies(fabric, transits, codes))
-    return Verdict(tuple(facts), tuple(found), Cases("switches that pass routes on", tried))
+                counterexamples += _circle(tree, fabric, transits, *_dependencies(fabric, transits, codes))
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("switches that pass routes on", tried))
 
 
 def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
@@ -135,7 +137,7 @@ class _Judged:
         own = self.own[at]
         # of those that these policies treat alike one that is not the router's own
         probes = (next((each for each in every if each not in own), None) for every in alike)
-        tried = (*(each for each in named if each not in own), *(each for each in probes if each is not None))
+        tried = (*(each for each in named if each not in own), *(probe for probe in probes if probe is not None))
         return self.tried(into, out_of, then, self.fabric.routers[at].keeps_communities, tried)
 
     def _tried(self, into: int, out_of: int, then: int, keeps: bool, tried: tuple[Prefix, ...]) -> Prefix | None:
@@ -143,7 +145,7 @@ class _Judged:
 
     def _probed(self, *numbers: int) -> tuple[tuple[Prefix, ...], tuple[tuple[Prefix, ...], ...]]:
         """The prefixes that some policies name one by one, and all others by what the policies' ranges take in."""
-        lists = {term.prefixes for each in numbers for term in self.policies[each] if term.prefixes is not None}
+        lists = {term.prefixes for number in numbers for term in self.policies[number] if term.prefixes is not None}
         within = {rule.within: None for rules in lists if is_exact(rules) for rule in rules}
         named = tuple(prefix for prefix in within if prefix in self.known.column_of)
         places = [at for at, rules in enumerate(self.known.ranges) if rules in lists]
@@ -175,16 +177,18 @@ def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tup
 
 
 def _valleys(tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit]) -> Iterator[Counterexample]:
-    for each in transits:
-        router = fabric.routers[each.router]
-        above = [fabric.rank[side[0]] > fabric.rank[each.router] for side in (each.sources, each.targets)]
+    for transit in transits:
+        router = fabric.routers[transit.router]
+        above = [fabric.rank[side[0]] > fabric.rank[transit.router] for side in (transit.sources, transit.targets)]
         if not all(above):
             continue
-        one, other = fabric.routers[each.sources[0]].device, fabric.routers[each.targets[-1]].device
-        mark = odd_mark(tree, fabric, router, each.policy[0].mark if each.policy and each.policy[0].mark else each.mark)
+        one, other = fabric.routers[transit.sources[0]].device, fabric.routers[transit.targets[-1]].device
+        mark = odd_mark(
+            tree, fabric, router, transit.policy[0].mark if transit.policy and transit.policy[0].mark else transit.mark
+        )
         message = (
-            f"policy {each.policy_name or '(none)'} tells {other} {shown_prefix(each.prefix)}, learned from {one}: "
-            "both are above"
+            f"policy {transit.policy_name or '(none)'} tells {other} {shown_prefix(transit.prefix)}, "
+            f"learned from {one}: both are above"
         )
         yield example(tree, router.device, router.bgp_file, mark, message)
 
@@ -198,8 +202,8 @@ def _channels(fabric: RoutedFabric) -> Integers:
 def _dependency_count(transits: list[_Transit]) -> int:
     """How many pairs of channels there are of which one depends on the other, switch by switch."""
     by_router: dict[int, list[_Transit]] = {}
-    for each in transits:
-        by_router.setdefault(each.router, []).append(each)
+    for transit in transits:
+        by_router.setdefault(transit.router, []).append(transit)
     count = 0
     for own in by_router.values():
         neighbours = np.unique([at for each in own for at in (*each.sources, *each.targets)])
@@ -236,11 +240,11 @@ def _dependencies(fabric: RoutedFabric, transits: list[_Transit], codes: Integer
     size = len(fabric.routers)
     rows: list[Integers] = []
     columns: list[Integers] = []
-    for each in transits:
-        incoming = np.searchsorted(codes, np.array(each.targets) * size + each.router)
-        outgoing = np.searchsorted(codes, each.router * size + np.array(each.sources))
+    for transit in transits:
+        incoming = np.searchsorted(codes, np.array(transit.targets) * size + transit.router)
+        outgoing = np.searchsorted(codes, transit.router * size + np.array(transit.sources))
         one, other = np.repeat(incoming, len(outgoing)), np.tile(outgoing, len(incoming))
-        keep = np.repeat(np.array(each.targets), len(outgoing)) != np.tile(np.array(each.sources), len(incoming))
+        keep = np.repeat(np.array(transit.targets), len(outgoing)) != np.tile(np.array(transit.sources), len(incoming))
         rows.append(one[keep])
         columns.append(other[keep])
     pairs = (np.concatenate(rows or [codes[:0]]), np.concatenate(columns or [codes[:0]]))
@@ -269,7 +273,7 @@ def _circle(
             turns[0],
         )
         router = fabric.routers[low]
-        guilty = next(each for each in transits if each.router == low)
+        guilty = next(transit for transit in transits if transit.router == low)
         mark = odd_mark(tree, fabric, router, guilty.policy[0].mark if guilty.policy else guilty.mark)
         way = " – ".join([*names[:_MOST], *(["…"] if len(names) > _MOST else []), names[0]])
         message = f"lossless traffic can deadlock: buffers wait for each other on the way {way}"

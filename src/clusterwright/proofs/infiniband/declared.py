@@ -130,7 +130,7 @@ def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubne
         compute=frozenset(guid for guid, rank in ports if rank is not None),
         storage=frozenset(guid for guid, rank in ports if rank is None),
         radix=max((chip.ports for device in switches for chip in chips_of(plan, device)), default=0),
-        sharp_level=min((_data_level(each, fabric) for each in plan.spec.nccl_profiles), default=0),
+        sharp_level=min((_data_level(nccl_profile, fabric) for nccl_profile in plan.spec.nccl_profiles), default=0),
     )
 
 
@@ -160,11 +160,11 @@ Ends = tuple[str, str, str, str]
 
 def declared_ib_cables(plan: Plan) -> Mapping[str, frozenset[Ends]]:
     """By InfiniBand fabric its cables that are in service, ports as ibdm calls them: a P before a bare number."""
-    found = {}
+    ib_cables = {}
     for fabric in plan.spec.fabrics:
         if fabric.technology == "infiniband":
-            found[fabric.name] = frozenset(_ends(cable) for cable in cabled(plan, fabric.name))
-    return found
+            ib_cables[fabric.name] = frozenset(_ends(cable) for cable in cabled(plan, fabric.name))
+    return ib_cables
 
 
 def _ends(cable: Cable) -> Ends:

@@ -43,30 +43,33 @@ def _run(tree: RenderedTree) -> Verdict:
         if device in devices:
             texts[device][path] = tree.files[device, path].read()
     carried, lack = _carried(tree)
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     taken: dict[tuple[int, str], str] = {}
     tried = 0
     for device in sorted(devices):
         interfaces = read_ipoib(texts[device])
         tried += len(interfaces)
-        for each in interfaces:
-            found += _alone(device, each)
-            found += _in_partition(device, each, carried) if not lack else ()
-            for said in each.addresses:
-                pkey = _number(each.pkey.value) or 0
-                first = taken.setdefault((pkey, said.value), device)
+        for interface in interfaces:
+            counterexamples += _alone(device, interface)
+            counterexamples += _in_partition(device, interface, carried) if not lack else ()
+            for address in interface.addresses:
+                pkey = _number(interface.pkey.value) or 0
+                first = taken.setdefault((pkey, address.value), device)
                 if first != device:
-                    found.append(
+                    counterexamples.append(
                         Counterexample(
-                            device=device, file=said.file, line=said.line, message=f"{said.value} is {first}'s as well"
+                            device=device,
+                            file=address.file,
+                            line=address.line,
+                            message=f"{address.value} is {first}'s as well",
                         )
                     )
-        found += _unlike(tree, device, interfaces)
+        counterexamples += _unlike(tree, device, interfaces)
         lnet, unread = _lnet(tree, device, interfaces)
-        found += lnet
+        counterexamples += lnet
         lack = lack or unread
     facts = (Fact("interfaces of IP over InfiniBand", tried), Fact("addresses on them", len(taken)))
-    return Verdict(facts, tuple(found), Cases("interfaces of IP over InfiniBand", tried), unjudged=lack)
+    return Verdict(facts, tuple(counterexamples), Cases("interfaces of IP over InfiniBand", tried), unjudged=lack)
 
 
 def _carried(tree: RenderedTree) -> tuple[Mapping[tuple[str, str], tuple[int, _Carried]], str]:
@@ -83,9 +86,11 @@ def _carried(tree: RenderedTree) -> tuple[Mapping[tuple[str, str], tuple[int, _C
             statements = parse_partitions(text)
         except BadStatement as error:
             return found, f"not proven, because {subnet.device}:/{path}:{error.line} does not read"
-        flagged = frozenset(each.pkey for each in statements if each.pkey is not None and "ipoib" in each.flags)
+        flagged = frozenset(
+            statement.pkey for statement in statements if statement.pkey is not None and "ipoib" in statement.flags
+        )
         carried = (matrix_of(subnet, statements), flagged)
-        found |= {(each.host, each.label): (each.guid, carried) for each in subnet.fabric.adapters}
+        found |= {(adapter.host, adapter.label): (adapter.guid, carried) for adapter in subnet.fabric.adapters}
     return found, "" if found else "not proven, because no subnet manager's files are there"
 
 
@@ -108,16 +113,18 @@ def _alone(device: str, each: ConfiguredIpoib) -> Iterator[Counterexample]:
     if len(each.addresses) != 1:
         message = f"{each.name} has {len(each.addresses)} addresses, not one"
         yield Counterexample(device=device, file=f"{NETWORKS}{each.name}.network", line=0, message=message)
-    for said in each.addresses:
+    for address in each.addresses:
         try:
-            ip_interface(said.value)
+            ip_interface(address.value)
         except ValueError:
-            yield Counterexample(device=device, file=said.file, line=said.line, message=f"{said.value} is no address")
-    for said in each.routes:
+            yield Counterexample(
+                device=device, file=address.file, line=address.line, message=f"{address.value} is no address"
+            )
+    for route in each.routes:
         yield Counterexample(
             device=device,
-            file=said.file,
-            line=said.line,
+            file=route.file,
+            line=route.line,
             message=f"a route leads over {each.name}, which carries no flow",
         )
 
@@ -149,7 +156,7 @@ def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, 
     if tree.declaration is None:
         return
     wanted = {each.name: each for each in tree.declaration.ipoib.get(device, ())}
-    read = {each.name: each for each in interfaces}
+    read = {interface.name: interface for interface in interfaces}
     for name in sorted(wanted.keys() - read.keys()):
         yield Counterexample(
             device=device, file=f"{DEVICES}{name}.netdev", line=0, message=f"{name} is missing, which the spec asks for"
@@ -184,7 +191,7 @@ def _lnet(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ..
             )
         )
     read, unread = read_lnet(tree.text(device, LNET) or "")
-    names = {each.name for each in interfaces}
+    names = {interface.name for interface in interfaces}
     for network, (name, line) in read.items():
         if name not in names:
             message = f"{network} is over {name}, which is no interface of IP over InfiniBand"

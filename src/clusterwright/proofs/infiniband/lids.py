@@ -23,7 +23,7 @@ def _run(tree: RenderedTree) -> Verdict:
             judged.found.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
             continue
         fabric = tree.text(subnet.device, f"{subnet.folder}/{FABRIC}") or ""
-        judged.found += [subnet.at_fabric(each.line, each.message) for each in shared_lids(fabric)]
+        judged.found += [subnet.at_fabric(shared_lid.line, shared_lid.message) for shared_lid in shared_lids(fabric)]
         lmc = int(text)
         needed = _needed(subnet, lmc)
         judged.tried += needed

@@ -74,9 +74,9 @@ def partition_faults(
     yield from _everybody(statements, is_limited)
     full = {
         member.guid
-        for each in statements
-        if each.pkey == DEFAULT_PKEY
-        for member in each.members
+        for statement in statements
+        if statement.pkey == DEFAULT_PKEY
+        for member in statement.members
         if member.membership == "full"
     }
     for guid in sorted(managers - full):
@@ -90,7 +90,7 @@ def _statement(statement: Statement, names: Mapping[int, str] | None, carrying: 
     is_carrying = statement.pkey in carrying if carrying is not None else "ipoib" in statement.flags
     if is_carrying and "ipoib" not in statement.flags:
         yield statement.line, f"{statement.name} lacks ipoib: it carries IP by the spec, and nobody would be found"
-    for flag in (each for each in statement.flags if not (is_carrying and each == "ipoib")):
+    for flag in (flag for flag in statement.flags if not (is_carrying and flag == "ipoib")):
         yield statement.line, f"{statement.name} has {flag}, which nothing in the spec asks for"
     if statement.pkey == DEFAULT_PKEY and statement.name != "Default":
         yield statement.line, f"the default partition is called {statement.name} here; opensm knows it as Default"
@@ -112,7 +112,11 @@ def _statement(statement: Statement, names: Mapping[int, str] | None, carrying: 
 
 def _everybody(statements: tuple[Statement, ...], is_limited: bool | None) -> Iterator[Fault]:
     """The rule that opensm must not make by itself: everybody, every switch, and the manager itself."""
-    rules = [each for each in statements if each.pkey == DEFAULT_PKEY and any(m.keyword for m in each.members)]
+    rules = [
+        statement
+        for statement in statements
+        if statement.pkey == DEFAULT_PKEY and any(m.keyword for m in statement.members)
+    ]
     said = {member.keyword: member for rule in rules for member in rule.members if member.keyword}
     everybody = None if is_limited is None else "limited" if is_limited else "full"
     wanted = {"ALL": everybody, "ALL_SWITCHES": "full", "SELF": "full"}

@@ -211,10 +211,10 @@ def _qos_faults(options: Mapping[str, Option], qos: DeclaredLanes) -> Iterator[F
 
 def _weights(text: str) -> dict[int, int] | None:
     """Lanes to weights; None where the table is no list of ``lane:weight`` with each lane once."""
-    found: dict[int, int] = {}
+    weights: dict[int, int] = {}
     for item in text.replace(" ", "").split(","):
         match = re.fullmatch(r"(\d+):(\d+)", item)
-        if match is None or int(match[1]) in found:
+        if match is None or int(match[1]) in weights:
             return None
-        found[int(match[1])] = int(match[2])
-    return found
+        weights[int(match[1])] = int(match[2])
+    return weights

@@ -33,11 +33,14 @@ def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterato
         ),
     }
     said: dict[tuple[str, str], Option] = {}
-    for each in settings(text):
-        if isinstance(each, UfmSetting):
-            if each.place in said:
-                yield each.line, f"{each.key} of [{each.section}] stands on line {said[each.place].line} too"
-            said[each.place] = Option(each.value.lower(), each.line)
+    for setting in settings(text):
+        if isinstance(setting, UfmSetting):
+            if setting.place in said:
+                yield (
+                    setting.line,
+                    f"{setting.key} of [{setting.section}] stands on line {said[setting.place].line} too",
+                )
+            said[setting.place] = Option(setting.value.lower(), setting.line)
     named = {" of ".join((key, f"[{section}]")): (section, key) for section, key in wanted}
     yield from fixed_faults(
         {name: said[place] for name, place in named.items() if place in said},
@@ -47,7 +50,7 @@ def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterato
 
 def watching_notes(device: str, text: str | None) -> Iterator[str]:
     """What gv.cfg says beside: no claim is about it."""
-    found = [each for each in settings(text or "") if isinstance(each, UfmSetting) and each.is_watching]
+    found = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting) and setting.is_watching]
     if found:
         many = f"{len(found):,} settings that say" if len(found) > 1 else "1 setting that says"
         yield (
@@ -61,8 +64,10 @@ def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault
     subnet manager reads and that UFM writes anew from this one, but for the default partition, which UFM makes.
     """
     try:
-        said = {_plain(each): each.line for each in parse_partitions(text or "")}
-        wanted = {_plain(each) for each in parse_partitions(partitions or "") if each.pkey != DEFAULT_PKEY}
+        said = {_plain(partition): partition.line for partition in parse_partitions(text or "")}
+        wanted = {
+            _plain(partition) for partition in parse_partitions(partitions or "") if partition.pkey != DEFAULT_PKEY
+        }
     except BadStatement as bad:
         yield bad.line, f"{bad} UFM writes partitions.conf from this file"
         return
@@ -80,7 +85,7 @@ _Plain = tuple[str, int | None, tuple[str, ...], str, tuple[tuple[int, str, str]
 
 def _plain(statement: Statement) -> _Plain:
     """What a statement says, wherever it stands."""
-    members = tuple(sorted((each.guid, each.keyword, each.membership) for each in statement.members))
+    members = tuple(sorted((member.guid, member.keyword, member.membership) for member in statement.members))
     return statement.name, statement.pkey, statement.flags, statement.default, members
 
 

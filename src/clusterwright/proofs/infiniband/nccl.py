@@ -34,7 +34,7 @@ class _NodeFiles:
 
 def _run(tree: RenderedTree) -> Verdict:
     nodes = _nodes(tree)
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     tried: dict[tuple[_NodeFiles, DeclaredNccl | None], list[tuple[str, str, str]]] = {}
     adapters = 0
     for device, declared in nodes.items():
@@ -44,11 +44,11 @@ def _run(tree: RenderedTree) -> Verdict:
             tried[key] = list(_faults(files, declared))
         adapters += len(declared.devices) if declared is not None else 0
         for path, name, message in tried[key]:
-            found.append(example(tree, device, path, (name,) if name else (), message))
+            counterexamples.append(example(tree, device, path, (name,) if name else (), message))
     facts = [Fact("nodes whose NCCL sends by InfiniBand", len(nodes))]
     if adapters:
         facts.append(Fact("adapters that it uses", adapters))
-    return Verdict(tuple(facts), tuple(found), Cases("nodes whose NCCL is on InfiniBand", len(nodes)))
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("nodes whose NCCL is on InfiniBand", len(nodes)))
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, DeclaredNccl | None]:

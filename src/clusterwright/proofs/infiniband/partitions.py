@@ -33,7 +33,7 @@ Matrix = Mapping[int, Mapping[int, _Seat]]  # P_Key, then port GUID
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     unjudged = ""
     tried = 0
     for subnet in subnets(tree):
@@ -44,13 +44,13 @@ def _run(tree: RenderedTree) -> Verdict:
         path = option.value.lstrip("/") if option is not None else ""
         text = tree.text(subnet.device, path)
         if text is None:
-            found.append(subnet.at_config(option, "no partition file: everybody can reach everybody"))
+            counterexamples.append(subnet.at_config(option, "no partition file: everybody can reach everybody"))
             continue
         try:
             statements = parse_partitions(text)
         except BadStatement as error:
             message = f"{error} opensm ignores the whole file, and everybody can reach everybody"
-            found.append(Counterexample(device=subnet.device, file=path, line=error.line, message=message))
+            counterexamples.append(Counterexample(device=subnet.device, file=path, line=error.line, message=message))
             continue
         matrix = matrix_of(subnet, statements)
         tried += sum(len(seats) for seats in matrix.values())
@@ -64,11 +64,11 @@ def _run(tree: RenderedTree) -> Verdict:
         problems = [*_enforced(subnet), *_open(statements, may_open), *_managers(tree, subnet, matrix)]
         if tree.declaration is not None and fabric is not None:
             problems += _unlike(subnet, matrix, tree.declaration, fabric)
-        found += [
+        counterexamples += [
             Counterexample(device=subnet.device, file=problem.file or path, line=problem.line, message=problem.message)
             for problem in problems
         ]
-    return Verdict(tuple(facts), tuple(found), Cases("members of partitions", tried), unjudged=unjudged)
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("members of partitions", tried), unjudged=unjudged)
 
 
 class _Problem(NamedTuple):

@@ -25,25 +25,25 @@ _SHOWN = 3
 def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.ib_cables if tree.declaration is not None else {}
     paths = sorted(path for path in tree.paths if path.startswith(FOLDER) and path.endswith(TOPOLOGY))
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     unknown = []
     cables = 0
-    known: dict[tuple[str, str], list[Fault]] = {}
+    faults: dict[tuple[str, str], list[Fault]] = {}
     for path in paths:
         for device in tree.devices_with(path):
             text = tree.text(device, path) or ""
             topology = read_topology(text)
             unknown += [f'{device}:/{path}:{number}: "{line}"' for number, line in topology.unknown]
-            if (path, text) not in known:  # the managers of a fabric have the same file
+            if (path, text) not in faults:  # the managers of a fabric have the same file
                 cables += len(topology.cables)
                 fabric = path.removeprefix(FOLDER).removesuffix(TOPOLOGY)
                 planned = declared.get(fabric, frozenset()) if tree.declaration is not None else None
-                known[path, text] = list(_faults(path, topology, planned))
-            found += [Counterexample(device, *fault) for fault in known[path, text]]
-            found += [Counterexample(device, *fault) for fault in _port_faults(tree, device, path, topology)]
+                faults[path, text] = list(_faults(path, topology, planned))
+            counterexamples += [Counterexample(device, *fault) for fault in faults[path, text]]
+            counterexamples += [Counterexample(device, *fault) for fault in _port_faults(tree, device, path, topology)]
     reason = f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else ""
     facts = (Fact("cables in the files of ibdm", cables),)
-    return Verdict(facts, tuple(found), Cases("cables in the files of ibdm", cables), unjudged=reason)
+    return Verdict(facts, tuple(counterexamples), Cases("cables in the files of ibdm", cables), unjudged=reason)
 
 
 def _faults(path: str, topology: TopologyCables, planned: frozenset[Ends] | None) -> Iterator[Fault]:

@@ -69,7 +69,7 @@ def _border(
     router: Router, border: DeclaredBorder, declared: DeclaredIsolation, *, is_drained: bool
 ) -> Iterator[_Fault]:
     neighbour = address(border.version, border.neighbour)
-    session = next((each for each in router.sessions if each.peer == packed(neighbour)), None)
+    session = next((session for session in router.sessions if session.peer == packed(neighbour)), None)
     if session is None:
         yield router.asn_mark, f"there is no session with {neighbour}"
         return
@@ -87,7 +87,7 @@ def _border(
 def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
     """What keeps the border's port from carrying the session: another address, or none."""
     own, far = (packed(address(border.version, number)) for number in (border.own, border.neighbour))
-    port = next((each for each in router.ports if each.name == border.port), None)
+    port = next((port for port in router.ports if port.name == border.port), None)
     if port is None:
         yield router.asn_mark, f"{border.port} is not in service"
     elif port.address != own or port.subnet is None or not covers(port.subnet, (far, 8 * len(far))):
@@ -183,7 +183,7 @@ def _lists(
     bits = 32 if border.version == 4 else 128
     whole = ranges((low, low + (1 << bits - length) - 1) for low, length in wanted)
     passes: list[PrefixRule] = []
-    for term, rule in ((each, rule) for each in permits for rule in each.prefixes or ()):
+    for term, rule in ((permit, rule) for permit in permits for rule in permit.prefixes or ()):
         if 8 * len(rule.within[0]) != bits:
             continue
         prefix, mark = shown_prefix(rule.within), _place(term, rule)

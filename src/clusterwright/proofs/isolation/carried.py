@@ -27,11 +27,11 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
     known = wirings(tree)
     members = _members(declared, known)
     for flow in declared.flows:
-        fabrics = [each.name for each in declared.fabrics if not flow.is_rdma or each.technology == "roce"]
+        fabrics = [fabric.name for fabric in declared.fabrics if not flow.is_rdma or fabric.technology == "roce"]
         pair = _parted(declared, members, flow, frozenset(fabrics)) or _cut_off(declared, members, known, flow)
         if pair is not None:
             one, other, switch = pair
-            file = next((each.file for each in ROUTERS if (switch, each.file) in tree.files), "")
+            file = next((router.file for router in ROUTERS if (switch, router.file) in tree.files), "")
             message = f"flow {flow.name} is permitted and cannot be carried: no path leads from {one} to {other}"
             yield Counterexample(device=switch, file=file, line=0, message=message)
 
@@ -122,7 +122,7 @@ def _cut_off(
     flow: DeclaredFlow,
 ) -> tuple[str, str, str] | None:
     """A host of a flow from or to a zone behind borders that reaches none of those, the zone, and its switch."""
-    plain = {each.name for each in declared.fabrics if each.technology == "ethernet"}
+    plain = {fabric.name for fabric in declared.fabrics if fabric.technology == "ethernet"}
     for inside, outside in ((flow.source, flow.target), (flow.target, flow.source)):
         borders = [border for border in declared.borders if outside in border.zones and border.fabric in plain]
         doors = [

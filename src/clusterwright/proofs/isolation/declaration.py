@@ -127,7 +127,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         management=management,
         plumbing=tuple((each.version, _range([each])) for each in _plumbing(plan)),
         networks={fabric.name: _networks(fabric) for fabric in plan.spec.fabrics},
-        switches={each.name: each.fabric for each in plan.devices if each.kind == "switch" and each.fabric},
+        switches={device.name: device.fabric for device in plan.devices if device.kind == "switch" and device.fabric},
         addresses=addresses,
         linked={name: frozenset(ports) for name, ports in linked.items()},
         logins=_operators(plan.spec.site),
@@ -152,12 +152,12 @@ def _managed(site: Site, system: System) -> DeclaredManagement:
 
 def _operators(site: Site) -> dict[str, DeclaredLogin]:
     return {
-        each.name: DeclaredLogin(
-            frozenset(" ".join(key.split(" ")[:2]) for key in each.keys),
-            each.password is not None,
-            each.role == "admin",
+        operator.name: DeclaredLogin(
+            frozenset(" ".join(key.split(" ")[:2]) for key in operator.keys),
+            operator.password is not None,
+            operator.role == "admin",
         )
-        for each in site.operators
+        for operator in site.operators
     }
 
 
@@ -166,7 +166,7 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
     if device is None or device.kind != "switch" or not plan.spec.extra_config:
         return {}
     system = system_of(plan.spec.catalogue[device.model])
-    reader = next((each for each in READERS if system is not None and each.system == system.name), None)
+    reader = next((reader for reader in READERS if system is not None and reader.system == system.name), None)
     read = None if reader is None else reader.logins.get(reader.file)
     found = _operators(plan.spec.site if system is None else site_for(plan.spec.site, system))
     for entry in plan.spec.extra_config:
@@ -194,7 +194,9 @@ def _lease_servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
     if boot is not None:
         fabric, addressing = boot
         version = addressing.hosts.version
-        servers[fabric.name] = frozenset((version, own) for own in server_addresses(plan).values())
+        servers[fabric.name] = frozenset(
+            (version, server_address) for server_address in server_addresses(plan).values()
+        )
     if contact is not None:
         for fabric in contact_fabrics(plan):
             servers[fabric.name] = frozenset({(contact.server.version, int(contact.server))})
@@ -223,11 +225,11 @@ def _plumbing(plan: Plan) -> list[Network]:
 
 def _networks(fabric: Fabric) -> dict[int, Ranges]:
     """All addresses of a fabric by IP version: of its hosts, its switches and the links between them."""
-    found: dict[int, Ranges] = {}
+    networks: dict[int, Ranges] = {}
     if fabric.addressing is not None:
         for each in (fabric.addressing.hosts, fabric.addressing.loopbacks, fabric.addressing.links):
-            found[each.version] = found.get(each.version, EMPTY) | _range([each])
-    return found
+            networks[each.version] = networks.get(each.version, EMPTY) | _range([each])
+    return networks
 
 
 def _version(fabric: Fabric) -> int:
@@ -235,7 +237,7 @@ def _version(fabric: Fabric) -> int:
 
 
 def _range(networks: list[Network]) -> Ranges:
-    return ranges((int(each.network_address), int(each.broadcast_address)) for each in networks)
+    return ranges((int(network.network_address), int(network.broadcast_address)) for network in networks)
 
 
 def _edge(
@@ -270,7 +272,7 @@ def _zone(plan: Plan, zone: Zone) -> DeclaredZone:
         if (found := ranges(zone_addresses(plan, zone, fabric)))
     ]
     for version in (4, 6):
-        outside = _range([each for each in zone.prefixes if each.version == version])
+        outside = _range([prefix for prefix in zone.prefixes if prefix.version == version])
         if outside:
             parts.append(ZonePart(OUTSIDE, version, outside))
     is_ports = bool(zone.fabrics) and not members_of(plan.spec, zone)

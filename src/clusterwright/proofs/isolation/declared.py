@@ -215,12 +215,12 @@ class DeclaredIsolation:
     @property
     def _beyond(self) -> frozenset[tuple[str, int, int]]:
         """Switches with the version and number of the addresses that they have a session with at a border."""
-        return frozenset((each.switch, each.version, each.neighbour) for each in self.borders)
+        return frozenset((border.switch, border.version, border.neighbour) for border in self.borders)
 
     @cached_property
     def _border_ends(self) -> frozenset[tuple[str, int, int]]:
         """Switches with the version and number of their own addresses at borders."""
-        return frozenset((each.switch, each.version, each.own) for each in self.borders)
+        return frozenset((border.switch, border.version, border.own) for border in self.borders)
 
     def relays(self, fabric: str) -> Ranges:
         """The addresses from which switches of a fabric ask boot servers for their hosts."""
@@ -229,11 +229,11 @@ class DeclaredIsolation:
     @cached_property
     def _relays(self) -> Mapping[str, Ranges]:
         """By fabric, as ``relays`` says."""
-        found: dict[str, list[int]] = {}
-        for each in self.edges:
-            if each.relays and each.relay_source is not None:
-                found.setdefault(each.fabric, []).append(each.relay_source)
-        return {fabric: values(*own) for fabric, own in found.items()}
+        relays: dict[str, list[int]] = {}
+        for edge in self.edges:
+            if edge.relays and edge.relay_source is not None:
+                relays.setdefault(edge.fabric, []).append(edge.relay_source)
+        return {fabric: values(*own) for fabric, own in relays.items()}
 
     def unmet(self, switch: str, neighbour: str) -> str:
         """What is wrong with an address that a switch has a BGP session with, "" where a link or border is planned
@@ -339,10 +339,10 @@ class DeclaredIsolation:
         plain = self.fabric[fabric].technology == "ethernet"
         if two.on(fabric):
             wanted = {fabric, OUTSIDE} if plain else {fabric}
-        elif not plain or any(one.on(each.name) and two.on(each.name) for each in self.fabrics):
+        elif not plain or any(one.on(fabric.name) and two.on(fabric.name) for fabric in self.fabrics):
             return EMPTY
         else:
-            wanted = {each.name for each in self.fabrics} | {OUTSIDE}
+            wanted = {fabric.name for fabric in self.fabrics} | {OUTSIDE}
         found = EMPTY
         for part in two.parts:
             if part.fabric in wanted and part.version == version:

@@ -261,12 +261,12 @@ def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
 
 def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:
     """Ports with a list in a direction where none is enforced: what the list stops may be what others permit."""
-    found: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
     if not isinstance(reader.router, Unsupported):
         for port, direction in lists.bound():
             if (port, direction) not in judged:
-                found.setdefault(OTHER_OUT if direction == OUT else OTHER_IN, []).append(port)
-    return found
+                others.setdefault(OTHER_OUT if direction == OUT else OTHER_IN, []).append(port)
+    return others
 
 
 def behaviour(ruleset: Ruleset) -> object:
@@ -318,7 +318,7 @@ def _prefixes(local: Ranges) -> tuple[str, ...]:
 
 
 def _relations(text: str, local: Ranges) -> tuple[str, ...]:
-    return tuple(_relation(each, local) for each in addresses_in(text))
+    return tuple(_relation(address, local) for address in addresses_in(text))
 
 
 @lru_cache(maxsize=1 << 10)

@@ -200,7 +200,7 @@ def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: b
                 if mine == holder:
                     sources = declared.peers(mine, other, fabric, version)
                     boxes = _stateless(flow, version, sources, WHOLE[DST], reply=reply)
-                    found += [_tracked(each, flow) for each in boxes] if is_stateful else boxes
+                    found += [_tracked(box, flow) for box in boxes] if is_stateful else boxes
     found.append(_icmp(version, _ERRORS[version]))
     return PacketSet(tuple(found)) & EVERYTHING
 

@@ -39,7 +39,7 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
     profiles: dict[str, list[str]] = {}
     for own, path in tree.below(PROFILES):
         profiles.setdefault(own, []).append(path)
-    guarded = (each.file for each in READERS if each.has_host_firewall)
+    guarded = (reader.file for reader in READERS if reader.has_host_firewall)
     for device in (device for file in guarded for device in tree.devices_with(file)):
         fabric = declared.management.get(device, "")
         if not holders(declared, fabric):
@@ -107,15 +107,15 @@ def _passes(text: str) -> PacketSet:
         raise Unreadable(error.position[0], "this is no XML") from None
     if zone.get("target") != "DROP":
         return PacketSet((box(),))
-    found: list[Box] = []
+    passes: list[Box] = []
     for part in zone:
         if part.tag == "port":
-            found.append(box(proto=_protocol(part), dport=_ports(part)))
+            passes.append(box(proto=_protocol(part), dport=_ports(part)))
         elif part.tag == "rule":
-            found.append(_rule(part))
+            passes.append(_rule(part))
         elif part.tag not in {"short", "description"}:
             raise Unreadable(0, f"<{part.tag}> is not known here")
-    return PacketSet(tuple(found))
+    return PacketSet(tuple(passes))
 
 
 def _rule(rule: ElementTree.Element) -> Box:

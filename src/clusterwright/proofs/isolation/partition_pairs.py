@@ -97,7 +97,13 @@ def _managers(
         statements = parse_partitions(text or "")
     except BadStatement:
         return frozenset(found)
-    named = [m.guid for each in statements if each.pkey == DEFAULT_PKEY for m in each.members if m.membership in _FULL]
+    named = [
+        m.guid
+        for statement in statements
+        if statement.pkey == DEFAULT_PKEY
+        for m in statement.members
+        if m.membership in _FULL
+    ]
     for guid in named:
         host = declaration.endpoints.get(guid, ("", ""))[0]
         if left > 0 and host in hosts - here:
@@ -148,13 +154,13 @@ def _kinds(seats: _Seats, declaration: Declaration, fabric: str, managers: froze
             for guid, membership in partition.members.items():
                 wanted[guid].add((partition.pkey, membership in _FULL))
     zones = declaration.isolation.zones_of if declaration.isolation is not None else {}
-    found: dict[_Kind, list[int]] = {}
+    kinds: dict[_Kind, list[int]] = {}
     for guid in sorted(seats):
         end = declaration.endpoints.get(guid)
         given = frozenset((pkey, is_full) for pkey, (is_full, _) in seats[guid].items())
         kind = _Kind(zones.get(end[0], ()) if end is not None else (), given, frozenset(wanted.get(guid, ())))
-        found.setdefault(kind, []).append(guid)
-    return found
+        kinds.setdefault(kind, []).append(guid)
+    return kinds
 
 
 def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
@@ -165,7 +171,7 @@ def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
 def _differences(
     kinds: Mapping[_Kind, list[int]], seats: _Seats, declaration: Declaration, fabric: str
 ) -> Iterator[tuple[int, str]]:
-    names = {each.pkey: each.name for each in declaration.partitions if each.fabric == fabric} | {
+    names = {partition.pkey: partition.name for partition in declaration.partitions if partition.fabric == fabric} | {
         DEFAULT_PKEY: "Default"
     }
     listed = list(kinds.items())

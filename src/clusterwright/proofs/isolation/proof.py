@@ -113,15 +113,15 @@ def _facts(
     zones = [zone.name for zone in declared.zones if zone.name not in left_open]
     closed = [(one, other) for one in zones for other in zones if (one, other) not in with_flow]
     unread = tree.left_open_for("isolation")
-    filtered = {device for own in nodes if own.file == RUNNING for device in own.nodes}
+    filtered = {device for node in nodes if node.file == RUNNING for device in node.nodes}
     yield Fact("zones", len(declared.zones))
     yield Fact("flows", len(declared.flows))
     yield Fact("pairs of zones with a flow", len(with_flow))
     yield Fact("pairs of zones without, closed", len(closed))
     yield Fact("nodes with a filter", len(filtered - unread))
     yield Fact("different node filters", len(nodes))
-    yield Fact("switches with a filter", len({each.device for each in ports}))
-    yield Fact("switch ports with a filter", sum(len(each.ports) for each in ports))
+    yield Fact("switches with a filter", len({port.device for port in ports}))
+    yield Fact("switch ports with a filter", sum(len(port.ports) for port in ports))
 
 
 def _open_zones(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
@@ -160,7 +160,9 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 
     Replies pass the same way back, from every port.
     """
-    files = {device: each.file for each in READERS if each.single_ports for device in tree.devices_with(each.file)}
+    files = {
+        device: reader.file for reader in READERS if reader.single_ports for device in tree.devices_with(reader.file)
+    }
     edges = [edge for edge in declared.edges if edge.switch in files]
     unfiltered = cache(partial(_unfiltered, declared))  # asked for every edge, and the same for all of a fabric
     if edges:
@@ -201,12 +203,12 @@ def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | No
 
 def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]) -> Iterator[Counterexample]:
     """The differences of nodes' filters; one that does not read leaves its own nodes open."""
-    for own in nodes:
+    for node in nodes:
         try:
-            yield from _node(places, own)
+            yield from _node(places, node)
         except VerifyError as error:
-            for device in own.nodes:
-                leave_open(tree, device, own.file, error)
+            for device in node.nodes:
+                leave_open(tree, device, node.file, error)
 
 
 def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
@@ -285,16 +287,16 @@ def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> 
     for group, shape in groups:
         if shape in clean:
             continue
-        found: list[Counterexample] = []
+        counterexamples: list[Counterexample] = []
         with judging(group.tree, group.device, group.file):
-            found += [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
+            counterexamples += [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
         for own in group.filters():
             with judging(group.tree, group.device, group.file):
                 passes, idle = own.passes()
-                found += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
-        if not found:
+                counterexamples += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
+        if not counterexamples:
             clean.add(shape)
-        yield from found
+        yield from counterexamples
 
 
 def _port(places: FilterPlaces, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:

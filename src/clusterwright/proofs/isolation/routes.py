@@ -45,7 +45,7 @@ def route_faults(
         return judged[destination]
 
     readers = {path: read for path in tree.paths for ends, read in reversed(_ROUTES.items()) if path.endswith(ends)}
-    for device, path in sorted((device, each) for each in readers for device in tree.devices_with(each)):
+    for device, path in sorted((device, reader) for reader in readers for device in tree.devices_with(reader)):
         reader, text = readers[path], tree.text(device, path) or ""
         try:
             for at, what in reader(text, partial(judge, device)):

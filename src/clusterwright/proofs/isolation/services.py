@@ -89,9 +89,9 @@ def _passing(service: SwitchService) -> tuple[Ranges, list[int]]:
 
 def _sources(rule: Rule, version: int) -> Ranges:
     found = EMPTY
-    for each in rule.matches:
-        if each[FAMILY] & _FAMILIES[version]:
-            found |= each[SRC]
+    for match in rule.matches:
+        if match[FAMILY] & _FAMILIES[version]:
+            found |= match[SRC]
     return found & everywhere(version)
 
 

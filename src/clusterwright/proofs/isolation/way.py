@@ -125,8 +125,8 @@ def places_of(
     return FilterPlaces(
         declared=declared,
         interfaces=interfaces,
-        nodes={device: each for each in nodes if each.file == RUNNING for device in each.nodes},
-        groups={(each.device, port): each for each in groups if each.what == HOSTS for port in each.ports},
+        nodes={device: node for node in nodes if node.file == RUNNING for device in node.nodes},
+        groups={(group.device, port): group for group in groups if group.what == HOSTS for port in group.ports},
     )
 
 

@@ -33,21 +33,21 @@ def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.adapter_names if tree.declaration is not None else {}
     links = sorted(path for path in tree.paths if path.startswith(LINKS) and path.endswith(".link"))
     nodes = sorted({*tree.devices_with(RDMA_SCRIPT), *declared})
-    known: dict[tuple[object, ...], list[Fault]] = {}
-    found: list[Counterexample] = []
+    faults: dict[tuple[object, ...], list[Fault]] = {}
+    counterexamples: list[Counterexample] = []
     devices = 0
     for node in nodes:
         planned = declared.get(node)
         files = {path: tree.files[node, path] for path in (*_FILES, *links) if (node, path) in tree.files}
         key = (planned, *files.values())
-        if key not in known:  # nodes of an image have the same files
-            known[key] = list(_faults({path: file.read() for path, file in files.items()}, planned))
-        found += [Counterexample(node, *fault) for fault in known[key]]
+        if key not in faults:  # nodes of an image have the same files
+            faults[key] = list(_faults({path: file.read() for path, file in files.items()}, planned))
+        counterexamples += [Counterexample(node, *fault) for fault in faults[key]]
         devices += len(planned.rdma_devices) if planned is not None else 0
     facts = [Fact("nodes whose adapters have names", len(nodes))]
     if tree.declaration is not None:
         facts.append(Fact("RDMA devices", devices))
-    return Verdict(tuple(facts), tuple(found), Cases("nodes whose adapters have names", len(nodes)))
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("nodes whose adapters have names", len(nodes)))
 
 
 def _faults(texts: Mapping[str, str], planned: DeclaredNames | None) -> Iterator[Fault]:

@@ -73,31 +73,33 @@ def _run(tree: RenderedTree) -> Verdict:
     files_of: dict[str, dict[str, RenderedFile]] = {}
     for (device, path), file in tree.files.items():
         files_of.setdefault(device, {})[path] = file
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     open_images: set[str] = set()
     uncompared: set[str] = set()
     nodes: set[str] = set()
     for device in sorted({device for device, _ in tree.below((IMAGES, NODES))}):
         server, fetched = _read(files_of[device]), _fetched(files_of[device])
-        found += [Counterexample(device, path, 0, message) for path, message in server.broken]
-        for path, members in (*server.nodes.values(), *(each for own in server.images.values() for each in own)):
-            found += [Counterexample(device, path, 0, message) for message in _mode_faults(members)]
+        counterexamples += [Counterexample(device, path, 0, message) for path, message in server.broken]
+        for path, members in (*server.nodes.values(), *(each for image in server.images.values() for each in image)):
+            counterexamples += [Counterexample(device, path, 0, message) for message in _mode_faults(members)]
         texts: dict[tuple[object, ...], list[tuple[str, str]]] = {}
         for node, (path, own) in sorted(server.nodes.items()):
             nodes.add(node)
             image = machines[node].image if node in machines else ""
             chosen = _image_of(server, fetched.get(node), image)
             if chosen is None and node in fetched:
-                found.append(Counterexample(device, fetched[node], 0, f"{node} boots with it, and it is not there"))
+                counterexamples.append(
+                    Counterexample(device, fetched[node], 0, f"{node} boots with it, and it is not there")
+                )
                 continue
             if chosen is None:
                 open_images.add(image or f"of {node}")
                 continue
             held = files_of.get(node, {})
             for place, message in _node_faults(held, (path, own), chosen, texts):
-                found.append(Counterexample(device, place, 0, f"{node}: {message}"))
+                counterexamples.append(Counterexample(device, place, 0, f"{node}: {message}"))
             strange = sorted(own.keys() - held.keys())
-            found += [
+            counterexamples += [
                 Counterexample(device, path, 0, f"{node}: {each}") for each in _stranger_faults(tree, node, strange)
             ]
             uncompared.update(name for name in strange if not _is_judged(tree, node, name))
@@ -108,7 +110,7 @@ def _run(tree: RenderedTree) -> Verdict:
         reasons.append(f"no file was read to compare with {and_more(sorted(uncompared), _SHOWN)}")
     reason = f"not proven, because {' and '.join(reasons)}" if reasons else ""
     facts = (Fact("nodes whose archives were compared", len(nodes)),)
-    return Verdict(facts, tuple(found), Cases("nodes with archives", len(nodes)), unjudged=reason)
+    return Verdict(facts, tuple(counterexamples), Cases("nodes with archives", len(nodes)), unjudged=reason)
 
 
 def _read(files: Mapping[str, RenderedFile]) -> _ServedArchives:
@@ -148,7 +150,7 @@ def _fetched(files: Mapping[str, RenderedFile]) -> Mapping[str, str]:
         if not path.startswith(SCRIPTS):
             continue
         paths = [f"srv/http{each.path}" for each in read_script(file.read()).fetched]
-        images = [each for each in paths if each.startswith(IMAGES) and each.endswith(IMAGE_ARCHIVE)]
+        images = [path for path in paths if path.startswith(IMAGES) and path.endswith(IMAGE_ARCHIVE)]
         for each in paths:
             if each.startswith(NODES) and images:
                 found[each.removeprefix(NODES).removesuffix(NODE_ARCHIVE)] = images[0]
@@ -157,9 +159,9 @@ def _fetched(files: Mapping[str, RenderedFile]) -> Mapping[str, str]:
 
 def _image_of(server: _ServedArchives, fetched: str | None, image: str) -> tuple[str, Members] | None:
     """The archive that a machine of an image gets: the one that its script names, or the only one of an installer's."""
-    archives = [each for own in server.images.values() for each in own]
+    archives = [each for image in server.images.values() for each in image]
     if fetched is not None:
-        return next((each for each in archives if each[0] == fetched), None)
+        return next((archive for archive in archives if archive[0] == fetched), None)
     own = server.images.get(image, [])
     return own[0] if len(own) == 1 else None
 

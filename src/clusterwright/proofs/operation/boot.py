@@ -43,7 +43,7 @@ class _BootServer:
 
 def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.boot if tree.declaration is not None else None
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     unknown: list[str] = []
     adapters: set[str] = set()
     for device in _servers(tree):
@@ -51,13 +51,15 @@ def _run(tree: RenderedTree) -> Verdict:
         for mac, text in server.scripts.items():
             script = read_script(text)
             unknown += [f'{device}:/{_path(mac)}:{number}: "{line}"' for number, line in script.unknown]
-        found += [Counterexample(device, *fault) for fault in _faults(device, server, declared)]
+        counterexamples += [Counterexample(device, *fault) for fault in _faults(device, server, declared)]
         adapters.update(server.scripts)
     reason = f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else ""
     facts = [Fact("adapters that get an address and a script", len(adapters))]
     if declared is not None:
         facts.insert(0, Fact("machines that start over the network", len(declared.machines)))
-    return Verdict(tuple(facts), tuple(found), Cases("adapters that machines start by", len(adapters)), unjudged=reason)
+    return Verdict(
+        tuple(facts), tuple(counterexamples), Cases("adapters that machines start by", len(adapters)), unjudged=reason
+    )
 
 
 def _servers(tree: RenderedTree) -> list[str]:
@@ -121,7 +123,7 @@ def _address_faults(device: str, server: _BootServer, dhcp: DhcpServer, declared
         if device in machine.servers
         for mac, address in machine.adapters.items()
     }
-    reserved = {(each.mac, each.address, each.machine) for each in dhcp.reservations}
+    reserved = {(reservation.mac, reservation.address, reservation.machine) for reservation in dhcp.reservations}
     for mac, address, name in sorted(reserved - planned):
         yield server.dhcp_path, _line(server.dhcp, mac), f"{mac} gets {address} as {name}, which is not planned"
     for mac, address, name in sorted(planned - reserved):

@@ -31,21 +31,21 @@ def _run(tree: RenderedTree) -> Verdict:
     own = sorted(path for path in tree.paths if path.startswith(CREDENTIAL))
     mounts = sorted(path for path in tree.paths if path.startswith(UNITS) and path.endswith(".mount"))
     nodes = sorted({*declared, *(device for path in own for device in tree.devices_with(path))})
-    known: dict[tuple[object, ...], list[Fault]] = {}
-    found: list[Counterexample] = []
+    faults: dict[tuple[object, ...], list[Fault]] = {}
+    counterexamples: list[Counterexample] = []
     for node in nodes:
         paths = [path for path in (*own, *mounts, CREDENTIAL_WANTS) if (node, path) in tree.files]
         wanted = declared.get(node)
         key = (id(wanted), *(tree.files[node, path].read() for path in paths))
-        if key not in known:  # nodes of an image have the same units
+        if key not in faults:  # nodes of an image have the same units
             texts = {path: tree.files[node, path].read() for path in paths}
-            known[key] = list(_faults(texts, wanted))
-        found += [Counterexample(node, *fault) for fault in known[key]]
+            faults[key] = list(_faults(texts, wanted))
+        counterexamples += [Counterexample(node, *fault) for fault in faults[key]]
     files = {file for wanted in declared.values() for file in wanted}
     facts = [Fact("nodes that wait for keys", len(nodes))]
     if files:
         facts.append(Fact("files that start their readers", len(files)))
-    return Verdict(tuple(facts), tuple(found), Cases("nodes that wait for keys", len(nodes)))
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("nodes that wait for keys", len(nodes)))
 
 
 def _faults(texts: Mapping[str, str], wanted: Readers | None) -> Iterator[Fault]:

@@ -35,7 +35,9 @@ class DeclaredKueue:
 
 def declared_kueues(plan: Plan) -> tuple[DeclaredKueue, ...]:
     """Every view for Kueue."""
-    return tuple(_kueue(plan, each, each.kueue) for each in plan.spec.schedulers if each.kueue is not None)
+    return tuple(
+        _kueue(plan, scheduler, scheduler.kueue) for scheduler in plan.spec.schedulers if scheduler.kueue is not None
+    )
 
 
 def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
@@ -73,7 +75,7 @@ def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
 
 def _limits(plan: Plan, scheduler: Scheduler) -> Mapping[str, int]:
     """The GPUs and RDMA devices of a node, where all profiles of NCCL are on nodes alike."""
-    found: dict[str, int] = {}
+    limits: dict[str, int] = {}
     for profile in plan.spec.nccl_profiles:
         group = plan.spec.node_group(profile.nodes[0])
         fabric = plan.spec.fabric(profile.fabric)
@@ -81,7 +83,7 @@ def _limits(plan: Plan, scheduler: Scheduler) -> Mapping[str, int]:
             continue
         vendor = vendor_of(group.model.gpus) if group.model.gpus is not None else None
         if group.model.gpus is not None and vendor is not None and vendor.kubernetes_resource is not None:
-            found[vendor.kubernetes_resource] = group.model.gpus.count
+            limits[vendor.kubernetes_resource] = group.model.gpus.count
         if fabric.technology != "ethernet":
-            found[_RDMA] = 1
-    return found
+            limits[_RDMA] = 1
+    return limits

@@ -57,7 +57,7 @@ def declared_node_checks(plan: Plan) -> Mapping[str, CheckedNode]:
     images = {image.name: image for image in plan.spec.images}
     nccl = declared_nccl(plan)
     known: dict[tuple[Any, ...], DeclaredCheck] = {}
-    found = {}
+    node_checks = {}
     for node in plan.devices:
         image = images.get(node.image or "")
         if node.kind != "node" or image is None:
@@ -67,8 +67,8 @@ def declared_node_checks(plan: Plan) -> Mapping[str, CheckedNode]:
         kind = (node.node_group, image.name, node.model, ends)
         if kind not in known:
             known[kind] = _check(plan, node, image, cables, nccl.get(node.name))
-        found[node.name] = CheckedNode(known[kind], _gids(plan, node, cables))
-    return found
+        node_checks[node.name] = CheckedNode(known[kind], _gids(plan, node, cables))
+    return node_checks
 
 
 def _cables(plan: Plan, node: Device) -> list[Cable]:
@@ -79,14 +79,14 @@ def _cables(plan: Plan, node: Device) -> list[Cable]:
 def _gids(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, int]:
     """The GIDs that the kernel makes of addresses of RoCE adapters: one of IPv4 is mapped into IPv6."""
     devices = _rdma_devices(plan.spec.catalogue[node.model])
-    found = {}
+    gids = {}
     for cable in cables:
         address = cable.a.address
         if address is None or cable.bond is not None or devices.get(cable.a.port) is None:
             continue
         if fabric_of(plan, cable.fabric).technology == "roce":
-            found[cable.a.port] = address | _MAPPED if plan.address_version(cable.fabric) == 4 else address
-    return found
+            gids[cable.a.port] = address | _MAPPED if plan.address_version(cable.fabric) == 4 else address
+    return gids
 
 
 def _rdma_devices(model: HardwareModel) -> Mapping[str, str | None]:
@@ -109,7 +109,9 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "firmware.bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
         "direct_paths": _has_direct_paths(plan, image),
         **({} if image.is_existing else {"image.name": image.name}),
-        "commands": [{"name": each.name, "run": each.run, "timeout_s": each.timeout_s} for each in image.own_checks],
+        "commands": [
+            {"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in image.own_checks
+        ],
         "left_out": sorted(image.health.leave_out),
         **_limits(image.health),
     }
@@ -122,7 +124,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
     return DeclaredCheck(
         values=values,
         interval_s=image.health.interval_s,
-        answers_s=max([image.health.patience_s, *(each.timeout_s for each in image.own_checks)]),
+        answers_s=max([image.health.patience_s, *(check.timeout_s for check in image.own_checks)]),
         lossless=frozenset(name for name, fabric in fabrics.items() if _has_lossless_class(fabric)),
     )
 
@@ -182,7 +184,7 @@ def _machine(model: HardwareModel) -> Mapping[str, Any]:
 def _nics(model: HardwareModel, cables: list[Cable], fabrics: Mapping[str, Fabric]) -> Mapping[str, Mapping[str, Any]]:
     """What is asked of each cabled adapter, by interface."""
     cable_of = {cable.a.port: cable for cable in cables}
-    found = {}
+    nics = {}
     for group in model.nic_groups:
         for nic in group.nics:
             cable = cable_of.get(nic.interface)
@@ -190,7 +192,7 @@ def _nics(model: HardwareModel, cables: list[Cable], fabrics: Mapping[str, Fabri
                 continue
             fabric = fabrics[cable.fabric]
             has_packets = fabric.technology != "infiniband" and cable.a.address is not None
-            found[nic.interface] = {
+            nics[nic.interface] = {
                 "interface": nic.interface,
                 "rdma": nic.rdma_device,
                 "pci": nic.pci,
@@ -201,7 +203,7 @@ def _nics(model: HardwareModel, cables: list[Cable], fabrics: Mapping[str, Fabri
                 "rdma_mtu": _rdma_mtu(fabric) if nic.rdma_device is not None else None,
                 **({"bond": cable.bond.interface} if cable.bond is not None else {}),
             }
-    return found
+    return nics
 
 
 def _rdma_mtu(fabric: Fabric) -> int | None:
@@ -227,7 +229,7 @@ def _has_direct_paths(plan: Plan, image: Image) -> bool:
 
 
 def _limits(health: Health) -> Mapping[str, Any]:
-    names = [each.name for each in fields(health) if each.name not in _NO_LIMITS]
+    names = [field.name for field in fields(health) if field.name not in _NO_LIMITS]
     return {f"limits.{name}": getattr(health, name) for name in names}
 
 

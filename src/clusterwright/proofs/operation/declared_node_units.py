@@ -28,7 +28,7 @@ class DeclaredNames:
 def declared_names(plan: Plan) -> Mapping[str, DeclaredNames]:
     """Of every node that runs an image, the cabled adapters whose PCI address is known."""
     known: dict[tuple[object, ...], DeclaredNames] = {}
-    found = {}
+    names = {}
     for node in plan.devices:
         if node.kind != "node" or node.image is None:
             continue
@@ -37,8 +37,8 @@ def declared_names(plan: Plan) -> Mapping[str, DeclaredNames]:
         kind = (node.model, *((cable.a.port, cable.fabric) for cable in cables))
         if kind not in known:
             known[kind] = _names(plan, node, {cable.a.port: cable.fabric for cable in cables})
-        found[node.name] = known[kind]
-    return found
+        names[node.name] = known[kind]
+    return names
 
 
 def _names(plan: Plan, node: Device, fabric_by_port: Mapping[str, str]) -> DeclaredNames:
@@ -65,15 +65,15 @@ Readers = Mapping[str, frozenset[tuple[str, str]]]
 def declared_credentials(plan: Plan) -> Mapping[str, Readers]:
     """By node whose system is ours, the keys, certificates and authorities that it reads."""
     by_group: dict[str, Readers] = {}
-    found = {}
+    credentials = {}
     for node in plan.devices:
         image = plan.spec.image(node.image or "")
         if node.kind != "node" or image is None or image.is_existing:
             continue
         if node.node_group not in by_group:
             by_group[node.node_group] = _readers(plan, node.node_group)
-        found[node.name] = by_group[node.node_group]
-    return found
+        credentials[node.name] = by_group[node.node_group]
+    return credentials
 
 
 def _readers(plan: Plan, node_group: str) -> Readers:
@@ -99,4 +99,4 @@ def _readers(plan: Plan, node_group: str) -> Readers:
 
 def _protected(mounts: list[Mount], kinds: set[str]) -> list[str]:
     """Mount points whose protection is one of these."""
-    return [each.mountpoint for each in mounts if each.protection is not None and each.protection.kind in kinds]
+    return [mount.mountpoint for mount in mounts if mount.protection is not None and mount.protection.kind in kinds]

@@ -76,12 +76,12 @@ def _controllers(plan: Plan, scheduler: Scheduler) -> Mapping[str, frozenset[str
 
 def _addresses(plan: Plan, name: str) -> frozenset[str]:
     """The addresses of a machine's adapters."""
-    found = set()
+    addresses = set()
     for cable in plan.cables_of[name]:
         end = cable.a if cable.a.device == name else cable.b
         if end.address is not None and end.side == "host":
-            found.add(format_address(end.address, plan.address_version(end.fabric)))
-    return frozenset(found)
+            addresses.add(format_address(end.address, plan.address_version(end.fabric)))
+    return frozenset(addresses)
 
 
 def _node(plan: Plan, scheduler: Scheduler, device: Device) -> DeclaredNode:

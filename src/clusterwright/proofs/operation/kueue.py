@@ -33,20 +33,20 @@ _LOCKED = "IPC_LOCK"
 def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.kueues if tree.declaration is not None else ()
     by_controller = {name: kueue for kueue in declared for name in kueue.controllers}
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     for device in sorted({*tree.devices_with(OBJECTS), *by_controller}):
         faults = _controller_faults(tree, device, by_controller.get(device))
-        found += [Counterexample(device, *fault) for fault in faults]
+        counterexamples += [Counterexample(device, *fault) for fault in faults]
     nodes = 0
     for kueue in declared:
         nodes += len(kueue.labels)
         for node in kueue.labels:
-            found += [Counterexample(node, *fault) for fault in _node_faults(tree, node, kueue)]
+            counterexamples += [Counterexample(node, *fault) for fault in _node_faults(tree, node, kueue)]
     controllers = len(by_controller or tree.devices_with(OBJECTS))
     facts = [Fact("controllers of Kueue", controllers)]
     if declared:
         facts.append(Fact("nodes with their place", nodes))
-    return Verdict(tuple(facts), tuple(found), Cases("controllers and nodes of Kueue", controllers + nodes))
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("controllers and nodes of Kueue", controllers + nodes))
 
 
 def _controller_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) -> Iterator[Fault]:

@@ -68,7 +68,7 @@ def _run(tree: RenderedTree) -> Verdict:
     nodes = sorted({*tree.devices_with(LIMITS), *declared})
     shared: dict[tuple[object, ...], _Read] = {}
     digests: dict[RenderedFile | None, str] = {}
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     mounts = [path for path in tree.paths if MOUNTS.fullmatch(path)]
     for node in nodes:
         planned = declared.get(node)
@@ -80,11 +80,11 @@ def _run(tree: RenderedTree) -> Verdict:
         nftables = tree.files.get((node, _FILTER))
         if nftables not in digests:
             digests[nftables] = hashlib.sha256(nftables.read().encode()).hexdigest() if nftables is not None else ""
-        found += [Counterexample(node, *fault) for fault in shared[key].faults]
+        counterexamples += [Counterexample(node, *fault) for fault in shared[key].faults]
         beside = _Beside(filter_digest=digests[nftables], mounts=mounts)
-        found += [Counterexample(node, *fault) for fault in _own_faults(tree, node, planned, beside)]
+        counterexamples += [Counterexample(node, *fault) for fault in _own_faults(tree, node, planned, beside)]
     facts = (Fact("nodes that check themselves", len(nodes)),)
-    return Verdict(facts, tuple(found), Cases("nodes that check themselves", len(nodes)))
+    return Verdict(facts, tuple(counterexamples), Cases("nodes that check themselves", len(nodes)))
 
 
 def _read_shared(texts: Mapping[str, str], planned: DeclaredCheck | None) -> _Read:

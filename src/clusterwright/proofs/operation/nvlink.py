@@ -42,23 +42,23 @@ class _Instance:
 def _run(tree: RenderedTree) -> Verdict:
     domains = tree.declaration.nvlink_domains if tree.declaration is not None else {}
     wanted = {name: domain for domain, names in domains.items() for name in names}
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     instances: dict[str, _Instance] = {}
     networks = _networks(tree)
     for device in sorted({*tree.devices_with(MEMBERS), *wanted}):
         try:
             instances[device] = _read(tree, device, networks.get(device, {}))
         except _UnreadError as error:
-            found.append(Counterexample(device, error.file, error.line, str(error)))
+            counterexamples.append(Counterexample(device, error.file, error.line, str(error)))
     holders = _holders(instances)
     for device, instance in instances.items():
-        found += _member_faults(device, instance, instances, holders)
-        found += _nccl_faults(tree, device)
+        counterexamples += _member_faults(device, instance, instances, holders)
+        counterexamples += _nccl_faults(tree, device)
         if tree.declaration is not None:
-            found += _domain_faults(device, instance, holders, domains, wanted)
+            counterexamples += _domain_faults(device, instance, holders, domains, wanted)
     lists = {instance.members for instance in instances.values()}
     facts = (Fact("NVLink domains", len(lists)), Fact("nodes that share memory over NVLink", len(instances)))
-    return Verdict(facts, tuple(found), Cases("nodes of NVLink domains", len(instances)))
+    return Verdict(facts, tuple(counterexamples), Cases("nodes of NVLink domains", len(instances)))
 
 
 class _UnreadError(Exception):

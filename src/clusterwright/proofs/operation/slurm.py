@@ -74,7 +74,7 @@ class _Configuration:
 def _run(tree: RenderedTree) -> Verdict:
     slurms = tree.declaration.slurms if tree.declaration is not None else ()
     by_controller = {name: slurm for slurm in slurms for name in slurm.controllers}
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     judged: dict[tuple[str | None, ...], tuple[_Configuration, DeclaredSlurm | None, list[Fault]]] = {}
     nodes: set[str] = set()
     gpus = 0
@@ -90,11 +90,11 @@ def _run(tree: RenderedTree) -> Verdict:
             judged[texts] = known = (configuration, declared, faults)
             nodes.update(configuration.nodes)
             gpus += sum(_gpu_count(line) or 0 for line in configuration.nodes.values())
-        found += [Counterexample(device, *fault) for fault in known[2]]
+        counterexamples += [Counterexample(device, *fault) for fault in known[2]]
     for slurm in slurms:
-        found += _worker_faults(tree, slurm)
+        counterexamples += _worker_faults(tree, slurm)
     facts = (Fact("nodes that Slurm places jobs on", len(nodes)), Fact("GPUs", gpus))
-    return Verdict(facts, tuple(found), Cases("nodes of Slurm", len(nodes)))
+    return Verdict(facts, tuple(counterexamples), Cases("nodes of Slurm", len(nodes)))
 
 
 def _read(conf: str | None, gres: str | None, topology: str | None, cgroup: str | None) -> _Configuration:

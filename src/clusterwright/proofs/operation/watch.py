@@ -31,17 +31,17 @@ def _run(tree: RenderedTree) -> Verdict:
     wanted = declaration.node_checks if declaration is not None else {}
     prefixes = tuple(declaration.own_prefixes) if declaration is not None else ()
     nodes = sorted({*tree.devices_with(WATCHED), *wanted})
-    known: dict[tuple[object, ...], list[Fault]] = {}
-    found: list[Counterexample] = []
+    faults: dict[tuple[object, ...], list[Fault]] = {}
+    counterexamples: list[Counterexample] = []
     for node in nodes:
         files = {path: tree.files[node, path] for path in _FILES if (node, path) in tree.files}
         key = tuple(files.values())
-        if key not in known:  # nodes of an image have the same files
+        if key not in faults:  # nodes of an image have the same files
             texts = {path: file.read() for path, file in files.items()}
-            known[key] = list(_faults(texts, tree.cluster, prefixes))
-        found += [Counterexample(node, *fault) for fault in known[key]]
+            faults[key] = list(_faults(texts, tree.cluster, prefixes))
+        counterexamples += [Counterexample(node, *fault) for fault in faults[key]]
     facts = (Fact("nodes that watch their isolation", len(nodes)),)
-    return Verdict(facts, tuple(found), Cases("nodes that watch their isolation", len(nodes)))
+    return Verdict(facts, tuple(counterexamples), Cases("nodes that watch their isolation", len(nodes)))
 
 
 def _faults(texts: Mapping[str, str], cluster: str, prefixes: tuple[str, ...]) -> Iterator[Fault]:

@@ -101,7 +101,9 @@ def device_gates(
 
     policies = plan.spec.rollout.gates
     waiting = frozenset(name for name, effect in effects.items() if effect is Effect.REBOOT)
-    of_slurm = {each.name: slurm for slurm in plan.spec.schedulers for each in compute_nodes(plan, slurm)}
+    of_slurm = {
+        compute_node.name: slurm for slurm in plan.spec.schedulers for compute_node in compute_nodes(plan, slurm)
+    }
     boots = _boots(plan, devices, waiting, of_slurm=of_slurm, rollout=rollout, root=root)
     every: tuple[Gate, ...] = (
         *_running_jobs(plan, devices, effects, of_slurm),
@@ -154,7 +156,7 @@ def _boots(
     from clusterwright.rollout.gates.boots import BootNote, SlurmBoots
 
     reached: dict[Scheduler, str] = {}
-    for slurm in (each for each in plan.spec.schedulers if each.slurm is not None):
+    for slurm in (scheduler for scheduler in plan.spec.schedulers if scheduler.slurm is not None):
         hosts = controllers(plan, slurm)
         reached[slurm] = next((host for host in hosts if host in devices.over_ssh), "")
         if not reached[slurm] and any(of_slurm.get(name) == slurm for name in waiting):

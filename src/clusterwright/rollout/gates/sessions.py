@@ -81,7 +81,7 @@ class Sessions(DeviceGate):
 
     def _later(self, wave: Wave) -> frozenset[str]:
         at = self.waves.index(wave) if wave in self.waves else len(self.waves)
-        return frozenset(name for each in self.waves[at + 1 :] for name in each.devices)
+        return frozenset(name for wave in self.waves[at + 1 :] for name in wave.devices)
 
     def _ends(self, names: Iterable[str]) -> Iterator[ExpectedSession]:
         """Both ends of every session of these switches, as far as somebody can be asked there."""

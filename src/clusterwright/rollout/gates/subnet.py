@@ -85,12 +85,12 @@ class SubnetScan(DeviceGate):
 
     def _fabrics(self, names: Iterable[str]) -> dict[str, list[str]]:
         """The InfiniBand fabrics that a change of these devices may reach, each with those devices."""
-        found: dict[str, list[str]] = {}
+        fabrics: dict[str, list[str]] = {}
         for name in names:
             fabric = self._fabric_of(name)
             if fabric:
-                found.setdefault(fabric, []).append(name)
-        return found
+                fabrics.setdefault(fabric, []).append(name)
+        return fabrics
 
     def _fabric_of(self, name: str) -> str:
         device = self.plan.by_name.get(name)

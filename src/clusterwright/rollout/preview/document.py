@@ -30,7 +30,7 @@ def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -
         "refused": bool(unanswered(found.guarded, overrides)),
         "overrides": [asdict(override) for override in overrides],
         "spec": [asdict(change) for change in found.spec],
-        "model": [{"text": each.text, "devices": sorted(each.devices)} for each in found.sentences],
+        "model": [{"text": sentence.text, "devices": sorted(sentence.devices)} for sentence in found.sentences],
         "groups": [
             {"place": kind.place, "does": list(kind.does), **_group(group)}
             for kind in found.kinds
@@ -39,7 +39,7 @@ def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -
         "disturbs": _disturbs(found.disturbance),
         "waves": [_wave(impact) for impact in found.disturbance.waves],
         "gates": {
-            "asked": [asdict(each) for each in gates.questions],
+            "asked": [asdict(question) for question in gates.questions],
             "left_out": [asdict(each) for each in gates.left_out],
         },
         "to_build": [{**asdict(image), "servers": list(image.servers)} for image in found.unbuilt],

@@ -114,7 +114,7 @@ def _spec(found: Preview, limits: Bounds) -> Iterator[str]:
 def _cluster_wide(found: Preview, limits: Bounds) -> Iterator[str]:
     """What is about no device that changes: who may talk to whom, and cables whose ends keep their files."""
     changed = frozenset(found.changed)
-    own = [each for each in found.sentences if each.devices.isdisjoint(changed)]
+    own = [sentence for sentence in found.sentences if sentence.devices.isdisjoint(changed)]
     if own:
         yield "\nin the model"
         yield from (f"  {each.text}" for each in own[: limits.items])
@@ -132,7 +132,7 @@ def _kind(found: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
     elif kind.does:
         yield f"  while it is applied: {and_more(kind.does, _CONSEQUENCES, between='; ')}"
     devices = frozenset(names)
-    own = [each for each in found.sentences if not each.devices.isdisjoint(devices)]
+    own = [sentence for sentence in found.sentences if not sentence.devices.isdisjoint(devices)]
     yield from (f"  {line}" for line in _told(own, limits.items))
     if len(kind.groups) > 1:
         yield f"  the lines are those of {names[0]}; the others' differ in numbers, addresses and names"
@@ -140,7 +140,7 @@ def _kind(found: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
 
 
 def _told(sentences: Sequence[Sentence], limit: int) -> Iterator[str]:
-    yield from (each.text for each in sentences[:limit])
+    yield from (sentence.text for sentence in sentences[:limit])
     if len(sentences) > limit:
         yield f"… and {len(sentences) - limit:,} more changes of the model"
 

@@ -80,7 +80,7 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
                 first, last = network_bounds(network)
                 name = f"the {key} of {fabric.name}"
                 pools.append((network.version, first, last, name, network, (*fabric.path, "addressing", key)))
-        for carried in (each.ipoib for each in fabric.partitions if each.ipoib is not None):
+        for carried in (partition.ipoib for partition in fabric.partitions if partition.ipoib is not None):
             name, path = f"{carried.interface} on {fabric.name}", (*carried.path, "network")
             pools.append((carried.network.version, *network_bounds(carried.network), name, carried.network, path))
     widest: tuple[int, int, str, Network] | None = None  # version, last address, name and prefix of the pool before

@@ -68,7 +68,7 @@ def _is_written(word: ReleaseWord, subject: Subject, fabric: Fabric, tier: Tier)
 def _lacking_relays(subject: Subject) -> Iterator[Problem]:
     """Relays for machines that boot over IPv6, on a release that cannot be told which server to ask."""
     boot = subject.spec.boot
-    fabric = next((each for each in subject.spec.fabrics if boot is not None and each.name == boot.fabric), None)
+    fabric = next((fabric for fabric in subject.spec.fabrics if boot is not None and fabric.name == boot.fabric), None)
     if fabric is None or not any(map(_lacks_relays, fabric.tiers)):
         return  # most specs: no plan is drawn for them
     plan = subject.plan

@@ -33,12 +33,12 @@ def overlapping_asns(subject: Subject) -> Iterator[Problem]:
 
 def _asn_ranges(skeleton: FabricSkeleton) -> dict[int, tuple[int, int]]:
     """First and last AS number of each tier."""
-    found: dict[int, tuple[int, int]] = {}
+    asn_ranges: dict[int, tuple[int, int]] = {}
     for seat, asn in zip(skeleton.seats, as_numbers(skeleton), strict=True):
         if asn is not None:
-            low, high = found.get(seat.tier, (asn, asn))
-            found[seat.tier] = min(low, asn), max(high, asn)
-    return found
+            low, high = asn_ranges.get(seat.tier, (asn, asn))
+            asn_ranges[seat.tier] = min(low, asn), max(high, asn)
+    return asn_ranges
 
 
 @rule("CW305", Severity.WARNING)

@@ -53,13 +53,13 @@ def _switches(spec: ClusterSpec, tiers: Sequence[Path]) -> str:
 
 
 def _tiers_by_system(spec: ClusterSpec) -> dict[System, list[Path]]:
-    found: dict[System, list[Path]] = {}
+    tiers: dict[System, list[Path]] = {}
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
             system = system_of(tier.model)
             if system is not None:
-                found.setdefault(system, []).append(tier.path)
-    return dict(sorted(found.items(), key=lambda item: item[0].name))
+                tiers.setdefault(system, []).append(tier.path)
+    return dict(sorted(tiers.items(), key=lambda item: item[0].name))
 
 
 def _places(data: Any, steps: tuple[str, ...], above: Path) -> Iterator[Path]:

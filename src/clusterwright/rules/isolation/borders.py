@@ -141,7 +141,7 @@ def _in_the_way(
 def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator[Problem]:
     system = system_of(model)
     if system is None or not system.has_borders:
-        able = " or ".join(each.title for each in systems().values() if each.has_borders)
+        able = " or ".join(system.title for system in systems().values() if system.has_borders)
         message = f"{border.device} runs {model.network_os}; borders are rendered for {able}."
         yield Problem((*border.path, "device"), message, f"Name a switch that runs {able}.")
     speeds: dict[str, set[int]] = {}

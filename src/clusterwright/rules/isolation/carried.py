@@ -26,7 +26,7 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
         if source is None or target is None:
             continue
-        usable = {each.name for each in spec.fabrics if not flow.is_rdma or each.technology == "roce"}
+        usable = {fabric.name for fabric in spec.fabrics if not flow.is_rdma or fabric.technology == "roce"}
         both = usable & _fabrics(subject, source) & _fabrics(subject, target)
         pair = _parted(_within(members[source.name], both), _within(members[target.name], both)) or next(
             (
@@ -101,7 +101,7 @@ def _shut_in(
 ) -> AttachedEnd | None:
     """A device that reaches none of the borders behind which a zone lies; None where it lies behind none."""
     plain = {fabric.name for fabric in subject.spec.fabrics if fabric.technology == "ethernet"}
-    doors = [each for each in _doors(wirings, subject, other) if each[0] in plain]
+    doors = [door for door in _doors(wirings, subject, other) if door[0] in plain]
     return next((end for reach, end in _within(own, plain).items() if not _meet(reach, doors)), None) if doors else None
 
 
@@ -161,9 +161,9 @@ def _members(
     """The different ways in which the devices of a zone reach others, each with one of them."""
     groups = set(members_of(subject.spec, zone))
     fabrics = [fabric.name for fabric in lives_on(subject.spec, zone)]
-    found: dict[_Reach, AttachedEnd] = {}
+    members: dict[_Reach, AttachedEnd] = {}
     for device, group, above in kinds:
         own = [name for name in fabrics if name in above] if not groups or group in groups else []
-        if own and (reach := tuple(sorted((name, above[name]) for name in own))) not in found:
-            found[reach] = next(wirings[own[0]].ends_of(device))
-    return found
+        if own and (reach := tuple(sorted((name, above[name]) for name in own))) not in members:
+            members[reach] = next(wirings[own[0]].ends_of(device))
+    return members

@@ -55,11 +55,11 @@ def cannot_carry(subject: Subject) -> Iterator[Problem]:
             message = f"The subnet manager of {fabric.name} is UFM, which makes its own file of partitions."
             yield Problem((*carried.path, "network"), message, "Use opensm there, or mount Lustre over Ethernet.")
         memberships = memberships_of(spec, partition)
-        for each in carried.hosts:
-            group = spec.node_group(each.nodes)
+        for host in carried.hosts:
+            group = spec.node_group(host.nodes)
             if group is not None:
                 yield from _unable(
-                    spec, fabric, partition, hosts=each, group=group, membership=memberships.get(each.nodes)
+                    spec, fabric, partition, hosts=host, group=group, membership=memberships.get(host.nodes)
                 )
 
 
@@ -106,7 +106,7 @@ def addresses_over_infiniband(subject: Subject) -> Iterator[Problem]:
             continue
         names = [group.name for group in spec.node_groups]
         numbers = [
-            each.number for each in subject.skeleton.layout.nodes if carried.of(names[each.node_group]) is not None
+            node.number for node in subject.skeleton.layout.nodes if carried.of(names[node.node_group]) is not None
         ]
         need, have = max(numbers, default=0) + 1, pool.num_addresses - 2
         if need > have:
@@ -123,10 +123,10 @@ def one_name_two_things(subject: Subject) -> Iterator[Problem]:
     """Interfaces that have another's name, and networks of LNet that nodes cannot have side by side."""
     spec = subject.spec
     for group in spec.node_groups:
-        taken = {nic.interface for each in group.model.nic_groups for nic in each.nics}
+        taken = {nic.interface for nic_group in group.model.nic_groups for nic in nic_group.nics}
         taken |= {e.bond.interface for f in spec.fabrics for e in f.attach if e.nodes == group.name and e.bond}
         for _, _, carried in _carried(spec):
-            if sum(each.nodes == group.name for each in carried.hosts) > 1:
+            if sum(host.nodes == group.name for host in carried.hosts) > 1:
                 message = f"{carried.interface} is on {group.name} twice."
                 yield Problem((*carried.path, "interface"), message, "Name the group once.")
             if carried.of(group.name) is None:
@@ -139,7 +139,7 @@ def one_name_two_things(subject: Subject) -> Iterator[Problem]:
 
 
 def _side_by_side(spec: ClusterSpec, group: NodeGroup) -> Iterator[Problem]:
-    mounts = [each for each in spec.mounts if each.type == "lustre" and group.name in each.nodes]
+    mounts = [mount for mount in spec.mounts if mount.type == "lustre" and group.name in mount.nodes]
     over: dict[str, str] = {}
     for mount in mounts:
         path = (*mount.path, "export")

@@ -76,7 +76,7 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     """Zone prefixes that overlap the host pools of the cluster's own fabrics."""
     spec = subject.spec
     addressed = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
-    carried = (each.ipoib for fabric in spec.fabrics for each in fabric.partitions)
+    carried = (partition.ipoib for fabric in spec.fabrics for partition in fabric.partitions)
     addressed += [(each.interface, each.network) for each in carried if each is not None]
     pools = sorted((hosts.version, *network_bounds(hosts), name, str(hosts)) for name, hosts in addressed)
     starts = [pool[:2] for pool in pools]

@@ -124,7 +124,7 @@ def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
 
 
 def _slurm_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
-    for slurm in (each.slurm for each in spec.schedulers if each.slurm is not None):
+    for slurm in (scheduler.slurm for scheduler in spec.schedulers if scheduler.slurm is not None):
         if slurm.munge is not None and slurm.munge.secret is not None:
             yield slurm.munge.secret, (*slurm.munge.path, "secret")
         if slurm.accounting is not None:

@@ -15,12 +15,12 @@ from clusterwright.spec.zone_reach import memberships_of, zones_of
 def _zones_on(spec: ClusterSpec, fabric: Fabric) -> dict[str, list[str]]:
     """The node groups that a fabric attaches, by zone, in the spec's order."""
     attached = {attach.nodes for attach in fabric.attach}
-    found: dict[str, list[str]] = {}
+    zones: dict[str, list[str]] = {}
     for group in spec.node_groups:
         if group.name in attached:
             for zone in zones_of(spec, group.name):
-                found.setdefault(zone, []).append(group.name)
-    return found
+                zones.setdefault(zone, []).append(group.name)
+    return zones
 
 
 @rule("CW509", Severity.ERROR)

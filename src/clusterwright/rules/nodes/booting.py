@@ -54,7 +54,7 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             (*boot.path, "servers"), f"{boot.servers} have no NIC on {fabric.name}.", f"Attach them to {fabric.name}."
         )
-    anywhere = {attach.nodes for each in spec.fabrics for attach in each.attach}
+    anywhere = {attach.nodes for fabric in spec.fabrics for attach in fabric.attach}
     for group in spec.node_groups:
         if group.image is not None and group.name in anywhere - attached:
             message = f"Nodes of {group.name} have an image and no NIC on {fabric.name}, over which nodes boot."
@@ -86,12 +86,17 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
         return  # CW539
     subject.require_plan()
     tenants = set(map(frozenset, subject.filter_bound.tenants[fabric.name].values()))
-    if all(_is_one_zones(spec, fabric, own) for own in tenants):
+    if all(_is_one_zones(spec, fabric, tenant) for tenant in tenants):
         return
     plan, split = subject.plan, []
     for name, nics in boot_nics(plan).items():
         zones = [zone for zone in plan.by_name[name].zones if spec.zone(zone)]
-        nets = [each.network for zone in zones for each in zone_networks(plan, zone) if each.fabric == fabric.name]
+        nets = [
+            zone_network.network
+            for zone in zones
+            for zone_network in zone_networks(plan, zone)
+            if zone_network.fabric == fabric.name
+        ]
         for nic in nics:
             subnet = plan.host_subnet_of[fabric.name, nic.switch]
             whole = subnet_network(subnet.network, subnet.prefix_length, subnet.version)

@@ -17,12 +17,12 @@ def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
     """Files that nodes with an image read and of which `credentials` says nothing, each once."""
     told: set[str] = set()
     for group in subject.spec.node_groups:
-        for each in credentials_of(subject.spec, group.name):
-            if brought(subject.spec, each) is None and each.file not in told:
-                told.add(each.file)
-                message = f"Nobody brings {each.file} to nodes of {group.name}."
-                mend = f"Write `credentials: {{{each.key}: ...}}`, with a `secret` or with `by_site`."
-                yield Problem(each.path, message, mend, key=True)
+        for credential in credentials_of(subject.spec, group.name):
+            if brought(subject.spec, credential) is None and credential.file not in told:
+                told.add(credential.file)
+                message = f"Nobody brings {credential.file} to nodes of {group.name}."
+                mend = f"Write `credentials: {{{credential.key}: ...}}`, with a `secret` or with `by_site`."
+                yield Problem(credential.path, message, mend, key=True)
 
 
 @rule("CW630", Severity.WARNING)
@@ -42,7 +42,7 @@ def told_to_anybody(subject: Subject) -> Iterator[Problem]:
 def _secrets(spec: ClusterSpec, group: NodeGroup) -> Iterator[str]:
     """The names of secrets that a deployment brings nodes of a group."""
     image, slurm = spec.image(group.image or ""), spec.scheduler(group.name)
-    found = [brought(spec, each) for each in credentials_of(spec, group.name) if each.key in _PRIVATE]
+    found = [brought(spec, credential) for credential in credentials_of(spec, group.name) if credential.key in _PRIVATE]
     found.append(slurm.slurm.munge if slurm is not None and slurm.slurm is not None else None)
     yield from (by.secret for by in found if by is not None and by.secret is not None)
     yield from (user.password for user in (image.users if image is not None else ()) if user.password is not None)

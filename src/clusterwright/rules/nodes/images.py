@@ -34,7 +34,7 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
 @rule("CW602", Severity.ERROR)
 def block_sizes(subject: Subject) -> Iterator[Problem]:
     """Block sizes of the scheduler against Slurm's rule, and against the base block."""
-    for slurm, nodes in ((each.slurm, each.nodes) for each in subject.spec.schedulers):
+    for slurm, nodes in ((scheduler.slurm, scheduler.nodes) for scheduler in subject.spec.schedulers):
         if slurm is not None:
             yield from _sizes(subject.spec, slurm, nodes)
 
@@ -93,7 +93,7 @@ def jobs_without_image(subject: Subject) -> Iterator[Problem]:
         *((profile.nodes, profile.path) for profile in spec.nccl_profiles),
         *((scheduler.nodes, scheduler.path) for scheduler in spec.schedulers),
     ]
-    for name, path in (each for names, at in users for each in named_groups(spec, names, (*at, "nodes"))):
+    for name, path in (group for names, at in users for group in named_groups(spec, names, (*at, "nodes"))):
         group = spec.node_group(name)
         if group and group.image is None:
             yield Problem(

@@ -36,7 +36,7 @@ def wrong_disk(subject: Subject) -> Iterator[Problem]:
 @rule("CW634", Severity.WARNING)
 def scratch_that_may_be_wiped(subject: Subject) -> Iterator[Problem]:
     """Scratch disks whose names cannot be compared with what an installer takes."""
-    for image in (each for each in subject.spec.images if each.delivery == "disk"):
+    for image in (image for image in subject.spec.images if image.delivery == "disk"):
         for scratch in _scratch_of(subject, image):
             path, folder = (*scratch.path, "device"), scratch.device.rpartition("/")[0]
             if not image.disks:
@@ -61,7 +61,7 @@ def _disk(scratch: Scratch) -> str:
 @rule("CW633", Severity.ERROR)
 def installer_without_answers(subject: Subject) -> Iterator[Problem]:
     """Images for disks whose installer would ask somebody at a console."""
-    for image in (each for each in subject.spec.images if each.delivery == "disk"):
+    for image in (image for image in subject.spec.images if image.delivery == "disk"):
         distribution = distribution_of(image.distribution)
         if distribution is None:
             continue

@@ -123,11 +123,14 @@ def strict_ordering(subject: Subject) -> Iterator[Problem]:
 def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
     """Images of nodes with NICs on a lossless fabric, against the packages that hold the vendor's tools."""
     spec = subject.spec
-    lossless = [each for each in spec.fabrics if each.technology != "infiniband" and lossless_numbers(each)]
+    lossless = [fabric for fabric in spec.fabrics if fabric.technology != "infiniband" and lossless_numbers(fabric)]
     seen: set[str] = set()
     for group, image in _nodes_with_images(spec):
         fabric = next((each for each in lossless if any(at.nodes == group.name for at in each.attach)), None)
-        named = {each.name for each in (*image.packages, *(own for driver in image.drivers for own in driver.packages))}
+        named = {
+            package.name
+            for package in (*image.packages, *(package for driver in image.drivers for package in driver.packages))
+        }
         if image.is_existing:
             continue  # what somebody else installed, nobody here knows
         if fabric is not None and image.name not in seen and named.isdisjoint(_LOSSLESS_TOOLS):

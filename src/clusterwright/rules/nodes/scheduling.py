@@ -30,7 +30,7 @@ _ENDED_S, _SLOWEST_S = 60, 50
 @rule("CW616", Severity.ERROR)
 def key_of_another_scheduler(subject: Subject) -> Iterator[Problem]:
     """Slurm's keys where Kueue alone places jobs."""
-    for scheduler in (each for each in subject.spec.schedulers if each.slurm is None):
+    for scheduler in (scheduler for scheduler in subject.spec.schedulers if scheduler.slurm is None):
         for key in _SLURM_KEYS:
             path = (*scheduler.path, *key)
             if subject.spec.document.at(path) is not None:
@@ -57,7 +57,7 @@ def scheduler_without_a_controller(subject: Subject) -> Iterator[Problem]:
 def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
     """`rollout.boots` where Slurm places no jobs."""
     spec = subject.spec
-    if spec.rollout.boots is not None and all(each.slurm is None for each in spec.schedulers):
+    if spec.rollout.boots is not None and all(scheduler.slurm is None for scheduler in spec.schedulers):
         message = "Nodes are to be booted by Slurm, which does not place jobs here."
         yield Problem(
             ("rollout", "boots"), message, "Add `scheduler: {kind: slurm, ...}`, or remove `boots`.", key=True
@@ -126,7 +126,7 @@ def state_not_shared(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for scheduler in spec.schedulers:
         wanted, group = scheduler.controllers, controller_group(spec, scheduler)
-        mounts = [each.mountpoint for each in spec.mounts if group in each.nodes]
+        mounts = [mount.mountpoint for mount in spec.mounts if group in mount.nodes]
         is_mounted = any(wanted.state == place or wanted.state.startswith(f"{place}/") for place in mounts)
         if scheduler.slurm is not None and wanted.count > 1 and not is_mounted and wanted.shared_by is None:
             message = f"{wanted.count} controllers keep their state in {wanted.state}, each on a disk of its own."
@@ -136,7 +136,7 @@ def state_not_shared(subject: Subject) -> Iterator[Problem]:
 @rule("CW272", Severity.ERROR)
 def accounts_without_records(subject: Subject) -> Iterator[Problem]:
     """`allow_accounts` of partitions whose Slurm has no accounting."""
-    for slurm in (each.slurm for each in subject.spec.schedulers):
+    for slurm in (scheduler.slurm for scheduler in subject.spec.schedulers):
         if slurm is not None and slurm.accounting is None:
             for part in slurm.partitions:
                 if part.allow_accounts:
@@ -191,8 +191,13 @@ def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
 def check_that_slurm_ends(subject: Subject) -> Iterator[Problem]:
     """Checks of nodes that may take longer than Slurm leaves its HealthCheckProgram, which asks all of them at once."""
     spec = subject.spec
-    images = {group.image for each in spec.schedulers if each.slurm is not None for group in _groups(spec, each)}
-    for image in (each for each in spec.images if each.name in images):
+    images = {
+        group.image
+        for scheduler in spec.schedulers
+        if scheduler.slurm is not None
+        for group in _groups(spec, scheduler)
+    }
+    for image in (image for image in spec.images if image.name in images):
         asked = (((*check.path, "timeout_s"), check.timeout_s) for check in image.own_checks)
         for path, seconds in (((*image.path, "health", "patience_s"), image.health.patience_s), *asked):
             if seconds > _SLOWEST_S:
@@ -210,7 +215,7 @@ def _groups(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[NodeGroup]:
 def controller_among_workers(subject: Subject) -> Iterator[Problem]:
     """Groups that run a scheduler's controller or slurmdbd and are scheduled as well."""
     spec = subject.spec
-    scheduled = {name for each in spec.schedulers for name in each.nodes}
+    scheduled = {name for scheduler in spec.schedulers for name in scheduler.nodes}
     for scheduler in spec.schedulers:
         for name in sorted(scheduled.intersection(_hosts(spec, scheduler, with_records=True))):
             message = f"Jobs run on {name}, whose first machine runs the scheduler itself."
@@ -225,7 +230,7 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
         return
     fabric = spec.fabric(mesh.fabric)
     if fabric is None or spec.plain_network(mesh.fabric) is None:
-        known = [each.name for each in spec.fabrics if spec.plain_network(each.name) is not None]
+        known = [fabric.name for fabric in spec.fabrics if spec.plain_network(fabric.name) is not None]
         yield unknown("Ethernet fabric with addresses", mesh.fabric, known, (*mesh.path, "fabric"))
         return
     layout = subject.skeleton.layout

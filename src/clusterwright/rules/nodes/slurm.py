@@ -93,13 +93,13 @@ def _controller_groups(spec: ClusterSpec, scheduler: Scheduler) -> tuple[str, ..
 
 def _images(spec: ClusterSpec, groups: tuple[str, ...]) -> tuple[Image, ...]:
     """The images that node groups run, each once; what machines without one have is the site's to know."""
-    found: dict[str, Image] = {}
+    images: dict[str, Image] = {}
     for name in groups:
         group = spec.node_group(name)
         image = spec.image(group.image or "") if group is not None else None
         if image is not None:
-            found[image.name] = image
-    return tuple(found.values())
+            images[image.name] = image
+    return tuple(images.values())
 
 
 def _origin(image: Image) -> tuple[str, bool]:

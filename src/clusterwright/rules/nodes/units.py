@@ -86,13 +86,13 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
     """Units that are needed because of something in the spec, with what for."""
     own = [group for group in spec.node_groups if group.image == image.name]
     groups = {group.name for group in own}
-    slurms = [each for each in spec.schedulers if each.slurm is not None]
-    works = any(not groups.isdisjoint(each.nodes) for each in slurms)
-    controls = any(controller_group(spec, each) in groups for each in slurms)
-    records = any(each.slurm and each.slurm.accounting and each.slurm.accounting.nodes in groups for each in slurms)
+    slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
+    works = any(not groups.isdisjoint(slurm.nodes) for slurm in slurms)
+    controls = any(controller_group(spec, slurm) in groups for slurm in slurms)
+    records = any(slurm.slurm and slurm.slurm.accounting and slurm.slurm.accounting.nodes in groups for slurm in slurms)
     boots = spec.boot is not None and spec.boot.servers in groups
-    managers = [each.subnet_manager for each in spec.fabrics if each.subnet_manager is not None]
-    manages = any(each.kind == OPENSM and each.nodes in groups for each in managers)
+    managers = [fabric.subnet_manager for fabric in spec.fabrics if fabric.subnet_manager is not None]
+    manages = any(manager.kind == OPENSM and manager.nodes in groups for manager in managers)
     services = (
         (spec.site.ntp, ("chronyd.service", "systemd-timesyncd.service"), "the right time"),
         (spec.site.dns, ("systemd-resolved.service",), "the name service"),
@@ -116,11 +116,11 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         yield from ((unit, "mounted file systems") for unit in ("remote-fs.target", "remote-fs-pre.target"))
     if any(mount.protection is not None and mount.protection.kind == KRB5P for mount in mounts):
         yield from ((unit, "Kerberos") for unit in ("gssproxy.service", "nfs-client.target"))
-    for each in (each for name in sorted(groups) for each in credentials_of(spec, name)):
+    for each in (credential for name in sorted(groups) for credential in credentials_of(spec, name)):
         yield from ((unit, f"what waits for {each.file}") for unit in (f"{each.unit}.path", f"{each.unit}.service"))
     scratch = [each for each in spec.encryption.scratch if groups & set(each.nodes)]
     yield from ((f"scratch-{each.name}.service", f"the encryption of {each.device}") for each in scratch)
-    places = [*(each.mountpoint for each in mounts), *(each.mountpoint for each in scratch)]
+    places = [*(mount.mountpoint for mount in mounts), *(each.mountpoint for each in scratch)]
     yield from ((_mount_unit(place), f"the file system at {place}") for place in places if "-" not in place)
 
 

@@ -227,7 +227,7 @@ def _is_guarded(words: list[str]) -> bool:
 def without_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Tiers whose system needs chip settings, where neither `chip_settings` nor `extra_config` has them."""
     spec = subject.spec
-    said = {each.model for each in spec.chip_settings}
+    said = {chip_setting.model for chip_setting in spec.chip_settings}
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
             if _needs(tier) and tier.model.name not in said and not _added(subject, fabric.name, tier):

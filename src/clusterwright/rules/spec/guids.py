@@ -26,16 +26,16 @@ def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], N
         for attach in skeleton.fabric.attach
         if (group := subject.spec.node_group(attach.nodes or "")) and (nics := group.model.nic_group(attach.nics or ""))
     }
-    found: dict[tuple[str, str], None] = {}
+    ends: dict[tuple[str, str], None] = {}
     for attached in skeleton.nodes:
         node = layout.nodes[attached.node]
         ports = interfaces[groups[node.node_group].name]
-        found.update(((node.name, port), None) for port, _ in zip(ports, attached.seats, strict=False))
+        ends.update(((node.name, port), None) for port, _ in zip(ports, attached.seats, strict=False))
     for seat in skeleton.seats:
         inside = skeleton.fabric.tiers[seat.tier].model.chips
         names = (seat.name,) if inside is None else chip_names(seat.name, inside)
-        found.update(dict.fromkeys((name, "") for name in names))
-    return found
+        ends.update(dict.fromkeys((name, "") for name in names))
+    return ends
 
 
 @rule("CW144", Severity.ERROR)

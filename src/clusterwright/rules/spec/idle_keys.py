@@ -106,7 +106,7 @@ def _secrets(spec: ClusterSpec) -> Iterator[Idle]:
 
 
 def _credentials(spec: ClusterSpec) -> Iterator[Idle]:
-    read = {each.key for group in spec.node_groups for each in credentials_of(spec, group.name)}
+    read = {credential.key for group in spec.node_groups for credential in credentials_of(spec, group.name)}
     for key in ("log_authority", "truststore", "crl", "certificate", "private_key", "keytab", "watch_key"):
         if key not in read:
             yield spec.credentials.path, key, "no node reads such a file, or it is that of another key"
@@ -125,6 +125,6 @@ def _jobs(spec: ClusterSpec) -> Iterator[Idle]:
 
 
 def _controllers(spec: ClusterSpec) -> Iterator[Idle]:
-    for wanted in (each.controllers for each in spec.schedulers if each.slurm is not None):
+    for wanted in (scheduler.controllers for scheduler in spec.schedulers if scheduler.slurm is not None):
         if wanted.count == 1:
             yield wanted.path, "shared_by", "one controller shares its state with nobody"

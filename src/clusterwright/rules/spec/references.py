@@ -34,8 +34,8 @@ def _fabric_groups(fabric: Fabric) -> Iterator[tuple[str, Path]]:
             yield attach.nodes, (*attach.path, "nodes")
     if fabric.subnet_manager:
         yield fabric.subnet_manager.nodes, (*fabric.subnet_manager.path, "nodes")
-    hosts = (host for each in fabric.partitions if each.ipoib is not None for host in each.ipoib.hosts)
-    yield from ((each.nodes, (*each.path, "nodes")) for each in hosts)
+    hosts = (host for partition in fabric.partitions if partition.ipoib is not None for host in partition.ipoib.hosts)
+    yield from ((host.nodes, (*host.path, "nodes")) for host in hosts)
 
 
 def _scheduler_groups(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
@@ -55,18 +55,20 @@ def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield from ((name, (*zone.path, "nodes", at)) for at, name in enumerate(zone.nodes))
     for scheduler in spec.schedulers:
         yield from _scheduler_groups(scheduler)
-    partitions = (part for each in spec.schedulers if each.slurm is not None for part in each.slurm.partitions)
+    partitions = (
+        part for scheduler in spec.schedulers if scheduler.slurm is not None for part in scheduler.slurm.partitions
+    )
     users = [
-        *((each.nodes, each.path) for each in spec.nccl_profiles),
-        *((each.nodes, each.path) for each in spec.schedulers),
-        *((each.nodes, each.path) for each in partitions),
+        *((nccl_profile.nodes, nccl_profile.path) for nccl_profile in spec.nccl_profiles),
+        *((scheduler.nodes, scheduler.path) for scheduler in spec.schedulers),
+        *((partition.nodes, partition.path) for partition in partitions),
     ]
     for names, path in users:
         yield from named_groups(spec, names, (*path, "nodes"))
     if spec.boot:
         yield spec.boot.servers, (*spec.boot.path, "servers")
     metrics = (image.gpu_metrics for image in spec.images if image.gpu_metrics is not None)
-    yield from ((each.asked_by, (*each.path, "asked_by")) for each in metrics)
+    yield from ((metric.asked_by, (*metric.path, "asked_by")) for metric in metrics)
     for job in spec.jobs:
         yield job.nodes, (*job.path, "nodes")
 
@@ -81,7 +83,7 @@ def named_twice(spec: ClusterSpec, owners: Iterable[NcclProfile | Scheduler]) ->
     """Node groups that an earlier one of ``owners`` names under `nodes` too, with their places."""
     seen: set[str] = set()
     for owner in owners:
-        yield from (found for found in named_groups(spec, owner.nodes, (*owner.path, "nodes")) if found[0] in seen)
+        yield from (group for group in named_groups(spec, owner.nodes, (*owner.path, "nodes")) if group[0] in seen)
         seen.update(owner.nodes)
 
 
@@ -160,7 +162,7 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             if tier.per not in known:
                 yield unknown("level", tier.per, known, (*tier.path, "per"))
-    for slurm, name in ((each.slurm, name) for each in spec.schedulers for name in each.nodes):
+    for slurm, name in ((scheduler.slurm, name) for scheduler in spec.schedulers for name in scheduler.nodes):
         scheduled = spec.node_group(name)
         if slurm is not None and scheduled is not None:
             known = {level.name for level in scheduled.levels}
@@ -250,7 +252,7 @@ def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
         yield f"partitions of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.partitions]
     yield "NCCL profiles", [(item.name, (*item.path, "name")) for item in spec.nccl_profiles if item.name is not None]
     yield "schedulers", [(item.name, (*item.path, "name")) for item in spec.schedulers if item.name is not None]
-    for slurm in (each.slurm for each in spec.schedulers if each.slurm is not None):
+    for slurm in (scheduler.slurm for scheduler in spec.schedulers if scheduler.slurm is not None):
         yield "partitions of Slurm", [(item.name, (*item.path, "name")) for item in slurm.partitions]
     yield "zones", [(item.name, (*item.path, "name")) for item in spec.zones]
     yield "images", [(item.name, (*item.path, "name")) for item in spec.images]

@@ -88,7 +88,7 @@ def _reason(
 
 
 def _attached(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
-    return [skeleton.layout.nodes[each.node].name for each in fabric.nodes if number in each.seats]
+    return [skeleton.layout.nodes[node.node].name for node in fabric.nodes if number in node.seats]
 
 
 def _below(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
@@ -142,7 +142,7 @@ def without_withdrawal(subject: Subject) -> Iterator[Problem]:
     tls = spec.encryption.tls
     if tls is None or tls.crl is not None:
         return
-    mount = next((each for each in spec.mounts if each.protection and each.protection.kind == MUTUAL_TLS), None)
+    mount = next((mount for mount in spec.mounts if mount.protection and mount.protection.kind == MUTUAL_TLS), None)
     if mount is not None:
         message = f"{mount.mountpoint} is mounted with certificates, and none of them could be withdrawn."
         yield Problem(tls.path, message, "Add `crl: /path/on/the/node.pem`.")

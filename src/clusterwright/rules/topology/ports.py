@@ -237,7 +237,7 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
         if not fabric.bundles or not _may_differ(fabric):
             continue
         down = [iter(each.down[fabric.attached[at] :]) for at, each in enumerate(ports)]
-        up = [iter(each.up) for each in ports]
+        up = [iter(port.up) for port in ports]
         told: set[int] = set()
         lanes = _Lanes({})
         for bundle in fabric.bundles:
@@ -309,14 +309,14 @@ def _attached_adapters(subject: Subject, fabric: FabricSkeleton) -> Iterator[tup
 
 def _choices(tier: Tier, side: Side, speed_gbps: int) -> Mapping[int, str]:
     """A mode by each number of lanes that the side's blocks offer at a speed."""
-    found: dict[int, str] = {}
+    choices: dict[int, str] = {}
     for block in tier.model.blocks:
         if side.blocks and block.name not in side.blocks:
             continue
         for mode in block.modes:
             if mode.speed_gbps == speed_gbps:
-                found.setdefault(block.lanes(mode), mode.name)
-    return found
+                choices.setdefault(block.lanes(mode), mode.name)
+    return choices
 
 
 def _may_differ(fabric: FabricSkeleton) -> bool:

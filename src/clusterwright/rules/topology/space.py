@@ -52,7 +52,7 @@ def rack_without_place(subject: Subject) -> Iterator[Problem]:
     if floor is None:
         return
     known = rack_places(floor)
-    left = sorted({each.rack for each in subject.plan.devices if each.rack} - known.keys())
+    left = sorted({device.rack for device in subject.plan.devices if device.rack} - known.keys())
     if left:
         who = "has no place" if len(left) == 1 else "have no place"
         yield Problem((*floor.path, "rows"), f"{and_more(left, 5)} {who} on the floor.", "Add them to their rows.")
@@ -63,11 +63,11 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
     """Direct-attach cables whose measured way is longer than copper reaches at their speed."""
     spec = subject.spec
     worst: dict[Path, tuple[float, str]] = {}
-    if any(_may_be_too_long(subject, each) for each in subject.skeleton.fabrics):
+    if any(_may_be_too_long(subject, fabric) for fabric in subject.skeleton.fabrics):
         for cable in subject.plan.cables:
             if cable.medium != "dac" or cable.length_m <= reach_m(cable.speed_gbps):
                 continue
-            fabric = next(each for each in spec.fabrics if each.name == cable.fabric)
+            fabric = next(fabric for fabric in spec.fabrics if fabric.name == cable.fabric)
             lower = subject.plan.by_name[cable.a.device]
             up = fabric.tiers[lower.tier].up if cable.a.side == "up" else None
             side = fabric.tiers[cable.tier].down if up is None else up.side

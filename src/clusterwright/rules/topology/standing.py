@@ -68,7 +68,11 @@ def no_room(subject: Subject) -> Iterator[Problem]:
 def _disagreements(subject: Subject, hint: str, *, of_places: bool) -> Iterator[Problem]:
     """What the plan has otherwise than the file, at the file's lines: where machines stand, or all else."""
     comparison = subject.comparison
-    found = (each for each in comparison.disagreements if each.is_place is of_places) if comparison else iter(())
+    found = (
+        (disagreement for disagreement in comparison.disagreements if disagreement.is_place is of_places)
+        if comparison
+        else iter(())
+    )
     for each in islice(found, MOST_TOLD):
         yield Problem((), each.message, hint, position=Position(subject.spec.allocated.file, each.line, 3))
 
@@ -84,7 +88,7 @@ def renamed_to_nothing(subject: Subject) -> Iterator[Problem]:
             kind, now = "tier", item.tier
             known = {tier.role for tier in fabric.tiers} if fabric is not None else set()
         else:
-            kind, now, known = "fabric", item.fabric or "", {each.name for each in subject.spec.fabrics}
+            kind, now, known = "fabric", item.fabric or "", {fabric.name for fabric in subject.spec.fabrics}
         if now not in known:
             key = "nodes" if item.nodes is not None else "tier" if item.tier is not None else "fabric"
             where = f" of {item.fabric}" if item.tier is not None else ""
@@ -104,7 +108,7 @@ def left_out_in_vain(subject: Subject) -> Iterator[Problem]:
         stood = subject.spec.allocated
         met = subject.skeleton.layout.left_out.union(
             *(each.names for (name, _, _), each in stood.groups.items() if name == group.name),
-            (each.name for each in stood.nodes.values() if each.group == group.name),
+            (node.name for node in stood.nodes.values() if node.group == group.name),
         )
         for at, name in enumerate(group.left_out):
             if name not in met:

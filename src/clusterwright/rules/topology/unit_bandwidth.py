@@ -183,7 +183,7 @@ def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
     """Node and switch of each adapter, but for hosts that take free ports, such as the fabric's managers."""
     filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
     groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
-    return [(each.node, seat) for each in fabric.nodes if groups[each.node] not in filling for seat in each.seats]
+    return [(node.node, seat) for node in fabric.nodes if groups[node.node] not in filling for seat in node.seats]
 
 
 def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]]) -> list[_Unit]:
@@ -299,7 +299,7 @@ def _spreads(fabric: FabricSkeleton, allocations: Sequence[Allocation]) -> Mappi
             places = chip_ports(tier.model, split=True) | chip_ports(tier.model, split=False)
             inside[tier.model.name] = {port: chip for port, (chip, _) in places.items()}
     given = Counter(fabric.attached)
-    found: dict[int, Counter[tuple[int, int]]] = {}
+    spreads: dict[int, Counter[tuple[int, int]]] = {}
     for bundle in fabric.bundles:
         chips = inside.get(fabric.fabric.tiers[bundle.tier].model.name)
         if chips is None:
@@ -307,8 +307,8 @@ def _spreads(fabric: FabricSkeleton, allocations: Sequence[Allocation]) -> Mappi
         for lower, upper in joins(fabric, bundle):
             port = allocations[upper].down[given[upper]]
             given[upper] += 1
-            found.setdefault(lower, Counter())[upper, chips[port]] += 1
-    return {seat: tuple(sorted(chips.values(), reverse=True)) for seat, chips in found.items()}
+            spreads.setdefault(lower, Counter())[upper, chips[port]] += 1
+    return {seat: tuple(sorted(chips.values(), reverse=True)) for seat, chips in spreads.items()}
 
 
 def _shown(spread: Sequence[int]) -> str:

@@ -129,7 +129,9 @@ def _misread(value: str) -> str | None:
 @rule("CW408", Severity.WARNING)
 def variable_by_hand(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that the plan or another key of the profile already gives."""
-    for nccl, name in ((each, name) for each in subject.spec.nccl_profiles for name in each.variables):
+    for nccl, name in (
+        (nccl_profile, name) for nccl_profile in subject.spec.nccl_profiles for name in nccl_profile.variables
+    ):
         if name in DERIVED_VARIABLES:
             yield Problem(
                 (*nccl.path, "variables", name),
@@ -152,7 +154,7 @@ def mixed_partition(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for part in (part for scheduler in spec.schedulers for part in scheduler.partitions):
         profiles = [spec.nccl(name) for name in part.nodes]
-        if any(each != profiles[0] for each in profiles):
+        if any(profile != profiles[0] for profile in profiles):
             message = f"A job in {part.name} may get nodes of {' and '.join(part.nodes)}, whose NCCL is told otherwise."
             yield Problem((*part.path, "nodes"), message, "Give them one profile, or a partition each.")
 

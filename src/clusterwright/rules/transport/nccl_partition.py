@@ -20,7 +20,7 @@ def partition_of_data(subject: Subject) -> Iterator[Problem]:
         fabric = subject.spec.fabric(nccl.fabric)
         if fabric is None:
             continue
-        names = [each.name for each in fabric.partitions]
+        names = [partition.name for partition in fabric.partitions]
         if nccl.partition is None:
             yield from _undecided(subject.spec, nccl, fabric)
         elif nccl.partition not in names:
@@ -31,7 +31,7 @@ def partition_of_data(subject: Subject) -> Iterator[Problem]:
 
 def _undecided(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
     for nodes in nccl.nodes:
-        own = [each.name for each in data_partitions(spec, nccl, nodes)]
+        own = [data_partition.name for data_partition in data_partitions(spec, nccl, nodes)]
         if len(own) > 1:
             message = f"{nodes} is a full member of {' and '.join(own)} on {fabric.name}: NCCL uses one of them."
             yield Problem((*nccl.path, "fabric"), message, f"Say which with `partition`, as `partition: {own[0]}`.")
@@ -39,7 +39,7 @@ def _undecided(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator
 
 
 def _not_full(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
-    partition = next(each for each in fabric.partitions if each.name == nccl.partition)
+    partition = next(partition for partition in fabric.partitions if partition.name == nccl.partition)
     members = memberships_of(spec, partition)
     for nodes in nccl.nodes:
         if members.get(nodes) != "full":

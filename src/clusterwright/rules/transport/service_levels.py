@@ -100,7 +100,7 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
             continue  # CW152 says so
         members = [memberships_of(subject.spec, partition) for partition in fabric.partitions]
         for name, path in named_groups(subject.spec, nccl.nodes, (*nccl.path, "nodes")):
-            if not any(each.get(name) == "full" for each in members):
+            if not any(member.get(name) == "full" for member in members):
                 message = (
                     f"{name} is a full member of no partition of {fabric.name}: its nodes do not reach each other."
                 )

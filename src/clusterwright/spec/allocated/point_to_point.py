@@ -59,7 +59,7 @@ def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
             continue
         if not places:
             names = ["".join(letter for letter in field.lower() if letter.isalpha()) for field in row]
-            found = [next((names.index(name) for name in known if name in names), -1) for known in _COLUMNS]
+            found = [next((names.index(name) for name in column if name in names), -1) for column in _COLUMNS]
             if -1 in found:
                 lacking = ("A-Node", "A-Port", "Z-Node", "Z-Port")[found.index(-1)]
                 raise SpecError([no_cable(file, line, f"The list has no column {lacking}.", _EXPECTED)])

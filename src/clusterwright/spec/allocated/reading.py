@@ -237,8 +237,8 @@ class _FactReader:
         """
         found = {fabric: dict(zip(map(_LOWER, own), own, strict=True)) for fabric, own in self.rows.items()}
         ends = set(map(_UPPER, chain(*self.rows.values()))).union(*found.values())
-        addresses = [list(map(_ADDRESS, own)) for own in self.rows.values()]
-        is_twice = any(len({*own, None}) != len(own) - own.count(None) + 1 for own in addresses)
+        addresses = [list(map(_ADDRESS, row)) for row in self.rows.values()]
+        is_twice = any(len({*address, None}) != len(address) - address.count(None) + 1 for address in addresses)
         if len(ends) != 2 * sum(map(len, addresses)) or is_twice:
             for fabric, own in self.rows.items():
                 for cable in own:

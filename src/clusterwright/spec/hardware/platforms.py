@@ -58,7 +58,7 @@ class _Breakout:
 @cache
 def platforms() -> Mapping[tuple[str, str], MachinePorts]:
     """The platforms that travel with the package, by system and name. Raises SpecError where a file does not read."""
-    found = {}
+    platforms = {}
     for path in sorted((data_files.folder("inventory") / "hardware" / "platforms").glob("*.yaml")):
         document = read_document(path)
         findings = check(document, "platforms")
@@ -67,8 +67,8 @@ def platforms() -> Mapping[tuple[str, str], MachinePorts]:
         system = document.data["system"]
         profiles = [SpeedProfile(**each) for each in document.data.get("profiles", ())]
         for data in document.data["platforms"]:
-            found[system, data["name"]] = _platform(data, profiles)
-    return MappingProxyType(found)
+            platforms[system, data["name"]] = _platform(data, profiles)
+    return MappingProxyType(platforms)
 
 
 def _platform(data: Mapping[str, Any], profiles: Sequence[SpeedProfile]) -> MachinePorts:
@@ -153,7 +153,7 @@ def _breakouts(cage: Cage) -> list[_Breakout]:
         if lanes > len(cage.lanes) or count > lanes or len(aliases) != count:
             has = f"{len(cage.lanes)} lanes and the breakout {len(aliases)} aliases"
             raise BadPlatform(f'{cage.name} has a breakout "{written}" that does not fit: the cage has {has}')
-        others = [int(each.rstrip("G")) for each in read[4].strip("[]").replace(" ", "").split(",") if each.rstrip("G")]
+        others = [int(word.rstrip("G")) for word in read[4].strip("[]").replace(" ", "").split(",") if word.rstrip("G")]
         speeds = tuple(_gbps(speed) for speed in (int(read[2]), *others))
         found.append(_Breakout(written=written, ports=count, speeds=speeds, lanes=lanes // count))
     defaults = [

@@ -327,15 +327,15 @@ Systems = Mapping[str, System]
 @cache
 def systems() -> Systems:
     """Every system of the package and of plugins, by name. Raises SpecError for a file that does not read."""
-    found = {}
+    systems = {}
     files = [path for folder in data_files.folders("inventory") for path in sorted((folder / "systems").glob("*.yaml"))]
     for path in files:
         document = read_document(path)
         findings = check(document, "system")
         if findings:
             raise SpecError(findings)
-        found[document.data["name"]] = Structuring("system").typed(System, document.data, ())
-    return MappingProxyType(found)
+        systems[document.data["name"]] = Structuring("system").typed(System, document.data, ())
+    return MappingProxyType(systems)
 
 
 def system_of(model: HardwareModel) -> System | None:

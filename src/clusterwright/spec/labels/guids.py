@@ -49,16 +49,14 @@ def read_guid_file(path: FilePath, file: str, place: Path) -> GuidFile:
     """
     labels = LabelFile(file, BAD_LABEL, "guid")
     rows = []
-    for each in labels.rows(path):
-        guid = guid_of(each.text)
+    for row in labels.rows(path):
+        guid = guid_of(row.text)
         if isinstance(guid, int):
             rows.append(
-                ScannedGuid(
-                    device=each.device, port=each.port, guid=guid, position=Position(file, each.line, each.column)
-                )
+                ScannedGuid(device=row.device, port=row.port, guid=guid, position=Position(file, row.line, row.column))
             )
         else:
-            labels.problem(each.line, each.column, *guid)
+            labels.problem(row.line, row.column, *guid)
     if labels.findings:
         raise SpecError(labels.findings)
     return GuidFile(file, tuple(rows), place)

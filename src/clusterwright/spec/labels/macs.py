@@ -50,22 +50,22 @@ def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
     labels = LabelFile(str(file), BAD_MAC, "mac")
     rows: dict[int, NotedMac] = {}
     ends: dict[tuple[str, str], int] = {}
-    for each in labels.rows(file):
-        mac = mac_of(each.text)
+    for row in labels.rows(file):
+        mac = mac_of(row.text)
         if mac is None:
             message, hint = (
-                f'"{each.text}" is not an adapter\'s MAC address.',
+                f'"{row.text}" is not an adapter\'s MAC address.',
                 "Write it as on the label: 0c:42:a1:5b:00:0c.",
             )
-            labels.problem(each.line, 1, message, hint)
+            labels.problem(row.line, 1, message, hint)
         elif mac in rows:
             message = f"line {rows[mac].line} has this address already."
-            labels.problem(each.line, 1, message, "Look at both labels again.")
-        elif (first := ends.setdefault((each.device, each.port), each.line)) != each.line:
-            message = f"{each.device} {each.port} has an address already, on line {first}."
-            labels.problem(each.line, 1, message, "Keep the line that is true.")
+            labels.problem(row.line, 1, message, "Look at both labels again.")
+        elif (first := ends.setdefault((row.device, row.port), row.line)) != row.line:
+            message = f"{row.device} {row.port} has an address already, on line {first}."
+            labels.problem(row.line, 1, message, "Keep the line that is true.")
         else:
-            rows[mac] = NotedMac(device=each.device, port=each.port, mac=mac, line=each.line)
+            rows[mac] = NotedMac(device=row.device, port=row.port, mac=mac, line=row.line)
     return MacFile(str(file), tuple(rows.values())), tuple(labels.findings)
 
 

@@ -81,10 +81,10 @@ class LabelFile:
 
 def _fields(line: str, delimiter: str) -> list[tuple[int, str]]:
     """The fields of a line, each with its column from 1. Quotes around a field are what a spreadsheet adds."""
-    found: list[tuple[int, str]] = []
+    fields: list[tuple[int, str]] = []
     column = 1
     for field_text in line.split(delimiter):
         bare = field_text.strip()
-        found.append((column + len(field_text) - len(field_text.lstrip()), bare.strip('"')))
+        fields.append((column + len(field_text) - len(field_text.lstrip()), bare.strip('"')))
         column += len(field_text) + 1
-    return found
+    return fields

@@ -106,7 +106,7 @@ def _refused(error: Any, validator: Any) -> Iterator[Refused]:
         bounds = [schema[word] for word in ("const", "minimum", "maximum") if word in schema]
         samples = [*schema.get("enum", ()), *bounds, *_SAMPLES]
         judge = validator.evolve(schema=schema)
-        fitting = (each for each in samples if isinstance(each, str | int | float) and judge.is_valid(each))
+        fitting = (sample for sample in samples if isinstance(sample, str | int | float) and judge.is_valid(sample))
         is_scalar = not isinstance(error.instance, dict | list)
         yield Refused(path, instead=tuple(islice(fitting, 1)) if is_scalar else ())
 
@@ -192,17 +192,17 @@ def _all(folder: FilePath) -> Mapping[str, Any]:
 
 def _files_of_parts(folder: FilePath) -> Mapping[int, str]:
     """In which file each mapping of the schemas stands, by its identity: they are kept as long as the program runs."""
-    found: dict[int, str] = {}
+    files: dict[int, str] = {}
     for file, whole in _all(folder).items():
         waiting = [whole]
         while waiting:
             part = waiting.pop()
             if isinstance(part, dict):
-                found[id(part)] = file
+                files[id(part)] = file
                 waiting += part.values()
             elif isinstance(part, list):
                 waiting += part
-    return found
+    return files
 
 
 @cache

@@ -51,8 +51,8 @@ def _fenced(thing: T, place: Path, doubts: list[tuple[Path, Finding]]) -> T:
             inner.setdefault(id(child), []).append((path, finding))
             continue
         name = _field(thing, path[len(place)]) if len(path) > len(place) else None
-        names = [name] if name is not None else [each for each in _names(thing) if each not in _ALWAYS]
-        closed |= {each: closed.get(each, finding) for each in names}
+        names = [name] if name is not None else [name for name in _names(thing) if name not in _ALWAYS]
+        closed |= {name: closed.get(name, finding) for name in names}
     changed = {
         key: _fenced(child, child.path, inner[id(child)]) for key, child in children.items() if id(child) in inner
     }

@@ -48,7 +48,11 @@ def remainder(document: Document, schema_name: str, findings: Iterable[Finding])
     data = deepcopy(document.data)
     taken: dict[Path, Finding] = {}
     unread: list[Finding] = []
-    while refused := [each for each in refused_places(data, schema_name) if not _stands_in(data, each.place)]:
+    while refused := [
+        refused_place
+        for refused_place in refused_places(data, schema_name)
+        if not _stands_in(data, refused_place.place)
+    ]:
         gets_on = False
         for each in refused:
             if not each.place or not blamed:

@@ -25,17 +25,17 @@ def broken_lines(document: Document) -> Iterator[tuple[str, Finding]]:
 
 def texts_in(data: Any) -> list[str]:
     """Every text and every key of what YAML or JSON may say, at any depth."""
-    found: list[str] = []
+    texts: list[str] = []
     left = [data]
     for value in left:  # which grows by what is in the values
         if isinstance(value, str):
-            found.append(value)
+            texts.append(value)
         elif isinstance(value, Mapping):
-            found += map(str, value)
+            texts += map(str, value)
             left += value.values()
         elif isinstance(value, Sequence):
             left += value
-    return found
+    return texts
 
 
 def _in(document: Document, value: Any, path: Path) -> Iterator[tuple[str, Finding]]:

@@ -119,7 +119,7 @@ def compare_options(planned: str, runs: str) -> Iterator[Found]:
 
 
 def _values(text: str, between: str | None) -> dict[str, str]:
-    found = {}
+    values = {}
     for number, line in enumerate(text.splitlines(), 1):
         body = line.strip()
         if not body or body[0] in "#;":
@@ -127,8 +127,8 @@ def _values(text: str, between: str | None) -> dict[str, str]:
         key, *rest = body.split(between, 1)
         if between and not rest:
             raise ValueError(f'line {number}: "{body}" has no "{between}"')
-        found[key.strip().removeprefix("-")] = " ".join("".join(rest).split())
-    return found
+        values[key.strip().removeprefix("-")] = " ".join("".join(rest).split())
+    return values
 
 
 def _keys(planned: Mapping[str, str], runs: Mapping[str, str], *, only_planned: bool) -> Iterator[Found]:

@@ -38,13 +38,13 @@ def _whole_neighbour(line: str, old: tuple[str, ...], new: tuple[str, ...]) -> s
     if len(words) < 3 or words[0] != "neighbor":
         return ""
     start = f"neighbor {words[1]} "
-    stands = [any(each.strip().startswith(start) for each in lines) for lines in (old, new)]
+    stands = [any(line.strip().startswith(start) for line in lines) for lines in (old, new)]
     return start.strip() if stands[0] != stands[1] else ""
 
 
 def _sections(text: bytes) -> Sections:
     """The top-level lines of a configuration, each with what is indented below it."""
-    found: dict[str, tuple[str, ...]] = {}
+    sections: dict[str, tuple[str, ...]] = {}
     for section in sections_of(text.decode("utf-8", "replace")):
-        found[section.header] = (*found.get(section.header, ()), *section.body.splitlines())
-    return found
+        sections[section.header] = (*sections.get(section.header, ()), *section.body.splitlines())
+    return sections

@@ -224,13 +224,13 @@ def _refusal(probe: Probe, expectation: PacketExpectation) -> Probe:
 
 
 def _differences(probes: Iterable[Probe], arrived: set[int]) -> list[StrayPacket]:
-    found = []
+    differences = []
     for probe in probes:
         if (probe.number in arrived) is bool(probe.stopped):
             expected = f"stopped at {probe.stopped}" if probe.stopped else "arrives"
             happened = "arrived" if probe.stopped else "did not arrive"
-            found.append(_difference(probe, expected, happened))
-    return found
+            differences.append(_difference(probe, expected, happened))
+    return differences
 
 
 def _uncarried(probe: Probe) -> StrayPacket:

@@ -88,7 +88,7 @@ class Stage:
 
     def border_of(self, member: Member) -> BorderPort | None:
         """The border that a member outside stands behind."""
-        return next((each for each in self.borders if set(member.zones) & each.zones), None)
+        return next((border for border in self.borders if set(member.zones) & border.zones), None)
 
 
 def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> Stage:
@@ -96,7 +96,11 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
     if not any(zone.on(twin.fabric) for zone in declared.zones):
         raise ClusterwrightError(f"{twin.plan.name}: no zone is on {twin.fabric}, so there is nothing to compare.")
     numbers = InterfaceNumbers()
-    nodes = {(name, own.file): own for own in node_filters(tree, declared, numbers) for name in own.nodes}
+    nodes = {
+        (name, node_filter.file): node_filter
+        for node_filter in node_filters(tree, declared, numbers)
+        for name in node_filter.nodes
+    }
     # Some track connections, which the places where lists are tried do not.
     lists = tuple(e for group in port_groups(tree, declared) if not group.reader.is_stateful for e in group.filters())
     for (error, _), *_ in tree.left_open.values():
@@ -211,7 +215,7 @@ def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter
 
     Without any, the outside joins at a switch of the highest tier, unfiltered.
     """
-    own = [each for each in declared.borders if each.fabric == twin.fabric and each.switch in twin.view_of]
+    own = [border for border in declared.borders if border.fabric == twin.fabric and border.switch in twin.view_of]
     left = {zone.name for zone in declared.zones}
     strangers = left - {name for border in own for name in border.zones}
     for at, border in enumerate(own):

@@ -157,12 +157,12 @@ def _packets(stage: Stage, phase: str, sender: Member, receiver: Member, port: i
 
 def _ports(flows: Sequence[DeclaredFlow], protocol: str, *, neighbours: bool) -> list[int]:
     """The ports that flows open, at both ends of each range, and the ones beside them."""
-    found = set()
+    ports = set()
     for flow in flows:
         if flow.protocol == protocol and flow.ports is not None:
             for low, high in flow.ports.bounds:
-                found |= {low - 1, low, high, high + 1} if neighbours else {low}
-    return sorted(port for port in found | {_DISCARD} if 0 < port < 65536)
+                ports |= {low - 1, low, high, high + 1} if neighbours else {low}
+    return sorted(port for port in ports | {_DISCARD} if 0 < port < 65536)
 
 
 def _false_sources(stage: Stage, version: int, sender: Member, receiver: Member) -> list[int]:

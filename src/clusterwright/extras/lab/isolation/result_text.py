@@ -23,8 +23,8 @@ def isolation_json(results: Sequence[tuple[str, IsolationResult]]) -> str:
 
 
 def _lines(name: str, result: IsolationResult) -> Iterator[str]:
-    for each in result.differences[:_SHOWN]:
-        yield f"{each.packet}: expected: {each.expected}; {each.happened}"
+    for difference in result.differences[:_SHOWN]:
+        yield f"{difference.packet}: expected: {difference.expected}; {difference.happened}"
     if len(result.differences) > _SHOWN:
         yield f"and {len(result.differences) - _SHOWN:,} more; --format json has them all"
     yield from result.routes

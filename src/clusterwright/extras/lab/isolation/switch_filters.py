@@ -62,7 +62,7 @@ def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset)
 
     SONiC asks the tables of a port one by one, and each may end a packet: they are base chains one after the other.
     """
-    devices = ", ".join(f'"{each}"' for each in interfaces)
+    devices = ", ".join(f'"{interface}"' for interface in interfaces)
     yield f"table netdev {TABLE} {{"
     for at, chain in enumerate(chain for table in ruleset.tables for chain in table.chains.values()):
         yield f"chain {name}{f'_{at}' if at else ''} {{"
@@ -77,10 +77,10 @@ def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset)
 def _rule(rule: Rule) -> Iterator[str]:
     if rule.verdict not in {ACCEPT, DROP}:
         raise ClusterwrightError(f"line {rule.line}: a list's entry permits or denies, and does not {rule.verdict}")
-    for each in rule.matches:
+    for match in rule.matches:
         for family, version in _WHOLE_FAMILIES:
-            if each[FAMILY] & family:
-                yield from (f"{words} counter {rule.verdict}" for words in _terms(each, version))
+            if match[FAMILY] & family:
+                yield from (f"{words} counter {rule.verdict}" for words in _terms(match, version))
 
 
 def _terms(found: Box, version: int) -> Iterator[str]:

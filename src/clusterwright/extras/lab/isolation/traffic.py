@@ -165,7 +165,7 @@ def listening(stage: Stage) -> Iterator[StageSockets]:
 
 def _hardware_addresses(stage: Stage) -> dict[str, dict[str, bytes]]:
     """Hardware addresses by namespace and interface."""
-    found = {}
+    hardware_addresses = {}
     switches = [stage.twin.namespace(name) for name in stage.twin.view_of]
     for namespace in dict.fromkeys([*switches, *(member.namespace for member in stage.members)]):
         text = subprocess.run(
@@ -175,9 +175,9 @@ def _hardware_addresses(stage: Stage) -> dict[str, dict[str, bytes]]:
             check=True,
             env=child_environment(),
         ).stdout
-        found[namespace] = {
+        hardware_addresses[namespace] = {
             row["ifname"]: bytes.fromhex(row["address"].replace(":", ""))
             for row in json.loads(text)
             if "address" in row
         }
-    return found
+    return hardware_addresses

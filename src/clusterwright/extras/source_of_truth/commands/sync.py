@@ -114,7 +114,7 @@ def _show(system: ServerKind, found: ServerDifference) -> None:
 
 
 def _fields(change: RowChange) -> str:
-    return ", ".join(f"{each.name} {each.was} → {each.planned}" for each in change.fields)
+    return ", ".join(f"{field.name} {field.was} → {field.planned}" for field in change.fields)
 
 
 def _count(system: ServerKind, done: Done) -> None:

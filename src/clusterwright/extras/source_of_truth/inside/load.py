@@ -145,8 +145,8 @@ class Loading:
         )
         for found, fields in made:
             if "content_types" in fields:
-                labels = (each.split(".") for each in fields["content_types"])
-                found.content_types.add(*(ContentType.objects.get_by_natural_key(*each) for each in labels))
+                labels = (field.split(".") for field in fields["content_types"])
+                found.content_types.add(*(ContentType.objects.get_by_natural_key(*label) for label in labels))
             if "namespace" in fields and "prefix" in fields:
                 self._prefixes[self._value(fields["namespace"]), ip_network(fields["prefix"])] = found
         if model._meta.label_lower == "dcim.cable":

@@ -73,9 +73,9 @@ def read_lnet(text: str) -> tuple[dict[str, tuple[str, int]], tuple[int, ...]]:
 
 
 def _settings(path: str, text: str) -> dict[str, list[Said]]:
-    found: dict[str, list[Said]] = {}
+    settings: dict[str, list[Said]] = {}
     for number, line in enumerate(text.split("\n"), 1):
         match = _SETTING.match(line)
         if match is not None:
-            found.setdefault(match[1], []).append(Said(match[2], path, number))
-    return found
+            settings.setdefault(match[1], []).append(Said(match[2], path, number))
+    return settings

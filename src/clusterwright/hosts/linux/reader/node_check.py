@@ -45,12 +45,12 @@ def read_expected(text: str) -> Mapping[str, Any]:
 @lru_cache(maxsize=64)
 def read_settings(text: str) -> Mapping[str, str]:
     """Kernel settings of sysctl.d(5) by dotted name, the last of each."""
-    found = {}
+    settings = {}
     for line in text.split("\n"):
         name, equals, value = line.partition("=")
         if equals and not line.lstrip().startswith(("#", ";")):
-            found[name.strip().removeprefix("-")] = value.strip()
-    return found
+            settings[name.strip().removeprefix("-")] = value.strip()
+    return settings
 
 
 @lru_cache(maxsize=64)

@@ -47,17 +47,17 @@ def _lines(text: str) -> list[tuple[int, str]]:
 @lru_cache(maxsize=256)
 def read_accounts(text: str) -> Mapping[str, NodeAccount]:
     """The accounts of sysusers.d by name."""
-    found: dict[str, NodeAccount] = {}
+    accounts: dict[str, NodeAccount] = {}
     for number, line in _lines(text):
         words = line.split()
         if words[0] == "u" and words[2].isdecimal():
-            found[words[1]] = NodeAccount(name=words[1], uid=int(words[2]), groups=frozenset(), line=number)
-        elif words[0] == "m" and words[1] in found:
-            account = found[words[1]]
-            found[words[1]] = NodeAccount(
+            accounts[words[1]] = NodeAccount(name=words[1], uid=int(words[2]), groups=frozenset(), line=number)
+        elif words[0] == "m" and words[1] in accounts:
+            account = accounts[words[1]]
+            accounts[words[1]] = NodeAccount(
                 name=account.name, uid=account.uid, groups=account.groups | {words[2]}, line=account.line
             )
-    return found
+    return accounts
 
 
 @lru_cache(maxsize=256)
@@ -108,6 +108,6 @@ def node_logins_unread(path: str, text: str) -> tuple[Unread, ...]:
     known = re.compile(_KNOWN[path])
     # sudoers(5) has directives that begin like comments
     directives = re.finditer(r"(?m)^#(?:include|includedir|\d).*$", text) if path == SUDOERS else ()
-    strange = [(text.count("\n", 0, each.start()) + 1, each[0]) for each in directives]
+    strange = [(text.count("\n", 0, directive.start()) + 1, directive[0]) for directive in directives]
     strange += [(number, line) for number, line in _lines(text) if known.fullmatch(line) is None]
     return tuple(Unread(file=path, line=number, text=line, claims=claims) for number, line in strange)

@@ -96,7 +96,7 @@ def units_unread(path: str, text: str) -> tuple[Unread, ...]:
 
     An empty file is a unit that is masked and runs nothing.
     """
-    folder = next(each for each in UNIT_FOLDERS if path.startswith(each))
+    folder = next(unit_folder for unit_folder in UNIT_FOLDERS if path.startswith(unit_folder))
     name = path.removeprefix(folder)
     if not text or _WISH.fullmatch(name):
         return ()

@@ -31,9 +31,11 @@ def applies(plan: Plan, device: Device) -> bool:
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """A path unit and its service for every file, and what wants them."""
     names = []
-    for each in credentials_of(plan.spec, kind.node_group):
-        names.append(f"{each.unit}.path")
-        for path, text in arrival_units(each.unit, each.file, _says(plan, each), each.file, _commands(each)):
+    for credential in credentials_of(plan.spec, kind.node_group):
+        names.append(f"{credential.unit}.path")
+        for path, text in arrival_units(
+            credential.unit, credential.file, _says(plan, credential), credential.file, _commands(credential)
+        ):
             yield path, text.encode(), 0o644
     if names:
         wants = template("node/credential-wants.conf.j2").render(units=names)

@@ -132,19 +132,19 @@ def _escape(char: str) -> str:
 @per_plan
 def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ...]:
     """The addresses of a storage system on the fabrics that a node shares with it, as mount(8) writes them."""
-    found = []
+    servers = []
     for device in plan.devices:
         if device.kind == "node" and device.node_group == system:
             for nic in nics_of(plan, device):
                 if nic.fabric.name in fabrics and nic.address is not None:
                     text = format_address(nic.address, nic.version)
-                    found.append(f"[{text}]" if nic.version == 6 else text)
+                    servers.append(f"[{text}]" if nic.version == 6 else text)
                     break
-    return tuple(found)
+    return tuple(servers)
 
 
 def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
-    mount = next(each for each in mounts_of(plan, node_group) if each.mountpoint == mountpoint)
+    mount = next(mount for mount in mounts_of(plan, node_group) if mount.mountpoint == mountpoint)
     protecting = _UNITS.get(mount.protection.kind) if mount.protection is not None else None
     client = FILE_SYSTEMS[mount.type].unit if mount.type in FILE_SYSTEMS else None
     return (

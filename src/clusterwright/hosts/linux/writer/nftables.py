@@ -192,18 +192,20 @@ def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...
 
 def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
     """What each rule lets pass, chain and IP version apart: whom zones that overlap allow twice needs one rule."""
-    numbers = {name: at for at, name in enumerate(dict.fromkeys(n for each in candidates for n in each.names))}
-    for each in candidates:
-        permit = judged(each.contact.flow, each.version, reply=False)
-        place = 2 * each.contact.outbound + (each.version == 6)
+    numbers = {
+        name: at for at, name in enumerate(dict.fromkeys(n for candidate in candidates for n in candidate.names))
+    }
+    for candidate in candidates:
+        permit = judged(candidate.contact.flow, candidate.version, reply=False)
+        place = 2 * candidate.contact.outbound + (candidate.version == 6)
         yield [
             (
                 (place, place),
                 (numbers[name],) * 2,
                 *box_of(permit, ALL_ADDRESSES, span(network), low=ALL_PORTS, high=high, kind=kind),
             )
-            for name in each.names
-            for network in each.networks
+            for name in candidate.names
+            for network in candidate.networks
             for high in permit.target_ports or (ALL_PORTS,)
             for kind in permit.types or (None,)
         ]

@@ -74,7 +74,7 @@ WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 @per_plan
 def _credentials(plan: Plan, node_group: str) -> tuple[tuple[Credential, str], ...]:
     """What a deployment brings nodes of a group, each with the name of its secret."""
-    found = ((each, brought(plan.spec, each)) for each in credentials_of(plan.spec, node_group))
+    found = ((credential, brought(plan.spec, credential)) for credential in credentials_of(plan.spec, node_group))
     return tuple((each, by.secret) for each, by in found if by is not None and by.secret is not None)
 
 

@@ -22,12 +22,12 @@ class Option:
 
 def parse_options(text: str) -> dict[str, Option]:
     """The options of an opensm.conf: a name, white space, a value. The last line for a name holds, as in opensm."""
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for number, line in enumerate(text.split("\n"), 1):
         words = line.split(None, 1)
         if words and not words[0].startswith("#"):
-            found[words[0]] = Option(words[1].strip() if len(words) > 1 else "", number)
-    return found
+            options[words[0]] = Option(words[1].strip() if len(words) > 1 else "", number)
+    return options
 
 
 def guid_lines(text: str) -> Iterator[tuple[int, str, int | None]]:
@@ -48,19 +48,19 @@ def name_lines(text: str) -> Iterator[tuple[int, re.Match[str] | None]]:
 
 def parse_guids(text: str, place: str) -> dict[int, int]:
     """GUIDs to their lines, in a file with one GUID a line. Raises VerifyError for anything else."""
-    found: dict[int, int] = {}
+    guids: dict[int, int] = {}
     for number, word, guid in guid_lines(text):
         if guid is None:
             raise VerifyError(f"{place}:{number}: {word!r} is no GUID. Render the spec again.")
-        found.setdefault(guid, number)
-    return found
+        guids.setdefault(guid, number)
+    return guids
 
 
 def parse_names(text: str, place: str) -> dict[int, Option]:
     """A node-name map: GUIDs to names with their lines. Raises VerifyError for another kind of line."""
-    found: dict[int, Option] = {}
+    names: dict[int, Option] = {}
     for number, match in name_lines(text):
         if match is None:
             raise VerifyError(f'{place}:{number}: not a line `0xGUID "name"`. Render the spec again.')
-        found[int(match[1], 16)] = Option(match[2], number)
-    return found
+        names[int(match[1], 16)] = Option(match[2], number)
+    return names

@@ -129,12 +129,12 @@ def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
     for device in plan.devices:
         if device.kind == "node" and device.node_group == manager.nodes and device.state == "active":
             by_pod.setdefault(device.pod, []).append(device.name)
-    found: list[str] = []
+    hosts: list[str] = []
     turn = 0
-    while len(found) < manager.count and any(turn < len(names) for names in by_pod.values()):
-        found.extend(names[turn] for names in by_pod.values() if turn < len(names))
+    while len(hosts) < manager.count and any(turn < len(names) for names in by_pod.values()):
+        hosts.extend(names[turn] for names in by_pod.values() if turn < len(names))
         turn += 1
-    return tuple(found[: manager.count])
+    return tuple(hosts[: manager.count])
 
 
 def routing_engines(engine: str) -> str:

@@ -47,7 +47,7 @@ def declared_faults(tree: RenderedTree, fabric: RoutedFabric, truth: Said, usual
     wanted = declared(tree, fabric)
     if wanted is None:
         return
-    router = next((each for each in fabric.routers if each.qos is not None), None)
+    router = next((router for router in fabric.routers if router.qos is not None), None)
     if router is not None and router.qos is not None:
         for key, message in _map_faults(wanted, truth):
             dscp = key.removeprefix("dscp ")
@@ -71,12 +71,12 @@ def _lossless(wanted: Fabric) -> frozenset[int]:
 
 def _first_ports(fabric: RoutedFabric) -> dict[str, tuple[Router, Port]]:
     """One cabled port for each file that tells the operating system."""
-    found: dict[str, tuple[Router, Port]] = {}
+    first_ports: dict[str, tuple[Router, Port]] = {}
     for router in fabric.routers:
-        port = next((each for each in router.ports if each.peer), None)
+        port = next((port for port in router.ports if port.peer), None)
         if port is not None:
-            found.setdefault(router.ports_file, (router, port))
-    return found
+            first_ports.setdefault(router.ports_file, (router, port))
+    return first_ports
 
 
 def _map_faults(wanted: Fabric, truth: Said) -> Iterator[_Fault]:

@@ -31,7 +31,7 @@ def unusual(settings: Settings, usual: tuple[tuple[str, str | None], ...]) -> It
 def _used(settings: Settings) -> frozenset[str]:
     """The RDMA devices that NCCL is told by whole names."""
     named = settings.get("NCCL_IB_HCA", "")
-    return frozenset(each.partition(":")[0] for each in named[1:].split(",")) if named.startswith("=") else frozenset()
+    return frozenset(word.partition(":")[0] for word in named[1:].split(",")) if named.startswith("=") else frozenset()
 
 
 def is_elsewhere(settings: Settings, own: Sequence[ConfiguredQos], every: Sequence[ConfiguredQos]) -> bool:
@@ -87,7 +87,7 @@ def _addresses(settings: Settings, addresses: Sequence[bytes]) -> Iterator[tuple
     except ValueError:
         yield "NCCL_IB_ADDR_RANGE", f"NCCL_IB_ADDR_RANGE={text} is no network"
         return
-    outside = [each for each in addresses if not covers(network, (each, 8 * len(each)))]
+    outside = [address for address in addresses if not covers(network, (address, 8 * len(address)))]
     if outside:
         message = f"NCCL_IB_ADDR_RANGE={text} leaves out {ip_address(outside[0])}, which a NIC here has"
         yield "NCCL_IB_ADDR_RANGE", message

@@ -35,7 +35,7 @@ def notification_faults(
         fault = "with all traffic that no class names, which crowds them out"
     else:
         return
-    router = next((each for each in fabric.routers if each.qos is not None), None)
+    router = next((router for router in fabric.routers if router.qos is not None), None)
     if router is None or router.qos is None:
         return
     mark = router.qos.marks.get(f"dscp {NOTIFICATION_DSCP}") or class_mark(router.qos.marks, classes, NOTIFICATION_DSCP)

@@ -33,7 +33,7 @@ def _has_lossless_class(fabric: Fabric) -> bool:
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     notes: list[str] = []
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
@@ -48,26 +48,28 @@ def _run(tree: RenderedTree) -> Verdict:
             value = f"DSCP {', '.join(map(str, dscps))}, queue {queues[dscps[0]] if dscps else None}"
             facts.append(Fact(f"{fabric.name}: lossless priority {priority}", value))
         for router in fabric.routers:
-            found += _switch(tree, router, truth)
-        found += port_faults(tree, fabric, lossless)
-        found += pool_faults(tree, fabric)
+            counterexamples += _switch(tree, router, truth)
+        counterexamples += port_faults(tree, fabric, lossless)
+        counterexamples += pool_faults(tree, fabric)
         notes += assumed_words(tree, fabric)
         usual = usual_treatment(fabric)
-        found += congestion_faults(tree, fabric, usual)
-        found += notification_faults(tree, fabric, truth, usual)
-        found += declared_faults(tree, fabric, truth, usual)
+        counterexamples += congestion_faults(tree, fabric, usual)
+        counterexamples += notification_faults(tree, fabric, truth, usual)
+        counterexamples += declared_faults(tree, fabric, truth, usual)
         facts += _under_pressure(fabric.name, usual)
         # A switch out of service has no port that says anything, and what is plugged in there talks with nobody.
         said = [any(port.peer for port in router.ports) for router in fabric.routers]
         nodes = list(dict.fromkeys(nic.device for nic, at in fabric.nics if said[at]))
-        found += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
+        counterexamples += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
         facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
         headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
         if headroom:
             facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
         facts += pool_facts(fabric)
     cases = Cases("switches of a lossless fabric", tried)
-    return Verdict(facts=tuple(facts), counterexamples=tuple(found), cases=cases, notes=tuple(dict.fromkeys(notes)))
+    return Verdict(
+        facts=tuple(facts), counterexamples=tuple(counterexamples), cases=cases, notes=tuple(dict.fromkeys(notes))
+    )
 
 
 def _under_pressure(fabric: str, usual: Usual) -> Iterator[Fact]:

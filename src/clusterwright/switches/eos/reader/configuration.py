@@ -130,10 +130,16 @@ def _router(device: str, text: str) -> Router | None:
         seed_mark=("\nip load-sharing ",),
         # few interfaces have such a line: a word of it is soon found
         advertised=frozenset(
-            _subnets((each for each in interfaces if "-config-flag" in each[1]), _ADVERTISES, "ipv6 nd ra disabled")
+            _subnets(
+                (interface for interface in interfaces if "-config-flag" in interface[1]),
+                _ADVERTISES,
+                "ipv6 nd ra disabled",
+            )
         ),
         relayed=frozenset(
-            _subnets((each for each in interfaces if "helper-" in each[1] or "relay" in each[1]), _RELAYS)
+            _subnets(
+                (interface for interface in interfaces if "helper-" in interface[1] or "relay" in interface[1]), _RELAYS
+            )
         ),
         relay_sources=dict(relay_sources(interfaces)),
     )
@@ -149,7 +155,7 @@ def _subnets(interfaces: Iterable[Body], asks: re.Pattern[str], without: str = "
 def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tuple[Mark, str]]:
     """Ways for routes of other protocols, tables and fabrics into this one."""
     yield from _bgp_leaks(bgp)
-    for header, _ in [each for each in routers if each[0].startswith("router bgp ")][1:]:
+    for header, _ in [router for router in routers if router[0].startswith("router bgp ")][1:]:
         yield (f"{header}\n",), f"{header} is a second BGP process, of which EOS takes one"
     for header, body in routers:
         if "leak routes " in body:
@@ -327,7 +333,7 @@ def _policies(maps: list[Body], addressing: list[Body]) -> Mapping[str, Policy]:
             lists[words[2]] = (*lists.get(words[2], ()), *_rules(entries))
         elif words[1] == "community-list":
             communities[words[2]] = communities.get(words[2], frozenset()) | frozenset(words[4:])
-    found: dict[str, list[tuple[int, Term]]] = {}
+    policies: dict[str, list[tuple[int, Term]]] = {}
     for header, body in maps:
         words = header.split()
         name = re.search(r"^   match ip(?:v6)? address prefix-list (\S+)$", body, re.M)
@@ -342,8 +348,8 @@ def _policies(maps: list[Body], addressing: list[Body]) -> Mapping[str, Policy]:
             values=values,
             mark=(f"{header}\n",),
         )
-        found.setdefault(words[1], []).append((int(words[3]), term))
-    return {name: tuple(term for _, term in sorted(terms, key=lambda t: t[0])) for name, terms in found.items()}
+        policies.setdefault(words[1], []).append((int(words[3]), term))
+    return {name: tuple(term for _, term in sorted(terms, key=lambda t: t[0])) for name, terms in policies.items()}
 
 
 def _change(body: str) -> tuple[str, frozenset[str]]:

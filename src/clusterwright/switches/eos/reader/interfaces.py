@@ -86,8 +86,8 @@ def read_ports(
     """
     ports, own_addresses = [], []
     interfaces = [i for i in interfaces if not i.header.startswith(_VLAN) or i.header.removeprefix(_VLAN) in vlans]
-    bodies = [(each.header, each.body) for each in interfaces]
-    own_vlans = [each for each in bodies if each[0].startswith(_VLAN)]
+    bodies = [(interface.header, interface.body) for interface in interfaces]
+    own_vlans = [body for body in bodies if body[0].startswith(_VLAN)]
     subnet_of, mtu_of = dict(_vlan_subnets(own_vlans)), dict(_vlan_mtus(own_vlans))
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
     settings_of: dict[str, _Settings] = {}
@@ -95,8 +95,8 @@ def read_ports(
         f"   service-profile {name}": _port_qos(body, watchdog, name, reserves_counters)
         for name, body in profiles.items()
     }
-    for each in interfaces:
-        _, _, header, body, form, own = each
+    for interface in interfaces:
+        _, _, header, body, form, own = interface
         joined = JOINS.search(body) if "channel-group" in form else None
         if joined is not None:
             body = _in_channel(body, channels.get(f"{CHANNEL}{joined[1]}", ""))
@@ -145,7 +145,7 @@ def read_ports(
                 subnet=subnet_of.get(settings.vlan) if subnet is None else subnet,
                 filtered=settings.filtered,
                 macsec=macsec.get(settings.macsec, ""),
-                aggregate=None if joined is None else _aggregate(start, joined, each.body),
+                aggregate=None if joined is None else _aggregate(start, joined, interface.body),
             )
         )
     return tuple(ports), tuple(own_addresses)

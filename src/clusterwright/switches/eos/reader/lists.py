@@ -201,10 +201,10 @@ class _Entry:
     def _ports(self, words: list[str]) -> Ranges | None:
         if words[:1] == ["eq"]:
             words.pop(0)
-            found = []
+            ports = []
             while words and words[0].isdecimal():
-                found.append(int(words.pop(0)))
-            return values(*found)
+                ports.append(int(words.pop(0)))
+            return values(*ports)
         if words[:1] == ["range"]:
             _, low, high = (words.pop(0) for _ in range(3))
             return ranges([(int(low), int(high))])

@@ -135,15 +135,15 @@ def _entry_words(version: str, words: list[str], *, is_standard: bool) -> list[s
     protocol = version if is_standard else words[0] if words else ""
     names = _PORTS_OF.get(protocol, {})
     types = _ICMP_OF.get(protocol, {})
-    found: list[str] = []
+    entry_words: list[str] = []
     for at, word in enumerate(words):
         before = words[at - 1] if at else ""
         if before == "host":
-            found[-1] = f"{word}/{_LONGEST[version]}"
+            entry_words[-1] = f"{word}/{_LONGEST[version]}"
         elif names and word in names and ("eq" in words[:at] or "range" in words[:at]):
-            found.append(str(names[word]))
+            entry_words.append(str(names[word]))
         elif types and word in types and at == len(words) - 1:
-            found.append(str(types[word]))
+            entry_words.append(str(types[word]))
         else:
-            found.append(word)
-    return found
+            entry_words.append(word)
+    return entry_words

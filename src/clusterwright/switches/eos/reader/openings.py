@@ -92,7 +92,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     Without what is ``declared`` ports, addresses and sessions are not compared with the plan.
     """
     lists, lined, looked_in = read_eos_lists(text), f"\n{text}\n", tuple(_with_own_words(text))
-    at_margin = _AT_MARGIN.finditer(lined) if any(_opens(each.header) for each in sections_of(text)) else ()
+    at_margin = _AT_MARGIN.finditer(lined) if any(_opens(section.header) for section in sections_of(text)) else ()
     for found in chain(at_margin, _found(_INSIDE, lined, looked_in)):
         reason = (_SECTIONS if found.re is _AT_MARGIN else _LINES)[int((found.lastgroup or "w0")[1:])][1]
         yield found.start(), f'"{found[0].strip()}" {reason}'
@@ -180,15 +180,19 @@ def _login_servers(text: str) -> frozenset[str]:
         return frozenset()
     return frozenset(
         server
-        for each in sections_with(text, "aaa")
-        if (each.names("aaa group server") or " ").split(" ")[1:] == [group[1]]
-        for server in _MEMBER.findall(each.body)
+        for section in sections_with(text, "aaa")
+        if (section.names("aaa group server") or " ").split(" ")[1:] == [group[1]]
+        for server in _MEMBER.findall(section.body)
     )
 
 
 def _accounts(text: str) -> Iterator[Fault]:
     """Accounts that ask for nothing: neither a password nor a key, which SSH takes instead."""
-    said = [(each.start, each.header.split()[1:]) for each in sections_with(text, "username") if each.names("username")]
+    said = [
+        (section.start, section.header.split()[1:])
+        for section in sections_with(text, "username")
+        if section.names("username")
+    ]
     keyed = {words[0] for _, words in said if words[1:2] in (["ssh-key"], ["sshkey"])}
     for at, (name, *words) in said:
         if "nopassword" in words and name not in keyed:

@@ -88,10 +88,10 @@ def form_of(body: str) -> tuple[str, tuple[str, ...]]:
 @lru_cache(maxsize=128)
 def sections_by_word(text: str) -> Mapping[str, tuple[EosSection, ...]]:
     """The sections by the word that they begin with."""
-    found: dict[str, list[EosSection]] = {}
-    for each in sections_of(text):
-        found.setdefault(each.word, []).append(each)
-    return {word: tuple(own) for word, own in found.items()}
+    sections: dict[str, list[EosSection]] = {}
+    for section in sections_of(text):
+        sections.setdefault(section.word, []).append(section)
+    return {word: tuple(own) for word, own in sections.items()}
 
 
 def sections_with(text: str, *words: str) -> Sequence[EosSection]:
@@ -102,7 +102,9 @@ def sections_with(text: str, *words: str) -> Sequence[EosSection]:
 
 def section(text: str, header: str) -> EosSection | None:
     """The section that begins with exactly this line; None where there is none."""
-    return next((each for each in sections_with(text, header.partition(" ")[0]) if each.header == header), None)
+    return next(
+        (section for section in sections_with(text, header.partition(" ")[0]) if section.header == header), None
+    )
 
 
 def lines_of(text: str) -> LineTree:

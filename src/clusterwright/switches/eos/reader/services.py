@@ -37,7 +37,11 @@ def services(text: str) -> Iterator[SwitchService]:
         number = _GNMI_PORT.search(begins.body) if name == "gNMI" else None
         port = int(number[1]) if number is not None else usual
         # the lists of SNMP stand at the margin
-        said = "\n".join(each.header for each in sections_with(text, "snmp-server")) if name == "SNMP" else begins.body
+        said = (
+            "\n".join(section.header for section in sections_with(text, "snmp-server"))
+            if name == "SNMP"
+            else begins.body
+        )
         bound = {_WORDS[word]: own for word, own in named.findall(said)}
         line = begins.line
         for version in (4, 6):
@@ -57,6 +61,6 @@ def _asked(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] 
     key = (_LETTERS[version], name or "")
     rules = lists.sources.get(key, lists.lists.get(key))
     for rule in rules or ():
-        if any(each[DST] != WHOLE[DST] and each[DST] != everywhere(version) for each in rule.matches):
+        if any(match[DST] != WHOLE[DST] and match[DST] != everywhere(version) for match in rule.matches):
             raise Unreadable(rule.line, f"list {name} is asked about sources, and names a destination")
     return rules

@@ -38,9 +38,11 @@ def password_of(group: str, authentication: SessionAuthentication | None) -> str
 def shared_secrets(authentications: Iterable[SessionAuthentication | None]) -> tuple[EosSharedSecret, ...]:
     """The profiles that sessions of a switch name, each once, by name."""
     found = {
-        _profile(each): EosSharedSecret(_profile(each), each.key_id, each.secret)
-        for each in authentications
-        if each is not None and each.method == AO
+        _profile(authentication): EosSharedSecret(
+            _profile(authentication), authentication.key_id, authentication.secret
+        )
+        for authentication in authentications
+        if authentication is not None and authentication.method == AO
     }
     return tuple(found[name] for name in sorted(found))
 

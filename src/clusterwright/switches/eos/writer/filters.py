@@ -73,7 +73,7 @@ def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
         lists=(*lists, *(management or ()), *services),
         hosts={port: applied(HOSTS + one.suffix, "in") for one in hosts for port in one.ports},
         management=applied(MANAGEMENT, "in") if management is not None else (),
-        services=_services({each.name for each in services}),
+        services=_services({service.name for service in services}),
     )
 
 
@@ -107,7 +107,7 @@ def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
     if site.telemetry is not None:
         listening.append((GNMI, "tcp", site.telemetry.port))
     return tuple(
-        _source_list(word, name, [each for each in sources if each.version == version])
+        _source_list(word, name, [source for source in sources if source.version == version])
         for name, protocol, port in listening
         if (sources := service_sources(plan, fabric, protocol, port)) is not None
         for version, word in WORDS.items()

@@ -46,11 +46,11 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
         key = (*own, *watchdog.items())
         if key not in known:
             headroom = {
-                each["id"]: min(
-                    each.get("headroomLimitBytes") or 0,
-                    pools.get(each.get("bufferPoolName"), {}).get("headroomBytes", 0),
+                group["id"]: min(
+                    group.get("headroomLimitBytes") or 0,
+                    pools.get(group.get("bufferPoolName"), {}).get("headroomBytes", 0),
                 )
-                for each in groups.get(str(own[1]), ())
+                for group in groups.get(str(own[1]), ())
             }
             paused = {
                 priority: headroom[group]
@@ -58,14 +58,14 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
                 if own[2] and own[3] and headroom.get(group) and (priority, group) in agreeing
             }
             marking = [
-                (each["id"], thresholds(line["minimumLength"], line["maximumLength"], line.get("probability")))
-                for each in queues.get(str(own[0]), ())
-                for line in (a["detection"]["linear"] for a in each.get("aqms", ()) if a["behavior"] == _MARK)
+                (queue["id"], thresholds(line["minimumLength"], line["maximumLength"], line.get("probability")))
+                for queue in queues.get(str(own[0]), ())
+                for line in (a["detection"]["linear"] for a in queue.get("aqms", ()) if a["behavior"] == _MARK)
             ]
             shares = [
-                (each["id"], STRICT if each.get("scheduling") == _STRICT_PRIORITY else float(each.get("weight", 0)))
-                for each in queues.get(str(own[0]), ())
-                if each.get("streamType") == _UNICAST
+                (queue["id"], STRICT if queue.get("scheduling") == _STRICT_PRIORITY else float(queue.get("weight", 0)))
+                for queue in queues.get(str(own[0]), ())
+                if queue.get("streamType") == _UNICAST
             ]
             known[key] = PortQos(
                 classifies=bool(policy),
@@ -75,8 +75,8 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
                 headroom_bytes=min(paused.values(), default=None),
                 marking=tuple(sorted(marking)),
                 places=tuple(
-                    (f"queue {each['id']}", ('"portQueueConfigs"', f'"{own[0]}"'))
-                    for each in queues.get(str(own[0]), ())
+                    (f"queue {queue['id']}", ('"portQueueConfigs"', f'"{own[0]}"'))
+                    for queue in queues.get(str(own[0]), ())
                 ),
             )
         return known[key]

@@ -137,7 +137,7 @@ def log_servers(text: str) -> Iterator[Server]:
 def name_servers(text: str) -> Iterator[Server]:
     """Servers that NetworkManager asks through a port."""
     for found in _DNS.finditer(text):
-        yield from (Server(found.start(), NAMES, each) for each in found[1].split(";") if each)
+        yield from (Server(found.start(), NAMES, word) for word in found[1].split(";") if word)
 
 
 def _relayed(relay: object) -> Iterator[str]:

@@ -186,7 +186,7 @@ def _fields_of_rows(rows: list[dict[str, Any]], known: Any, shapes: _Shapes) -> 
         if shape not in shapes:
             nodes = [(key, _beneath(known, key)) for key in names]
             shapes[shape] = (
-                [each for each in nodes if each[1] is not None],
+                [node for node in nodes if node[1] is not None],
                 [key for key, node in nodes if node is None],
             )
         judged, free = shapes[shape]
@@ -271,7 +271,7 @@ def _claims(keys: _Keys) -> frozenset[str]:
 
 def _lines(text: str) -> tuple[dict[_Keys, int], dict[_Keys, int]]:
     """The line of every field and entry by the keys and places that lead to it, and of those that stand there twice."""
-    found: dict[_Keys, int] = {}
+    lines: dict[_Keys, int] = {}
     doubled: dict[_Keys, int] = {}
     path: list[str | int] = []
     opened: list[str] = []
@@ -291,11 +291,11 @@ def _lines(text: str) -> tuple[dict[_Keys, int], dict[_Keys, int]]:
         elif word == ":":
             path[-1] = str(json.loads(string))
             keys = tuple(path)
-            if keys in found:
+            if keys in lines:
                 doubled[keys] = line
-            found.setdefault(keys, line)
+            lines.setdefault(keys, line)
         elif word not in ",:":
             string = word
         if opened and opened[-1] == "[":
-            found.setdefault(tuple(path), line)
-    return found, doubled
+            lines.setdefault(tuple(path), line)
+    return lines, doubled

@@ -130,10 +130,10 @@ def silent(text: str) -> Iterator[Fault]:
 
 def _users(text: str) -> dict[str, set[str]]:
     """The users of SNMP, with the first words of what is said of each."""
-    found: dict[str, set[str]] = {}
+    users: dict[str, set[str]] = {}
     for user, word in _USER.findall(text):
-        found.setdefault(user, set()).add(word)
-    return found
+        users.setdefault(user, set()).add(word)
+    return users
 
 
 def logins(path: str, text: str) -> Iterator[Login]:

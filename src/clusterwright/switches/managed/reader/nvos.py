@@ -102,14 +102,14 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
             rules = lists.at(port, "out").tables[0].chains[""].rules
             for rule in rules:
                 if rule.verdict == ACCEPT:
-                    for each in rule.matches:
-                        version = 4 if each[FAMILY] == V4 else 6
-                        link = each[PROTO] == values(ICMP6) and each[ICMP] != WHOLE[ICMP]
+                    for match in rule.matches:
+                        version = 4 if match[FAMILY] == V4 else 6
+                        link = match[PROTO] == values(ICMP6) and match[ICMP] != WHOLE[ICMP]
                         if not link:
-                            for low, high in each[DST].bounds:
+                            for low, high in match[DST].bounds:
                                 to = (
                                     f"{address(version, low)}/0"
-                                    if each[DST] is WHOLE[DST]
+                                    if match[DST] is WHOLE[DST]
                                     else _prefix(version, low, high)
                                 )
                                 if what := judge(to, hop):

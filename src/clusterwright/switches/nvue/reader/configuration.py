@@ -186,7 +186,7 @@ def _ports(root: Object) -> Iterator[Port]:
         address, length, mark = own_address or (None, 0, own.mark)
         link = own.at("link")
         speed = link.text("speed").removesuffix("G")
-        access = next((each.text("access") for each in domains.values()), "")
+        access = next((domain.text("access") for domain in domains.values()), "")
         shared = own_address or gateways.get(access)
         yield Port(
             name=name,

@@ -61,21 +61,21 @@ def _is_like(place: tuple[str, ...], pattern: list[str]) -> bool:
 
 
 def _interfaces(key: str) -> list[str]:
-    found: list[str] = []
+    interfaces: list[str] = []
     stem = ""
     for part in key.split(","):
         if _ADDRESS.fullmatch(part):  # neighbours are named by interface or by address
-            found.append(part)
+            interfaces.append(part)
             continue
         is_bare = part[:1].isdecimal()
         name = f"{stem}{part}" if is_bare else part
         if not _NAME.fullmatch(name) or (is_bare and not stem):
             raise ValueError(f"{part} is no name of an interface that is known here")
-        found.extend(_expanded(name))
+        interfaces.extend(_expanded(name))
         if not is_bare:
             match = _STEM.fullmatch(part)
             stem = "" if match is None else match["stem"]
-    return found
+    return interfaces
 
 
 def _expanded(name: str) -> Iterator[str]:

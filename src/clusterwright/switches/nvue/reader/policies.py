@@ -48,7 +48,11 @@ def unknown_rules(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
 def _is_simple(rule: Object) -> bool:
     """Whether a rule of a route map does nothing but permit or deny what it matches."""
     actions = rule.at("action").below
-    return len(actions) == 1 and actions.keys() <= {_PERMIT, _DENY} and not any(own.below for own in actions.values())
+    return (
+        len(actions) == 1
+        and actions.keys() <= {_PERMIT, _DENY}
+        and not any(action.below for action in actions.values())
+    )
 
 
 def _in_order(own: Object) -> list[tuple[str, Object]]:
@@ -58,24 +62,24 @@ def _in_order(own: Object) -> list[tuple[str, Object]]:
 
 def _prefixes(own: Object) -> PrefixRules:
     longest = _BITS[own.text("type", default="ipv4")]
-    found = []
+    prefixes = []
     for _, rule in _in_order(own):
         for text, bounds in rule.items("match"):
             within = prefix_of(text)
             low, high = bounds.text("min-prefix-len"), bounds.text("max-prefix-len")
             lowest = int(low) if low else within[1]
             highest = int(high) if high else longest if low else within[1]
-            found.append(PrefixRule(permit=rule.text("action") == _PERMIT, within=within, low=lowest, high=highest))
-    return tuple(found)
+            prefixes.append(PrefixRule(permit=rule.text("action") == _PERMIT, within=within, low=lowest, high=highest))
+    return tuple(prefixes)
 
 
 def _communities(own: Object) -> frozenset[str]:
     """The communities that a list permits."""
-    found: set[str] = set()
+    communities: set[str] = set()
     for _, rule in _in_order(own):
         if rule.text("action") == _PERMIT:
-            found |= rule.at("community").below.keys()
-    return frozenset(found)
+            communities |= rule.at("community").below.keys()
+    return frozenset(communities)
 
 
 def _term(

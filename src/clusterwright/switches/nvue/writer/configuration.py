@@ -65,13 +65,13 @@ def configuration(plan: Plan, view: SwitchView) -> Objects:
 
 
 def _vrfs(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
-    found: Objects = {}
+    vrfs: Objects = {}
     routes = default_vrf(view)
     if routes:
-        found["default"] = {"router": routes}
+        vrfs["default"] = {"router": routes}
     if port is not None and port.gateway is not None and view.management is not None:
         family, kind = f"ipv{port.version}-unicast", f"ipv{port.version}-address"
         reach = management_reach(plan, view.management.port.fabric)
         static = {str(network): {"address-family": family, "via": {port.gateway: {"type": kind}}} for network in reach}
-        found[MANAGEMENT_VRF] = {"router": {"static": static}}
-    return found
+        vrfs[MANAGEMENT_VRF] = {"router": {"static": static}}
+    return vrfs

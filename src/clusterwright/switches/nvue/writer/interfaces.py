@@ -34,15 +34,15 @@ def interfaces(
     view: SwitchView, port: ManagementPort | None, filters: Mapping[str, Objects], management_filters: Objects
 ) -> Objects:
     """The objects under ``interface``; ``filters`` are the lists that ports to hosts are bound to."""
-    found: Objects = {}
+    interfaces: Objects = {}
     for link in sorted(view.links, key=lambda each: in_port_order(each.port.port)):
-        found |= _cage(view, link)
+        interfaces |= _cage(view, link)
         is_bound = link.port.port in filters and link.port.port not in view.bond_at
         lists = {"acl": filters[link.port.port]} if is_bound else {}
-        found[link.port.port] = lists | _port(view, link)
+        interfaces[link.port.port] = lists | _port(view, link)
     for bond in view.bonds:
         lists = {"acl": filters[bond.ports[0]]} if bond.ports[0] in filters else {}
-        found[f"bond{bond.number}"] = lists | _bond(view, bond)
+        interfaces[f"bond{bond.number}"] = lists | _bond(view, bond)
     gateway = _gateway(view)
     if gateway is not None:
         own = {
@@ -51,14 +51,18 @@ def interfaces(
             "type": "svi",
             "vlan": HOST_VLAN,
         }
-        found[systems()[SYSTEM].gateway] = own
+        interfaces[systems()[SYSTEM].gateway] = own
     if view.loopback is not None:
-        found[systems()[SYSTEM].loopback] = {"ip": {"address": {view.origins[0].text: {}}}, "type": "loopback"}
+        interfaces[systems()[SYSTEM].loopback] = {"ip": {"address": {view.origins[0].text: {}}}, "type": "loopback"}
     if port is not None:
         address: Objects = {} if port.address is None else {"address": {port.address: {}}}
         lists = {"acl": management_filters} if management_filters else {}
-        found[port.port] = lists | {"description": port.description, "ip": address | {"vrf": "mgmt"}, "type": "eth"}
-    return found
+        interfaces[port.port] = lists | {
+            "description": port.description,
+            "ip": address | {"vrf": "mgmt"},
+            "type": "eth",
+        }
+    return interfaces
 
 
 def bridge(view: SwitchView) -> Objects:

@@ -211,11 +211,11 @@ def _cable_m(tables: Json, port: str) -> float | None:
 
 
 def _shares(tables: Json, port: str) -> tuple[tuple[int, float], ...]:
-    found = []
+    shares = []
     for key, row in tables.get("QUEUE", {}).items():
         name, _, queue = key.partition("|")
         if name == port:
             scheduler = tables.get("SCHEDULER", {}).get(row.get("scheduler", ""), {})
             share = STRICT if scheduler.get("type") == "STRICT" else float(scheduler.get("weight", 0))
-            found.append((int(queue), share))
-    return tuple(sorted(found))
+            shares.append((int(queue), share))
+    return tuple(sorted(shares))

@@ -288,7 +288,7 @@ def _community_sets(tables: Json) -> dict[str, frozenset[str]]:
 def _policies(
     tables: Json, lists: Mapping[str, PrefixRules], communities: Mapping[str, frozenset[str]]
 ) -> Mapping[str, Policy]:
-    found: dict[str, list[tuple[int, Term]]] = {}
+    policies: dict[str, list[tuple[int, Term]]] = {}
     for key, row in tables.get("ROUTE_MAP", {}).items():
         name, _, number = key.partition("|")
         if name not in tables.get("ROUTE_MAP_SET", {}):
@@ -306,8 +306,10 @@ def _policies(
             values=values,
             mark=_mark("ROUTE_MAP", key),
         )
-        found.setdefault(name, []).append((int(number), term))
-    return {name: tuple(term for _, term in sorted(terms, key=lambda each: each[0])) for name, terms in found.items()}
+        policies.setdefault(name, []).append((int(number), term))
+    return {
+        name: tuple(term for _, term in sorted(terms, key=lambda each: each[0])) for name, terms in policies.items()
+    }
 
 
 def _change(row: Json, communities: Mapping[str, frozenset[str]]) -> tuple[str, frozenset[str]]:

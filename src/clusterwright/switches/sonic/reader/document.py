@@ -56,7 +56,7 @@ def _one_by_one(rows: Mapping[str, Any]) -> Mapping[str, Any]:
     single: dict[str, Any] = {}
     for key, row in rows.items():
         keys = list(_keys_of(key))
-        if any(single.get(each, rows.get(each, row)) != row for each in keys):
+        if any(single.get(key, rows.get(key, row)) != row for key in keys):
             single[key] = row
         else:
             single.update(dict.fromkeys(keys, row))

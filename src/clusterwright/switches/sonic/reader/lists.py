@@ -74,7 +74,7 @@ class SonicLists:
         parts: dict[str, list[str]] = {}
         for port, channel in self._channels.items():
             parts.setdefault(channel, []).append(port)
-        bound = {(each, way) for port, way in bound_tables(self.tables) for each in parts.get(port, [port])}
+        bound = {(part, way) for port, way in bound_tables(self.tables) for part in parts.get(port, [port])}
         yield from sorted(bound)
 
     def faults(self) -> Iterator[tuple[int, str]]:

@@ -42,6 +42,6 @@ def services(text: str) -> Iterator[SwitchService]:
 def _is_of(rule: Rule, version: int, service: str, port: int) -> bool:
     """Whether caclmgrd makes anything of a rule: a client of its own has a port by the rules that name it alone."""
     is_named = service != "EXTERNAL_CLIENT" or all(
-        each[DPORT] != WHOLE[DPORT] and values(port) & each[DPORT] for each in rule.matches
+        match[DPORT] != WHOLE[DPORT] and values(port) & match[DPORT] for match in rule.matches
     )
-    return is_named and any(each[FAMILY] & _FAMILIES[version] for each in rule.matches)
+    return is_named and any(match[FAMILY] & _FAMILIES[version] for match in rule.matches)
