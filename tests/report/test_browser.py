@@ -29,8 +29,11 @@ class Visit:
     requests: frozenset[str]
 
 
-def visit(page: Path, folder: Path) -> Visit:
-    """Opens a page in headless Chromium with a new profile; nothing can be resolved, so nothing leaves the machine."""
+def visit(page: Path, folder: Path, behind: str = "") -> Visit:
+    """Opens a page in headless Chromium with a new profile; nothing can be resolved, so nothing leaves the machine.
+
+    ``behind`` is what stands behind the page in its URL: a query, an anchor.
+    """
     browser = shutil.which("chromium")
     assert browser is not None, "these tests open the report in Chromium: apt-get install chromium"
     log = folder / f"{page.stem}-net.json"
@@ -45,7 +48,7 @@ def visit(page: Path, folder: Path) -> Visit:
             f"--log-net-log={log}",
             "--virtual-time-budget=3000",
             "--dump-dom",
-            page.as_uri(),
+            f"{page.as_uri()}{behind}",
         ],
         capture_output=True,
         text=True,

@@ -19,7 +19,10 @@ from clusterwright.report.sections.proofs import ProvenClaim
 
 LAB = "lab-roce"
 AXE = files("axe_core_python").joinpath("axe.min.js")
-PAGES = ("index.html", "floor.html", "devices.html", "racks/p00r00.html", "devices/rtsw-p00r00.html")
+PAGES = (
+    *("index.html", "floor.html", "devices.html", "search.html"),
+    *("racks/p00r00.html", "devices/rtsw-p00r00.html", "devices/gpu-p00r00n0.html"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +44,11 @@ def test_every_device_and_rack_has_a_page_and_every_link_leads_to_one(report: Pa
     }
     for page in pages:
         for target in structure(page.read_text()).targets:
+            file, _, anchor = target.partition("#")
             if not target.startswith(("#", "data:")):
-                assert (page.parent / target).is_file(), (page.name, target)
+                assert (page.parent / file).is_file(), (page.name, target)
+            if anchor.startswith("port-"):
+                assert f'id="{anchor}"' in (page.parent / file if file else page).read_text(), (page.name, target)
 
 
 def test_every_cable_is_on_the_sheet_of_both_its_racks(report: Path) -> None:
@@ -127,7 +133,9 @@ def judged(name: str, report: Path, folder: Path, *, dark: bool) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "dark"), [*((name, False) for name in PAGES), (PAGES[0], True), (PAGES[3], True)], ids=str
+    ("name", "dark"),
+    [*((name, False) for name in PAGES), (PAGES[0], True), (PAGES[4], True), (PAGES[6], True)],
+    ids=str,
 )
 def test_axe_finds_nothing_serious(name: str, dark: bool, report: Path, tmp_path: Path) -> None:
     """axe-core judges contrast, names, landmarks and tables."""

@@ -44,7 +44,7 @@ def unit_test(folder: Path, seen: list[dict[str, str]], fired: bool) -> subproce
     summary = f"{len([each for each in seen if each['values'].startswith('1')])} of 4 rtsw of backend answer."
     expected = {
         "exp_labels": {"severity": "critical", "fabric": "backend", "role": "rtsw"},
-        "exp_annotations": {"summary": summary},
+        "exp_annotations": {"summary": summary, "report": "devices.html"},
     }
     tiers = [("backend", "1"), ("backend", "2"), ("frontend", "0"), ("frontend", "1"), ("management", "0")]
     others = [
@@ -83,6 +83,34 @@ def test_an_alert_fires_for_each_switch_that_is_missed(up: int, fired: bool, tmp
 def test_an_alert_fires_for_a_tier_that_nobody_asks(tmp_path: Path) -> None:
     written("lab-roce", tmp_path)
     assert unit_test(tmp_path, [], True).returncode == 0
+
+
+def test_an_alert_leads_to_the_page_of_the_device(tmp_path: Path) -> None:
+    """Prometheus itself makes the link: an instance has a domain and a port behind its name."""
+    inventory = Inventory(plan_of("lab-roce"), report_url="https://reports.example.net/")
+    replace_files(tmp_path, monitoring_files(inventory))
+    labels = 'cluster="lab-roce",state="active",rack="p00r00"'
+    down = f'up{{job="lab-roce",{labels},instance="gpu-p00r00n0.lab.example.net:9100"}}'
+    expected = {
+        "exp_labels": {
+            "severity": "warning",
+            "job": "lab-roce",
+            "cluster": "lab-roce",
+            "state": "active",
+            "rack": "p00r00",
+            "instance": "gpu-p00r00n0.lab.example.net:9100",
+        },
+        "exp_annotations": {
+            "summary": "gpu-p00r00n0.lab.example.net:9100 in rack p00r00 does not answer.",
+            "report": "https://reports.example.net/devices/gpu-p00r00n0.html",
+        },
+    }
+    check = {"eval_time": "15m", "alertname": "DeviceDown", "exp_alerts": [expected]}
+    test = {"interval": "1m", "input_series": [{"series": down, "values": "0x20"}], "alert_rule_test": [check]}
+    document = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": [test]}
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(document))
+    done = promtool(tmp_path, "test", "rules", "test.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", LABS)

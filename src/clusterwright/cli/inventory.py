@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from types import FunctionType
@@ -23,6 +24,15 @@ OWN_FORMATS = ("json", "csv", "ansible", "access", "dns", "prometheus", "ibnetdi
 FORMATS = tuple(dict.fromkeys((*OWN_FORMATS, *plugins(INVENTORY_FORMATS))))
 
 
+def _folder_url(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    """A URL that names of pages can follow; "" for none. Raises BadParameter for what no browser opens."""
+    if value is None:
+        return ""
+    if not re.fullmatch(r"https?://[^\s{}\"<>]+", value):
+        raise click.BadParameter(f'"{value}" is no http or https URL.')
+    return f"{value.rstrip('/')}/"
+
+
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Output format.")
@@ -34,7 +44,15 @@ FORMATS = tuple(dict.fromkeys((*OWN_FORMATS, *plugins(INVENTORY_FORMATS))))
 @click.option("--pod", help="Only what lies in this pod (p00 or pod0; or other group), and the cables that end there.")
 @click.option("--site", help="What netbox and nautobot call the place; the cluster's name where left out.")
 @click.option("--serial", type=click.IntRange(1, 2**32 - 1), default=1, show_default=True, help="Of dns zones.")
-def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site: str | None, serial: int) -> int:
+@click.option(
+    "--report-url",
+    metavar="URL",
+    callback=_folder_url,
+    help="Where the pages of `report` are served: alerts of monitoring link to those of devices and racks.",
+)
+def inventory(
+    spec: Path, *, form: str, out: Path | None, pod: str | None, site: str | None, serial: int, report_url: str
+) -> int:
     """Lists every device, cable and address of SPEC.
 
     \b
@@ -69,7 +87,7 @@ def inventory(spec: Path, *, form: str, out: Path | None, pod: str | None, site:
     if form not in SINGLE_FILES and out is None:
         raise ClusterwrightError(f"{form} is several files: name the folder for them with --out DIR.")
     plan, _ = plan_with_findings(spec)
-    records = Inventory(plan, pod, site)
+    records = Inventory(plan, pod, site, report_url)
     if form not in SINGLE_FILES and out is not None:
         written = replace_files(out, _folder_files(form, records, serial))
         click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clusterwright.plan.model import Plan
+    from clusterwright.report.device_tables import Jobs
     from clusterwright.report.sections.proofs import ProvenClaim
 
 
@@ -35,12 +36,19 @@ if TYPE_CHECKING:
     show_default=True,
     help="A page for each rack and each device beside the first one.",
 )
-def report(spec: Path, out: Path, root: Path | None, prove: bool, pages: bool) -> int:
+@click.option(
+    "--jobs",
+    "jobs_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The jobs that run, from `squeue --json` or `squeue --noheader --states=running --format='%i %j %N'`, for the "
+    "pages of devices; without it the spec's jobs are placed.",
+)
+def report(*, spec: Path, out: Path, root: Path | None, prove: bool, pages: bool, jobs_file: Path | None) -> int:
     """Writes a static HTML report of SPEC: totals, fabrics, racks, cables, addresses, flows, findings, assumptions.
 
     The first page is for who decides; floor.html leads to a cable sheet for each rack and to what is pulled and
-    ordered, devices.html to a page for each device. They ask nothing of the network; the CSV files beside
-    them have every device, cable and address.
+    ordered, devices.html to a page for each device, search.html finds one by its name, address, GUID, serial number or
+    label. They ask nothing of the network; the CSV files beside them have every device, cable and address.
 
     Exit status: 0 written, 2 could not run.
     """
@@ -58,11 +66,22 @@ def report(spec: Path, out: Path, root: Path | None, prove: bool, pages: bool) -
         raise ClusterwrightError(f"{spec} has errors, so nothing is proven of it. Fix them, or leave out --prove.")
     claims = _proven(plan) if prove else None
     first = report_files(plan, findings, history, claims, pages=pages, digest=digest.value)
-    files: dict[str, str | Iterable[str]] = {**first, **(leaf_files(plan, digest.value) if pages else {})}
+    files: dict[str, str | Iterable[str]] = dict(first)
+    if pages:
+        files |= leaf_files(plan, digest.value, _jobs(plan, jobs_file))
     written = replace_files(out, files)
     remove_pages((out / name for name in FOLDERS), written)
     click.echo(str(out / PAGE))
     return 0
+
+
+def _jobs(plan: Plan, file: Path | None) -> Jobs:
+    """The jobs of a file, or those of the spec as placed on an empty cluster."""
+    from clusterwright.report.device_tables import Jobs
+    from clusterwright.rollout.running_jobs import planned_jobs, running_jobs
+
+    jobs = planned_jobs(plan)[0] if file is None else running_jobs(file, plan.by_name)
+    return Jobs(nodes={job.name: job.nodes for job in jobs}, are_planned=file is None)
 
 
 def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:

@@ -42,12 +42,14 @@ class Inventory:
 
     With ``pod``, devices are those that lie in the pod or any smaller group of that name, or in the pod of that layer,
     and cables those with an end at one of them. Raises ClusterwrightError when the plan has no such group. ``site`` is
-    what a source of truth calls the place; the cluster's name where it is None.
+    what a source of truth calls the place; the cluster's name where it is None. ``report_url`` is where the pages of
+    `report` are served, with a slash at its end; "" where nobody says it.
     """
 
-    def __init__(self, plan: Plan, pod: str | None = None, site: str | None = None) -> None:
+    def __init__(self, plan: Plan, pod: str | None = None, site: str | None = None, report_url: str = "") -> None:
         self.plan = plan
         self.site = site
+        self.report_url = report_url
         addressed = {fabric.name: fabric.addressing for fabric in plan.spec.fabrics if fabric.addressing is not None}
         self._versions = {name: addressing.hosts.version for name, addressing in addressed.items()}
         self._loopback_versions = {name: addressing.loopbacks.version for name, addressing in addressed.items()}

@@ -69,7 +69,7 @@ def remove_pages(folders: Iterable[Path], written: Iterable[Path]) -> None:
     for folder in folders:
         try:
             if folder.is_dir():
-                for page in folder.glob("*.html"):
+                for page in (*folder.glob("*.html"), *folder.glob("*.js")):
                     if page not in kept:
                         page.unlink()
         except OSError as error:

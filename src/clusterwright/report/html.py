@@ -12,11 +12,13 @@ from markupsafe import Markup, escape
 
 from clusterwright import __version__, data_files
 from clusterwright.extras.crew.files import crew_files
+from clusterwright.extras.crew.route import laid_routes
 from clusterwright.lists.as_csv import csv_files, csv_lines
 from clusterwright.lists.records import Inventory
 from clusterwright.report.figures import figures
 from clusterwright.report.leaves import leaves
 from clusterwright.report.page import Card, Origin, Page, plural, power, storage
+from clusterwright.report.search_index import SearchIndex
 from clusterwright.report.sections.claims import (
     assumptions_section,
     exceptions_section,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
     from clusterwright.finding import Finding
     from clusterwright.plan.model import Plan
+    from clusterwright.report.device_tables import Jobs
     from clusterwright.report.page import Leaf
     from clusterwright.report.rollout_history import Rollout
     from clusterwright.spec.hardware.models import HardwareModel
@@ -90,17 +93,29 @@ def _models_of_devices(plan: Plan) -> Iterator[HardwareModel]:
     return (plan.spec.catalogue[device.model] for device in plan.devices)
 
 
-def leaf_files(plan: Plan, digest: str = "") -> Mapping[str, Iterable[str]]:
-    """File name to text of all other pages, each made when it is read: the floor's, the racks', the devices'."""
+def leaf_files(plan: Plan, digest: str = "", jobs: Jobs | None = None) -> Mapping[str, Iterable[str]]:
+    """File name to text of all other pages, each made when it is read: the floor's, the racks', the devices'.
+
+    ``jobs`` are those that devices' pages name; None for no mention of any.
+    """
     origin = origin_of(plan, digest)
-    template = _environment().get_template("leaf.html.j2")
+    environment = _environment()
+    template = environment.get_template("leaf.html.j2")
     inventory = Inventory(plan)
+    routes = tuple(laid_routes(inventory))
+    index = SearchIndex(inventory, routes)
+    search = environment.get_template("search.html.j2").render(
+        cluster=plan.name, scripts=index.scripts, footer=origin.text
+    )
     return {
         **crew_files(inventory),
         "materials.csv": csv_lines(inventory)["materials.csv"],
         "report.css": (_style(origin),),
         "report.js": (_asset("report.js"),),
-        **{name: _later(template, make, origin.text) for name, make in leaves(inventory).items()},
+        "search.html": (search,),
+        "search.js": (_asset("search.js"),),
+        **index.files,
+        **{name: _later(template, make, origin.text) for name, make in leaves(inventory, routes, jobs).items()},
     }
 
 

@@ -1,56 +1,61 @@
-"""The pages below the report's first: for the floor a cable sheet for each rack, for engineers a page for each device.
-
-What they say is the inventory's and the crews': nothing is computed here.
-"""
+"""The pages below the report's first: a cable sheet for each rack, and a page for each device."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
 from clusterwright.extras.crew.pulls import bundles
-from clusterwright.extras.crew.route import CableEnd, LaidRoute, in_floor_order, laid_routes
+from clusterwright.extras.crew.route import CableEnd, LaidRoute, in_floor_order
 from clusterwright.lists.as_csv import natural_key
+from clusterwright.plan.service import ACTIVE
+from clusterwright.report.device_tables import DeviceTables, port_anchor
 from clusterwright.report.page import Cell, Leaf, PageTable, code, number, plural, power
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from clusterwright.lists.interfaces import ListedInterface
     from clusterwright.lists.records import Inventory, Record
+    from clusterwright.report.device_tables import Jobs
 
-FOLDERS = ("racks", "devices")
+FOLDERS = ("racks", "devices", "pods", "search")
+_DEVICES_ON_ONE_PAGE = 500  # more are a page for each pod
 _MOST_PULLS = 3000  # more bundles than this are a list for a program; pulls.csv has each
 _FACTS = (
     ("Role", "role"), ("Model", "model"), ("Maker", "manufacturer"), ("Part", "part"), ("Unit", "unit"),
     ("Pod", "pod"), ("State", "state"), ("System", "network_os"), ("Image", "image"), ("AS number", "asn"),
     ("Loopback", "loopback"), ("Management address", "management"), ("GUID", "guid"), ("GPUs", "gpus"),
     ("Rank of its first GPU", "rank"), ("Power, W", "power_w"), ("Weight, kg", "weight_kg"),
+    ("Serial number", "serial"), ("Asset tag", "asset_tag"), ("Name by its place", "planned_name"),
 )  # fmt: skip
 
 
-def leaves(inventory: Inventory) -> Mapping[str, Callable[[], Leaf]]:
+def leaves(inventory: Inventory, routes: Iterable[LaidRoute], jobs: Jobs | None) -> Mapping[str, Callable[[], Leaf]]:
     """File name to what makes the page when it is asked for.
 
-    ``floor.html`` and ``devices.html`` lead to ``racks/NAME.html`` and ``devices/NAME.html``.
+    ``floor.html`` and ``devices.html`` lead to ``racks/NAME.html`` and ``devices/NAME.html``, these by way of
+    ``pods/NAME.html`` where devices are many. Alerts and people's notes link to them: their names stay.
     """
-    own = _Leaves(inventory)
+    own = _Leaves(inventory, routes, jobs)
     return {
         "floor.html": own.floor,
         "devices.html": own.index,
+        **{f"pods/{name}.html": partial(own.pod, name) for name in own.pods},
         **{f"racks/{name}.html": partial(own.rack, name) for name in own.racks},
         **{f"devices/{name}.html": partial(own.device, name) for name in own.devices},
     }
 
 
 class _Leaves:
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, routes: Iterable[LaidRoute], jobs: Jobs | None) -> None:
         self.inventory = inventory
+        self.tables = DeviceTables(inventory, jobs)
         self.cluster = inventory.plan.name
         self.devices: Mapping[str, Record] = {record["name"]: record for record in inventory.devices()}
         self.racks: Mapping[str, Record] = {record["name"]: record for record in inventory.racks()}
-        self.routes = in_floor_order(list(laid_routes(inventory)))
+        self.routes = in_floor_order(list(routes))
         self.in_rack: dict[str, list[LaidRoute]] = defaultdict(list)
         self.held: dict[str, list[Record]] = defaultdict(list)
         self.far: dict[tuple[str, str], tuple[CableEnd, LaidRoute]] = {}
@@ -61,8 +66,14 @@ class _Leaves:
                 self.far[near.device, near.port] = far, route
                 if near is route.lower or near.rack != far.rack:
                     self.in_rack[near.rack].append(route)
+        self.pods: dict[str, list[Record]] = defaultdict(list)
+        self.outside_pods: list[Record] = []
         for record in self.devices.values():
             self.held[record["rack"] or ""].append(record)
+            if record["pod"] is not None and len(self.devices) > _DEVICES_ON_ONE_PAGE:
+                self.pods[record["pod"]].append(record)
+            else:
+                self.outside_pods.append(record)
         for port in inventory.interfaces():
             self.ports[port.device].append(port)
         for record in inventory.addresses():
@@ -153,23 +164,34 @@ class _Leaves:
         )
 
     def index(self) -> Leaf:
-        """Every device with a link to its page."""
-        table = PageTable(
-            name="devices",
-            caption="Devices",
-            columns=("Device", "Role", "Model", "Rack"),
-            rows=tuple(
-                (Cell(name, "code", f"devices/{name}.html"), Cell(each["role"]), code(each["model"]), _rack(each, ""))
-                for name, each in self.devices.items()
-            ),
+        """Every pod with a link to its page, and the devices that are in none; all devices where they are few."""
+        roles = sorted({record["role"] for records in self.pods.values() for record in records})
+        pods = PageTable(
+            name="pods",
+            caption="Pods, each with its devices",
+            columns=("Pod", "Devices", "Racks", *roles),
+            rows=tuple(_pod_row(name, records, roles) for name, records in self.pods.items()),
         )
+        outside = _device_table("Devices outside of pods" if self.pods else "Devices", self.outside_pods, "")
         return Leaf(
             title="Devices",
             cluster=self.cluster,
             up="",
             text=f"{plural(len(self.devices), 'device')}.",
             facts=(),
-            tables=(table,),
+            tables=tuple(table for table in (pods, outside) if table.rows),
+        )
+
+    def pod(self, name: str) -> Leaf:
+        """The devices of a pod."""
+        records = self.pods[name]
+        return Leaf(
+            title=f"Pod {name}",
+            cluster=self.cluster,
+            up="../",
+            text=f"{plural(len(records), 'device')}.",
+            facts=(),
+            tables=(_device_table("Devices", records, "../"),),
         )
 
     def rack(self, name: str) -> Leaf:
@@ -203,6 +225,7 @@ class _Leaves:
                 "Label",
             ),
             rows=tuple(rows),
+            is_worked_through=True,
         )
         facts = (
             ("Pod", Cell(record["pod"] or "–")),
@@ -221,6 +244,8 @@ class _Leaves:
         facts += [
             (what, Cell(str(record[key]))) for what, key in _FACTS if record[key] not in (None, "", 0) or key == "rank"
         ]
+        if record["planned_name"] == name:
+            facts = [(what, cell) for what, cell in facts if what != "Name by its place"]
         if record["rank"] is None:
             facts = [(what, cell) for what, cell in facts if what != "Rank of its first GPU"]
         if record["zones"]:
@@ -232,23 +257,55 @@ class _Leaves:
             columns=("Port", "Role", "Fabric", "Speed", "Address", "To device", "To port", "Cable", "In service"),
             rows=tuple(self.port_row(each) for each in listed),
         )
-        text = f"Its files: clusterwright render SPEC --only {name} --out DIR."
-        return Leaf(title=name, cluster=self.cluster, up="../", text=text, facts=tuple(facts), tables=(ports,))
+        text = f"Its files: `clusterwright render SPEC --only {name} --out DIR`."
+        tables = (*self.tables.of(record), ports)
+        return Leaf(title=name, cluster=self.cluster, up="../", text=text, facts=tuple(facts), tables=tables)
 
     def port_row(self, port: ListedInterface) -> tuple[Cell, ...]:
         """One port of a device's page."""
         far, route = self.far.get((port.device, port.name), (None, None))
         return (
-            code(port.name),
+            Cell(port.name, "code", anchor=port_anchor(port.name)),
             Cell(port.role),
             Cell(port.fabric or "–"),
             Cell("–" if port.speed_gbps is None else f"{port.speed_gbps}G", "number"),
             Cell(", ".join(self.addresses[port.device, port.name]) or "–", "code long"),
-            Cell("–") if far is None else Cell(far.device, "code", f"{far.device}.html"),
+            Cell("–") if far is None else Cell(far.device, "code", f"{far.device}.html#{port_anchor(far.port)}"),
             code("–" if far is None else far.port),
             Cell("–" if route is None else _cable(route), "line"),
             Cell("yes" if port.in_service else "no", "" if port.in_service or port.role == "unused" else "warning"),
         )
+
+
+def _pod_row(name: str, records: list[Record], roles: list[str]) -> tuple[Cell, ...]:
+    count_by_role = Counter(record["role"] for record in records)
+    racks = {record["rack"] for record in records if record["rack"]}
+    return (
+        Cell(name, "code", f"pods/{name}.html"),
+        number(len(records)),
+        number(len(racks)),
+        *(number(count_by_role[role]) for role in roles),
+    )
+
+
+def _device_table(caption: str, records: Iterable[Record], up: str) -> PageTable:
+    """Devices with links to their pages, from a page whose way to the report's folder is ``up``."""
+    return PageTable(
+        name="devices",
+        caption=caption,
+        columns=("Device", "Role", "Model", "Rack", "Unit", "State"),
+        rows=tuple(
+            (
+                Cell(record["name"], "code", f"{up}devices/{record['name']}.html"),
+                Cell(record["role"]),
+                code(record["model"]),
+                _rack(record, up),
+                _unit(record["unit"]),
+                Cell(record["state"], "" if record["state"] == ACTIVE else "warning"),
+            )
+            for record in records
+        ),
+    )
 
 
 def _near_first(route: LaidRoute, rack: str) -> tuple[LaidRoute, CableEnd, CableEnd]:

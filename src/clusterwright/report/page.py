@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from clusterwright.report.drawing import Drawing
 
 FILTER_FROM_ROWS = 20  # a table that fits on a screen needs no filter
+FOLD_FROM_ROWS = 30  # report.css has how many rows of a folded table are seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,23 +17,26 @@ class Cell:
     """A table cell. ``style`` is what the style sheet has: number, code, long, prose, good, bad,
     warning, quiet, head, line (which does not break), tick (a box to tick off).
 
-    Two of them stand with a space between. ``href`` leads to another page of the report.
+    Two of them stand with a space between. ``href`` leads to another page of the report; ``anchor`` names the row, for
+    links to it.
     """
 
     text: str
     style: str = ""
     href: str = ""
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table; ``note`` stands below it."""
+    """A table; ``note`` stands below it. ``is_worked_through`` keeps a list open whose every row is ticked off."""
 
     name: str
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    is_worked_through: bool = False
 
     @property
     def heads(self) -> tuple[Cell, ...]:
@@ -46,6 +50,11 @@ class PageTable:
     def has_filter(self) -> bool:
         """Whether the reader gets a field that narrows the rows."""
         return len(self.rows) > FILTER_FROM_ROWS
+
+    @property
+    def folds(self) -> bool:
+        """Whether a screen shows the first rows until the reader asks for all; paper shows all."""
+        return len(self.rows) > FOLD_FROM_ROWS and not self.is_worked_through
 
 
 @dataclass(frozen=True, slots=True)

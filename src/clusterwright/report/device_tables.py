@@ -1,0 +1,312 @@
+"""The tables of a device's page for people on call: neighbours, adapters, what a drain takes away, jobs, alerts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clusterwright.and_more import and_more
+from clusterwright.extras.monitoring.rules import alerts
+from clusterwright.hosts.opensm.writer.configuration import manager_hosts
+from clusterwright.intent.borders import borders_of
+from clusterwright.intent.node_nics import nics_of
+from clusterwright.intent.scheduling import accountant, controllers
+from clusterwright.intent.switch_links import links_of
+from clusterwright.intent.switch_sessions import sessions_of
+from clusterwright.plan.model import format_guid
+from clusterwright.plan.service import ACTIVE
+from clusterwright.report.page import Cell, PageTable, code, long_code, number, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clusterwright.lists.records import Inventory, Record
+    from clusterwright.plan.model import Device, Plan
+
+_NAMES_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The nodes of each job by its name. ``are_planned`` says that the spec's jobs were placed on an empty cluster."""
+
+    nodes: Mapping[str, frozenset[str]]
+    are_planned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LostLinks:
+    """Devices of one role that lose as many links of a fabric as each other, and keep as many."""
+
+    role: str
+    kind: str
+    fabric: str
+    lost: int
+    kept: int
+
+
+class DeviceTables:
+    """The tables of every device's page."""
+
+    def __init__(self, inventory: Inventory, jobs: Jobs | None) -> None:
+        self.plan = inventory.plan
+        self._jobs = jobs
+        self._alerts = alerts(inventory)
+
+    def of(self, record: Record) -> Iterator[PageTable]:
+        """The tables of one device, those with nothing in them left out."""
+        device = self.plan.by_name[record["name"]]
+        tables = (
+            self.drained(device),
+            self.jobs(device),
+            self.alerts(record),
+            self.adapters(device),
+            self.neighbours(device),
+        )
+        return (table for table in tables if table.rows)
+
+    def neighbours(self, device: Device) -> PageTable:
+        """The BGP sessions of a switch, with the far end's AS number and address."""
+        rows = [*self._fabric_sessions(device), *self._border_sessions(device)]
+        return PageTable(
+            name="neighbours",
+            caption="BGP neighbours",
+            columns=("Port", "Neighbour", "AS number", "Address", "Own address", "Side", "BFD", "Password", "Routes"),
+            rows=tuple(rows),
+            note="Password is the name of the secret. Routes are those that the neighbour announces by the plan.",
+        )
+
+    def _fabric_sessions(self, device: Device) -> Iterator[tuple[Cell, ...]]:
+        if device.asn is None:
+            return
+        links = links_of(self.plan, device)
+        port_by_address = {link.address: link.port.port for link in links}
+        for session in sessions_of(self.plan, device, links):
+            authentication = session.authentication
+            yield (
+                code(port_by_address[session.local]),
+                _device(session.neighbour),
+                number_without_commas(session.remote_as),
+                code(session.remote),
+                code(session.local),
+                Cell(session.side),
+                Cell("yes" if session.bfd else "no"),
+                code("–" if authentication is None else authentication.secret),
+                number(session.routes),
+            )
+
+    def _border_sessions(self, device: Device) -> Iterator[tuple[Cell, ...]]:
+        for border in borders_of(self.plan, device):
+            authentication = border.authentication
+            yield (
+                code(border.port),
+                Cell(border.name),
+                number_without_commas(border.asn),
+                code(str(border.neighbour)),
+                code(str(border.address.ip)),
+                Cell("outside"),
+                Cell("–"),
+                code("–" if authentication is None else authentication.secret),
+                Cell("–"),
+            )
+
+    def adapters(self, device: Device) -> PageTable:
+        """The cabled NICs of a node: how PCI, verbs, the kernel and NCCL each call them."""
+        gpu_by_interface = self._gpu_by_interface[device.model] if device.kind == "node" else {}
+        rows = []
+        for link in nics_of(self.plan, device) if device.kind == "node" else ():
+            for nic in link.ports:
+                gpu = gpu_by_interface.get(nic.interface)
+                is_ranked = gpu is not None and device.rank is not None
+                rows.append(
+                    (
+                        Cell(nic.interface, "code", f"#{port_anchor(nic.interface)}"),
+                        Cell(nic.fabric.name),
+                        Cell("–" if nic.rail is None else str(nic.rail), "number"),
+                        Cell("–" if gpu is None else str(gpu), "number"),
+                        number_without_commas((device.rank or 0) + (gpu or 0)) if is_ranked else Cell("–", "number"),
+                        code(nic.pci or "–"),
+                        code(nic.rdma_device or "–"),
+                        code("–" if nic.guid is None else format_guid(nic.guid)),
+                        _device(nic.switch),
+                        code(nic.switch_port),
+                    )
+                )
+        return PageTable(
+            name="adapters",
+            caption="Adapters",
+            columns=("Port", "Fabric", "Rail", "GPU", "Rank", "PCI address", "RDMA name", "GUID", "Switch", "Its port"),
+            rows=tuple(rows),
+        )
+
+    @cached_property
+    def _gpu_by_interface(self) -> Mapping[str, Mapping[str, int | None]]:
+        return {
+            model.name: {nic.interface: nic.gpu for group in model.nic_groups for nic in group.nics}
+            for model in self.plan.spec.catalogue.values()
+        }
+
+    def drained(self, device: Device) -> PageTable:
+        """What is lost while the device is away."""
+        rows = [*self._lost_service(device), *self._lost_borders(device), *self._lost_links(device)]
+        is_away = device.state != ACTIVE
+        return PageTable(
+            name="drained",
+            caption="Lost while it is away" if is_away else "Lost when it is drained",
+            columns=("What", "How many", "Fabric", "Loses", "Keeps", "Which"),
+            rows=tuple(rows),
+            note=f"It is {device.state} by an exception of the spec." if is_away else "",
+        )
+
+    def _lost_service(self, device: Device) -> Iterator[tuple[Cell, ...]]:
+        gpus = self.plan.spec.catalogue[device.model].gpus
+        if device.kind == "node" and gpus is not None:
+            yield self._loss("GPUs", gpus.count, "", loses="all of this node", keeps="–")
+        for service, hosts in self._services:
+            if device.name in hosts:
+                others = [name for name in hosts if name != device.name]
+                keeps = f"{len(others)} of {len(hosts)}" if others else "none: this is the only one"
+                yield self._loss(service, 1, "", loses="this host", keeps=keeps, which=others)
+
+    def _lost_borders(self, device: Device) -> Iterator[tuple[Cell, ...]]:
+        borders = self.plan.spec.borders
+        for border in borders_of(self.plan, device):
+            is_alike = {other.name: not set(other.zones).isdisjoint(border.zones) for other in borders}
+            others = [other.name for other in borders if other.device != device.name and is_alike[other.name]]
+            keeps = plural(len(others), "other session") if others else "none: this is the only way there"
+            zones = ", ".join(border.zones)
+            yield self._loss(f"way to {zones}", 1, device.fabric, loses=border.name, keeps=keeps, which=others)
+
+    def _loss(
+        self, what: str, count: int, fabric: str, *, loses: str, keeps: str, which: list[str] | None = None
+    ) -> tuple[Cell, ...]:
+        is_all = keeps.startswith("none")
+        return (
+            Cell(what),
+            number(count),
+            Cell(fabric or "–"),
+            Cell(loses),
+            Cell(keeps, "bad" if is_all else ""),
+            long_code(and_more(which, _NAMES_SHOWN) if which else "–"),
+        )
+
+    @cached_property
+    def _services(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What hosts of this cluster serve, with their names."""
+        spec = self.plan.spec
+        services = [
+            (f"subnet manager of {fabric.name}", manager_hosts(self.plan, fabric.name))
+            for fabric in spec.fabrics
+            if fabric.subnet_manager is not None
+        ]
+        if spec.boot is not None:
+            servers = [device.name for device in self.plan.devices if device.node_group == spec.boot.servers]
+            services.append(("boot server", tuple(servers)))
+        for scheduler in spec.schedulers:
+            group = ", ".join(scheduler.nodes)
+            services.append((f"scheduler of {group}", controllers(self.plan, scheduler)))
+            accounts = accountant(self.plan, scheduler)
+            if accounts is not None:
+                services.append((f"job records of {group}", (accounts,)))
+        return tuple(services)
+
+    def _lost_links(self, device: Device) -> Iterator[tuple[Cell, ...]]:
+        """Devices below a switch, by what each loses of its own links upwards."""
+        lost: dict[tuple[str, str], int] = defaultdict(int)
+        for cable in self.plan.cables_of[device.name]:
+            if cable.b.device == device.name and (cable.in_service or device.state != ACTIVE):
+                lost[cable.a.device, cable.fabric] += 1
+        names_by_loss: dict[LostLinks, list[str]] = defaultdict(list)
+        for (name, fabric), count in lost.items():
+            other = self.plan.by_name[name]
+            loss = LostLinks(
+                role=other.role, kind=other.kind, fabric=fabric, lost=count,
+                kept=self._links_kept(name, fabric, without=device.name),
+            )  # fmt: skip
+            names_by_loss[loss].append(name)
+        for loss, names in names_by_loss.items():
+            yield self._loss(
+                loss.role,
+                len(names),
+                loss.fabric,
+                loses=f"{plural(loss.lost, 'link')} each" if len(names) > 1 else plural(loss.lost, "link"),
+                keeps=f"{loss.kept} of {loss.kept + loss.lost}" if loss.kept else f"none of {loss.lost}",
+                which=names,
+            )
+
+    def _links_kept(self, name: str, fabric: str, *, without: str) -> int:
+        cables = self.plan.cables_of[name]
+        return sum(
+            cable.in_service and cable.fabric == fabric and cable.a.device == name and cable.b.device != without
+            for cable in cables
+        )
+
+    def jobs(self, device: Device) -> PageTable:
+        """The jobs that run on a node, or whose nodes are reached by way of a switch."""
+        rows = []
+        for name, nodes in (self._jobs.nodes if self._jobs is not None else {}).items():
+            if device.name not in self._devices_of_job[name]:
+                continue
+            rows.append((Cell(name), number(len(nodes)), Cell(self._place_in_job(device, nodes))))
+        is_planned = self._jobs is not None and self._jobs.are_planned
+        return PageTable(
+            name="jobs",
+            caption="Jobs",
+            columns=("Job", "Nodes", "Where"),
+            rows=tuple(rows),
+            note="The spec's jobs, as placed on an empty cluster: `report --jobs` takes those that run."
+            if is_planned
+            else "As the scheduler listed them when this page was written.",
+        )
+
+    def _place_in_job(self, device: Device, nodes: frozenset[str]) -> str:
+        if device.name in nodes:
+            return "on this node"
+        attached = {cable.a.device for cable in self.plan.cables_of[device.name]} & nodes
+        return f"{plural(len(attached), 'node')} attached here" if attached else "above the switches of its nodes"
+
+    @cached_property
+    def _devices_of_job(self) -> Mapping[str, frozenset[str]]:
+        """A job's nodes, and every switch that carries their traffic upwards."""
+        jobs = self._jobs.nodes if self._jobs is not None else {}
+        return {name: _with_all_above(self.plan, nodes) for name, nodes in jobs.items()}
+
+    def alerts(self, record: Record) -> PageTable:
+        """The alerts of `inventory --format monitoring` that can be about the device."""
+        rows = [
+            (code(alert.name), Cell(alert.severity), Cell(alert.wait), Cell(alert.summary_of(record), "prose"))
+            for alert in self._alerts
+            if alert.concerns(record)
+        ]
+        return PageTable(
+            name="alerts", caption="Alerts about it", columns=("Alert", "Severity", "After", "Says"), rows=tuple(rows)
+        )
+
+
+def port_anchor(port: str) -> str:
+    """The anchor of a port's row on its device's page."""
+    return f"port-{port}"
+
+
+def number_without_commas(value: int) -> Cell:
+    """A number that names something: nobody separates its thousands."""
+    return Cell(str(value), "number")
+
+
+def _device(name: str) -> Cell:
+    return Cell(name, "code", f"{name}.html")
+
+
+def _with_all_above(plan: Plan, nodes: frozenset[str]) -> frozenset[str]:
+    management = {fabric.name for fabric in plan.spec.fabrics if fabric.is_management}
+    reached, waiting = set(nodes), list(nodes)
+    while waiting:
+        name = waiting.pop()
+        for cable in plan.cables_of.get(name, ()):
+            is_upwards = cable.a.device == name and cable.fabric not in management
+            if is_upwards and cable.b.device not in reached:
+                reached.add(cable.b.device)
+                waiting.append(cable.b.device)
+    return frozenset(reached)
