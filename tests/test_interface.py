@@ -16,7 +16,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.cli.main import cli
 from clusterwright.finding import ClusterwrightError
 
-DOCS = Path(__file__).parent.parent / "docs"
+PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
 FUNCTIONS = ("inventory", "lint", "load", "plan", "render", "verify")
 
 
@@ -28,8 +28,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+def blocks(section: str) -> list[str]:
+    """The Python of a section of the page."""
+    text = PAGE.read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
 def test_the_examples_of_the_page_run(
@@ -37,8 +39,8 @@ def test_the_examples_of_the_page_run(
 ) -> None:
     monkeypatch.chdir(folder)
     names: dict[str, object] = {}
-    for block in blocks("python.md"):
-        exec(compile(block, "python.md", "exec"), names)
+    for block in blocks("From Python"):
+        exec(compile(block, PAGE.name, "exec"), names)
     said = capsys.readouterr().out
     assert "isolation proven\n" in said
     assert "64.0 GPUs in 4 racks" in said or "64 GPUs in" in said, said
@@ -47,7 +49,7 @@ def test_the_examples_of_the_page_run(
 
 def test_the_example_of_a_rule_runs(folder: Path) -> None:
     (folder / "ours").mkdir()
-    (rules,) = blocks("own-rules.md")
+    (rules,) = blocks("Rules of your project")
     (folder / "ours/rules.py").write_text(rules.replace("2048", "4"))
     (folder / "clusterwright.toml").write_text('rules = ["ours/rules.py"]\n')
     (finding,) = clusterwright.lint(folder / "cluster.yaml").findings
@@ -80,7 +82,7 @@ def test_nothing_else_is_public_and_everything_public_is_typed_and_documented() 
     for name in FUNCTIONS:
         signature = inspect.signature(vars(clusterwright)[name] if name != "plan" else clusterwright.plan)
         assert signature.return_annotation is not inspect.Signature.empty
-        assert f"| `{name}` |" in (DOCS / "python.md").read_text()
+        assert f"| `{name}` |" in PAGE.read_text()
     assert (Path(clusterwright.__file__).parent / "py.typed").is_file()
 
 

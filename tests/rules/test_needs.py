@@ -15,7 +15,7 @@ from clusterwright.intent.needs.table import needs_of
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
-PAGE = Path(__file__).parents[2] / "docs" / "needs.md"
+PAGE = Path(__file__).parents[2] / "docs" / "zones.md"
 TABLE = {"CW505", "CW609", "CW614", "CW621", "CW622", "CW623", "CW624", "CW625", "CW626"}
 
 
@@ -107,4 +107,4 @@ def test_the_page_shows_the_table_of_a_lab() -> None:
     made = text.partition(head)[0] + head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
     if REFRESH:
         PAGE.write_text(made)
-    assert REFRESH or made == text, "docs/needs.md is stale; `make golden` writes it"
+    assert REFRESH or made == text, "docs/zones.md is stale; `make golden` writes it"

@@ -13,9 +13,9 @@ from tests.simulate.published import comparison_table, comparisons
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
-PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
+PAGE = Path(__file__).parents[2] / "docs" / "placement.md"
 TABLE = re.compile(r"(?<=<!-- published: begin -->\n).*?(?=<!-- published: end -->)", re.DOTALL)
-MISSED_IN_PART = {1, 2, 4, 6}  # rows, from 0; docs/simulation.md says why
+MISSED_IN_PART = {1, 2, 4, 6}  # rows, from 0; docs/placement.md says why
 
 
 @pytest.mark.slow
@@ -31,4 +31,4 @@ def test_the_documentation_says_what_the_model_gives() -> None:
         return
     found = TABLE.search(page)
     assert found is not None
-    assert found[0] == wanted, "docs/simulation.md is not current: `make golden` writes its table anew"
+    assert found[0] == wanted, "docs/placement.md is not current: `make golden` writes its table anew"
