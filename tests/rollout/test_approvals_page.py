@@ -179,13 +179,11 @@ def on_saturday(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("pulumi_on_the_path", "on_saturday")
-def test_the_page_is_true(site: Path) -> None:
-    edit(site, f"{SETTING}: 250000", f"{SETTING}: 200000")
-    bare = run(site, "up", "cluster.yaml", *LAYERS, "--reason", "deeper queues", "--yes")
-    assert (bare.returncode, "0 of 1 approvals are there" in bare.stderr) == (2, True), bare.stderr
-    for block in blocks(TEXT, everything=True):
+UPDATES, DESTROY = TEXT.split("## Destroy\n")
+
+
+def walk(site: Path, text: str) -> None:
+    for block in blocks(text, everything=True):
         for step in block.steps:
             done = run(site, *shlex.split(step.command)[1:])
             assert done.returncode == 0, done.stderr
@@ -193,6 +191,15 @@ def test_the_page_is_true(site: Path) -> None:
             assert re.search(pattern, done.stdout + done.stderr, re.DOTALL), (
                 f"{step.command}\n{done.stdout}{done.stderr}"
             )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("pulumi_on_the_path", "on_saturday")
+def test_the_page_is_true(site: Path) -> None:
+    edit(site, f"{SETTING}: 250000", f"{SETTING}: 200000")
+    bare = run(site, "up", "cluster.yaml", *LAYERS, "--reason", "deeper queues", "--yes")
+    assert (bare.returncode, "0 of 1 approvals are there" in bare.stderr) == (2, True), bare.stderr
+    walk(site, UPDATES)
     (started,) = (entry for entry in record(site) if entry["event"] == "started" and entry["reason"] == "deeper queues")
     assert [signature["name"] for signature in started["signatures"]] == ["alice"]
     (answer,) = started["answers"]
@@ -235,3 +242,38 @@ def test_outside_a_window_nothing_starts_and_a_preview_that_lies_is_refused(site
     closed = run(site, *words, "change.json")
     assert (closed.returncode, "opens Mon 2026-11-30 08:00 Europe/Berlin" in closed.stderr) == (2, True), closed.stderr
     assert not any(entry["reason"] == "deeper" for entry in record(site) if entry["event"] == "started")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("pulumi_on_the_path", "on_saturday")
+def test_clearing_devices_is_asked_the_same_and_a_refresh_nothing(site: Path) -> None:
+    """The last one: it clears a pod."""
+    asked = run(site, "refresh", "cluster.yaml", *LAYERS, "--reason", "what is there")
+    assert asked.returncode == 0, asked.stderr
+    assert "refresh changes no device: it needs no window and no approval" in asked.stderr
+    before = list((site / "up/flash").rglob("*"))
+    words = ("destroy", "cluster.yaml", "--pod", "pod0", "--yes", "--reason", "alone")
+    alone = run(site, *words)
+    assert (alone.returncode, "0 of 1 approvals are there" in alone.stderr) == (2, True), alone.stderr
+    # Who takes the approvers out of the spec first is asked by the spec in force.
+    text = (site / "cluster.yaml").read_text()
+    edit(site, text[text.index("rollout:\n") :], "")
+    without = run(site, *words)
+    (site / "cluster.yaml").write_text(text)
+    assert (without.returncode, "0 of 1 approvals are there" in without.stderr) == (2, True), without.stderr
+    update = run(site, "preview", "cluster.yaml", "--pod", "pod0", "--no-engine", "--save", "update.json")
+    assert update.returncode == 0, update.stderr
+    assert run(site, "approve", "update.json", "--name", "bob", "--key", "bob.key", "--yes").returncode == 0
+    other = run(site, *words, "--approved", "update.json")
+    assert (other.returncode, "approves something else" in other.stderr) == (2, True), other.stderr
+    saved = run(site, *words, "--save", "clear.json")
+    assert saved.returncode == 0, saved.stderr
+    assert run(site, "approve", "clear.json", "--name", "bob", "--key", "bob.key", "--yes").returncode == 0
+    closed = run(site, *words, "--approved", "clear.json")
+    assert (closed.returncode, "opens Mon 2026-11-30 08:00 Europe/Berlin" in closed.stderr) == (2, True), closed.stderr
+    assert list((site / "up/flash").rglob("*")) == before, "something was touched"
+    walk(site, DESTROY)
+    (started,) = (entry for entry in record(site) if entry["event"] == "started" and entry["action"] == "destroy")
+    assert [signature["name"] for signature in started["signatures"]] == ["alice"]
+    assert [answer["reason"] for answer in started["answers"]] == ["agreed with all tenants"]
+    assert started["preview"]["text"].startswith("destroy: ")

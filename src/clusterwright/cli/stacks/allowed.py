@@ -54,18 +54,23 @@ def permission(
     site: ChosenStacks, prepared: Prepared, judged: JudgedPreview | None, approved: Approved | None
 ) -> Permission:
     """What the spec in force and the new one ask of this update. Drains and what gives them back are asked nothing."""
-    from clusterwright.rollout.approval import missing_approvals
-    from clusterwright.rollout.audit import who
-
     if judged is None or judged.preview.moves_state_alone:
         return Permission(policies=(), opening="", missing="")
     in_force = judged.preview.policy_in_force
     policies = (*((in_force,) if in_force is not None else ()), site.spec.rollout)
+    return asked_by(policies, approved, needs_window=bool(prepared.waves))
+
+
+def asked_by(policies: tuple[RolloutPolicy, ...], approved: Approved | None, *, needs_window: bool) -> Permission:
+    """What ``policies`` ask at this moment of whoever runs this. Raises ClusterwrightError."""
+    from clusterwright.rollout.approval import missing_approvals
+    from clusterwright.rollout.audit import who
+
     moment = now()
     operators = frozenset((who()[0], os.environ.get("SUDO_USER", "")))
     return Permission(
         policies=policies,
-        opening=closed_until(policies, moment) if prepared.waves else "",
+        opening=closed_until(policies, moment) if needs_window else "",
         missing=missing_approvals(approved, policies, operators, moment),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Mapping
 from contextlib import closing
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.and_more import and_more
-from clusterwright.cli.stacks.judged import note_gone
+from clusterwright.cli.stacks.clearing import NOTHING_ASKED, Permitted, clearing, digest_of, require_clearing_allowed
+from clusterwright.cli.stacks.judged import Judging, note_gone, permission_options
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.manifest import Manifest
     from clusterwright.deploy.pulumi.units import Stack
+    from clusterwright.rollout.approval import Approved
     from clusterwright.rollout.audit import Approval
     from clusterwright.rollout.execution import Result
     from clusterwright.rollout.stack_change import StackChange
@@ -70,6 +71,8 @@ def refresh(*, reason: str, **options: Any) -> int:
     found = _deployed(site, known | adopted.keys())
     if not found.stacks:
         return 0
+    if site.spec.rollout.windows or site.spec.rollout.approvers:
+        click.echo("refresh changes no device: it needs no window and no approval", err=True)
     with closing(engine), site.alone("refresh"):
         return _drive("refresh", found, engine, reason=reason, options=options, adopted=adopted)
 
@@ -78,8 +81,31 @@ def refresh(*, reason: str, **options: Any) -> int:
 @stack_options
 @_reason_option
 @click.option("--yes", is_flag=True, help="Do not ask for the cluster's name.")
-def destroy(*, reason: str, yes: bool, **options: Any) -> int:
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Remove nothing: write what would be removed, for `clusterwright approve`.",
+)
+@click.option(
+    "--approved",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Remove what `destroy --save` wrote into this file, or nothing.",
+)
+@permission_options
+def destroy(
+    *,
+    reason: str,
+    yes: bool,
+    save: Path | None,
+    approved: Path | None,
+    outside_window: bool,
+    unapproved: bool,
+    because: str,
+    **options: Any,
+) -> int:
     """Remove from the devices what was put there, and nothing else; the upper layer goes last.
+
+    It starts within the windows of the spec's `rollout:` and with its approvals, as `up` does.
 
     Exit status: 0 removed, 1 errors in the spec, 2 refused, 3 failed on a stack, 130 interrupted.
     """
@@ -87,6 +113,14 @@ def destroy(*, reason: str, yes: bool, **options: Any) -> int:
     from clusterwright.deploy.pulumi.order import require_none_left
     from clusterwright.deploy.pulumi.units import cut
 
+    judging = Judging(
+        jobs=None,
+        accept_refuted=(),
+        skip_gate=(),
+        outside_window=outside_window,
+        unapproved=unapproved,
+        because=because,
+    )
     site = open_site(options, asks_for_secrets=False)
     if site is None:
         return EXIT_FINDINGS
@@ -96,11 +130,15 @@ def destroy(*, reason: str, yes: bool, **options: Any) -> int:
     found = _deployed(site, known)
     if not found.stacks:
         return 0
-    if not yes:
-        _confirm(found)
-    why = reason or _asked_why()
     with closing(engine), site.alone("destroy"):
-        status = _drive("destroy", found, engine, reason=why, options=options)
+        wanted = clearing(found, engine.all_given(found.stacks))
+        if save:
+            return _save(save, wanted)
+        permitted = require_clearing_allowed(found, wanted, file=approved, judging=judging)
+        if not yes:
+            _confirm(found)
+        why = reason or _asked_why()
+        status = _drive("destroy", found, engine, reason=why, options=options, permitted=permitted)
         if status == 0:
             note_gone(found)
         return status
@@ -144,6 +182,16 @@ def _deployed(site: ChosenStacks, known: frozenset[str]) -> ChosenStacks:
     return replace(site, stacks=tuple(stack for stack in site.stacks if stack.name in known))
 
 
+def _save(file: Path, wanted: Approved) -> int:
+    """Writes what would be removed, for somebody to sign."""
+    from clusterwright.rollout.approval import write_approval
+
+    write_approval(file, wanted)
+    click.echo(wanted.text)
+    click.echo(f"saved to {file}: nothing was touched", err=True)
+    return 0
+
+
 def _confirm(site: ChosenStacks) -> None:
     devices = sum(len(unit.devices) for stack in site.stacks for unit in stack.units)
     told = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
@@ -169,6 +217,7 @@ def _drive(
     reason: str,
     options: dict[str, Any],
     adopted: Mapping[str, _Adopted] = MappingProxyType({}),
+    permitted: Permitted = NOTHING_ASKED,
 ) -> int:
     """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
     from clusterwright.cli.stacks.progress import shown
@@ -187,7 +236,7 @@ def _drive(
     before |= {name: Given(dict.fromkeys(sorted(each.running), ""), {}) for name, each in adopted.items()}
     if site.devices:
         before = _asked_alone(site, before)
-    approval = _approval(action, site, reason, before)
+    approval = _approval(action, site, reason, before, permitted)
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)
     said = UnitReports()
@@ -265,7 +314,9 @@ def _after(engine: Engine, stack: Stack) -> Given | None:
         return None
 
 
-def _approval(action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given]) -> Approval:
+def _approval(
+    action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given], permitted: Permitted
+) -> Approval:
     """What was asked for; its manifest stands for what the stacks were deployed from, its base for what devices had."""
     from clusterwright.rollout.audit import Approval, revision_of, who
 
@@ -280,17 +331,14 @@ def _approval(action: str, site: ChosenStacks, reason: str, before: Mapping[str,
         reason=reason,
         spec=str(path),
         revision=revision_of(path, (Path(name) for name in site.spec.document.files)),
-        manifest=_digest({name: given.manifest for name, given in before.items()}),
-        base=_digest({name: tree for given in before.values() for name, tree in given.trees.items()}),
-        text="",
+        manifest=digest_of({name: given.manifest for name, given in before.items()}),
+        base=digest_of({name: tree for given in before.values() for name, tree in given.trees.items()}),
+        text=permitted.text,
         waves=(),
-        answers=(),
+        answers=permitted.answers,
+        signatures=permitted.signatures,
         only=tuple(sorted(site.devices)),
     )
-
-
-def _digest(values: Mapping[str, str]) -> str:
-    return hashlib.sha256("".join(f"{name}\0{value}\n" for name, value in sorted(values.items())).encode()).hexdigest()
 
 
 def _result(ran: tuple[Ran, ...], *, is_stopped: bool) -> Result:

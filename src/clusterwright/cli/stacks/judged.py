@@ -45,6 +45,16 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             help="Do not ask this between waves; needs --because; may be repeated.",
         ),
+        permission_options,
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def permission_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options by which somebody answers for what windows and approvals would refuse."""
+    decorators = (
         click.option(
             "--outside-window",
             is_flag=True,
