@@ -46,6 +46,7 @@ class Amendment(Enum):
     DROP_REPEATED = "drop what a list says again"
     SORT = "sort a list whose order means nothing"
     STATE_ORIGIN = "mark that a figure lacks its origin"
+    ADD_FLOW = "open what a machine needs, and nothing more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Finding:
     ``code`` is the stable rule code (``CW203``), ``message`` one sentence on what is wrong and why it matters, ``hint``
     one sentence on how to fix it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``) as people
     read it, and ``place`` the same as keys and indexes: what stands there is in doubt when the finding is an error.
-    ``amendment`` is what may be done about it by a program, with the ``instead`` of a key.
+    ``amendment`` is what may be done about it by a program, with the ``instead`` of a key, or the flow to add as JSON.
     """
 
     code: str

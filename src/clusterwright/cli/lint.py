@@ -73,8 +73,8 @@ def lint(
     name is checked, or else ./inventory, or this folder. YAML files of a folder that are no specs are passed over.
 
     One right answer have a misspelt key that can stand for one key only, what a list says twice, a list whose order
-    means nothing and that is not sorted, and a figure without `source:` or `assumed:`, which is marked TODO. Comments
-    and layout stay.
+    means nothing and that is not sorted, a figure without `source:` or `assumed:`, which is marked TODO, and a flow
+    that a hint spells out: it is written without an owner, and named for you to review. Comments and layout stay.
 
     Settings are clusterwright.toml, or [tool.clusterwright] in pyproject.toml, in the folder of a spec or above.
 

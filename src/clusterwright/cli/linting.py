@@ -13,7 +13,8 @@ import click
 from clusterwright.cli.formats.text import SourceLine
 from clusterwright.cli.source_lines import source_line
 from clusterwright.cli.terminal import visible
-from clusterwright.finding import ClusterwrightError, Finding, Severity, SpecError
+from clusterwright.finding import Amendment, ClusterwrightError, Finding, Severity, SpecError
+from clusterwright.rules.adding_flows import flow_of, flow_text
 from clusterwright.rules.amending import amended
 from clusterwright.rules.engine import LintResult, lint_path, lint_paths
 from clusterwright.rules.registry import all_rules
@@ -50,8 +51,14 @@ def amend(content: bytes, file: str, day: date) -> bytes:
             return lint_path(file, day).findings
 
     after, done = amended(content, file, found)
-    for each in done:
-        click.echo(f"amended {each.position}: {each.code} {visible(each.message)}", err=True)
+    for finding in done:
+        click.echo(f"amended {finding.position}: {finding.code} {visible(finding.message)}", err=True)
+    opened = [finding for finding in done if finding.amendment is Amendment.ADD_FLOW]
+    if opened:
+        flows = "1 flow opens" if len(opened) == 1 else f"{len(opened)} flows open"
+        click.echo(f"{file}: {flows} what was closed. Review each, and name who answers for it (owner):", err=True)
+    for finding in opened:
+        click.echo(f"  {visible(flow_text(flow_of(finding)))}", err=True)
     return after
 
 

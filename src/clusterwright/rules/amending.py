@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from clusterwright.finding import Amendment, Finding, SpecError
+from clusterwright.finding import Amendment, Finding, Severity, SpecError
+from clusterwright.rules.adding_flows import flow_of, flow_text, insertion, needed_flows
 from clusterwright.rules.spec.unstated import UNSTATED
 from clusterwright.spec.schema.unordered import rank
 from clusterwright.spec.text.document import Document, Path
@@ -51,13 +52,44 @@ def amended(content: bytes, file: str, lint: Callable[[bytes], tuple[Finding, ..
     text = text.removeprefix(mark).replace("\r\n", "\n")
     for _ in range(_MOST):
         before = len(done)
-        for finding in reversed(lint(_bytes(text, mark, end))):  # from below: what is above stays where it is
-            if finding.amendment and finding.position.file == file and (changed := _amend(text, file, finding)):
+        findings = lint(_bytes(text, mark, end))
+        for finding in reversed(findings):  # from below: what is above stays where it is
+            if finding.amendment in {None, Amendment.ADD_FLOW} or finding.position.file != file:
+                continue
+            if changed := _amend(text, file, finding):
                 text = changed
                 done.append(finding)
+        if len(done) == before:  # what stands is right by then, as far as a program can tell
+            text, added = _with_flows(
+                text, file, needed_flows(findings, file), lint=lambda now: lint(_bytes(now, mark, end))
+            )
+            done += added
         if len(done) == before:
             break
     return _bytes(text, mark, end), sorted(done, key=Finding.sort_key)
+
+
+def _with_flows(
+    text: str, file: str, wanted: list[Finding], *, lint: Callable[[str], tuple[Finding, ...]]
+) -> tuple[str, list[Finding]]:
+    """``text`` with the flows that ``wanted`` asks for, but for those that are an error themselves; and what is met."""
+    while wanted:
+        changed, added = text, list[Finding]()
+        for finding in wanted:
+            if with_flow := _amend(changed, file, finding):
+                changed = with_flow
+                added.append(finding)
+        lines = changed.splitlines()
+        wrong = {
+            lines[finding.position.line - 1]
+            for finding in lint(changed)
+            if finding.severity is Severity.ERROR and finding.position.file == file
+        }
+        allowed = [finding for finding in added if not any(flow_text(flow_of(finding)) in line for line in wrong)]
+        if len(allowed) == len(added):
+            return changed, added
+        wanted = allowed
+    return text, []
 
 
 def _bytes(text: str, mark: str, end: str) -> bytes:
@@ -88,6 +120,8 @@ def _ordered(data: Any) -> Any:
 
 
 def _edit(text: str, document: Document, finding: Finding) -> _Edit | None:
+    if finding.amendment is Amendment.ADD_FLOW:
+        return _added_flow(text, document, flow_of(finding))
     places = document.keys if finding.amendment is Amendment.RENAME_KEY else document.values
     path = max((path for path, at in places.items() if at == finding.position), key=len, default=None)
     if path is None:
@@ -100,6 +134,16 @@ def _edit(text: str, document: Document, finding: Finding) -> _Edit | None:
     if finding.amendment is Amendment.SORT:
         return _sorted(text, document, root, path)
     return _with_origin(text, document, root, path)
+
+
+def _added_flow(text: str, document: Document, flow: dict[str, Any]) -> _Edit | None:
+    place = insertion(text, yaml.compose(text, Loader=yaml.CSafeLoader), flow)
+    if place is None:
+        return None
+    start, end, written = place
+    data = copy.deepcopy(document.data)
+    data.setdefault("flows", []).append(flow)
+    return _Edit(start=start, end=end, text=written, data=data)
 
 
 def _node(root: Any, path: Path) -> Any:

@@ -244,8 +244,18 @@ def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding |
             for problem in rule.check(subject):
                 position = problem.position or document.locate(problem.path, key=problem.key)
                 shown, said = format_path(problem.path, document.data), (problem.message, problem.hint)
-                found = Finding(rule.code, rule.severity, *said, position, shown, problem.path, problem.amendment)
-                findings.append(found)
+                findings.append(
+                    Finding(
+                        rule.code,
+                        rule.severity,
+                        *said,
+                        position=position,
+                        path=shown,
+                        place=problem.path,
+                        amendment=problem.amendment,
+                        instead=problem.instead,
+                    )
+                )
     except FencedError as fenced:
         return findings, fenced.finding
     return findings, None

@@ -180,7 +180,8 @@ class Subject:
 class Problem:
     """One objection: where in the spec (``key`` points at the key rather than its value), what is wrong, what to do.
 
-    ``position`` is a place in another file that the value at ``path`` names, ``amendment`` what ``lint --fix`` may do.
+    ``position`` is a place in another file that the value at ``path`` names, ``amendment`` what ``lint --fix`` may do,
+    with what it writes ``instead``.
     """
 
     path: Path
@@ -189,6 +190,7 @@ class Problem:
     key: bool = False
     position: Position | None = None
     amendment: Amendment | None = None
+    instead: str = ""
 
 
 OURS = "CW"  # how the codes of this package begin

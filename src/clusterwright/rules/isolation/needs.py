@@ -6,16 +6,18 @@ have nodes the client of what storage of others speaks? CW429: does it speak the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count
 
-from clusterwright.finding import Severity
+from clusterwright.finding import Amendment, Severity
 from clusterwright.intent.needs import booting, hosts, jobs, switches
 from clusterwright.intent.needs.file_systems import FILE_SYSTEMS
 from clusterwright.intent.needs.need import ANY, Need, Party, meets
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.image import Image
 from clusterwright.spec.ipoib import uses_rdma
-from clusterwright.spec.isolation import BOOT
+from clusterwright.spec.isolation import BOOT, INTERNET
 from clusterwright.spec.model import ClusterSpec
 
 
@@ -99,7 +101,10 @@ def _unmet(spec: ClusterSpec, needs: Iterable[Need]) -> Iterator[Problem]:
         row = (need.path, need.who.zones, need.whom.zones or need.whom.name, need.port)
         if row not in told:
             told.add(row)
-            yield Problem(need.path, *_says(spec, need))
+            message, hint = _says(spec, need)
+            flow = _flow_that_meets(spec, need)
+            amendment = None if flow is None else Amendment.ADD_FLOW
+            yield Problem(need.path, message, hint, amendment=amendment, instead="" if flow is None else flow)
 
 
 def _is_cut_off(party: Party, entered: set[str] | None) -> bool:
@@ -126,9 +131,40 @@ def _says(spec: ClusterSpec, need: Need) -> tuple[str, str]:
 
 def _zone(spec: ClusterSpec, party: Party, *, booting: bool) -> str | None:
     """The zone to name: the first that a party is in that is of kind boot, for what boots, or of another kind."""
-    names = party.zones or ()
-    fitting = [name for name in names if (zone := spec.zone(name)) and (zone.kind == BOOT) is booting]
-    return next(iter((*fitting, *names)), None)
+    return next(iter((*_fitting_zones(spec, party, booting=booting), *(party.zones or ()))), None)
+
+
+def _fitting_zones(spec: ClusterSpec, party: Party, *, booting: bool) -> list[str]:
+    return [name for name in party.zones or () if (zone := spec.zone(name)) and (zone.kind == BOOT) is booting]
+
+
+def _flow_that_meets(spec: ClusterSpec, need: Need) -> str | None:
+    """The flow of the hint as JSON, with a name and a reason; None where the hint leaves something open.
+
+    It leaves open which ports, and which zone where a party is in several. Nothing leads to the internet by itself.
+    """
+    sources = _fitting_zones(spec, need.who, booting=False)
+    targets = _fitting_zones(spec, need.whom, booting=need.booting)
+    if need.protocol == ANY or len(sources) != 1 or len(targets) != 1:
+        return None
+    kinds = {zone.kind for name in (*sources, *targets) if (zone := spec.zone(name)) is not None}
+    if INTERNET in kinds:
+        return None
+    flow = {
+        "name": _free_name(spec, f"{sources[0]}-{targets[0]}-{need.protocol}-{need.low}"),
+        "from": sources[0],
+        "to": targets[0],
+        "protocol": need.protocol,
+        "ports": [need.low if need.low == need.high else f"{need.low}-{need.high}"],
+        "reason": f"{need.unit}: {need.why}",
+    }
+    return json.dumps(flow, ensure_ascii=False)
+
+
+def _free_name(spec: ClusterSpec, name: str) -> str:
+    taken = {flow.name for flow in spec.flows}
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(free for free in chain([name], numbered) if free not in taken)
 
 
 @rule("CW559", Severity.ERROR)

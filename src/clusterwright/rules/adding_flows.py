@@ -1,0 +1,100 @@
+"""Flows that ``lint --fix`` writes: where they stand in the text, and which of several are enough.
+
+A flow is a line of its own behind the last one of the file's list. It opens what one need asks for: the zones, protocol
+and ports of the finding's hint. It has no owner, so that CW523 asks for somebody who answers for it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+from clusterwright.finding import Amendment, Finding
+
+Flow = Mapping[str, Any]
+
+_DASH = re.compile(r" *- +")
+_FIRST_INDENT = "  "
+
+
+def flow_of(finding: Finding) -> dict[str, Any]:
+    """The flow that an amendment adds."""
+    flow: dict[str, Any] = json.loads(finding.instead)
+    return flow
+
+
+def needed_flows(findings: Iterable[Finding], file: str) -> list[Finding]:
+    """The findings in ``file`` whose flow is not part of another one's, each flow once, in their order."""
+    proposals = [
+        finding for finding in findings if finding.amendment is Amendment.ADD_FLOW and finding.position.file == file
+    ]
+    kept: list[Finding] = []
+    for finding in proposals:
+        flow = flow_of(finding)
+        others = (flow_of(other) for other in proposals)
+        is_part = any(_opens_all_of(other, flow) and not _opens_all_of(flow, other) for other in others)
+        is_repeated = any(_opens_all_of(flow_of(other), flow) for other in kept)
+        if not is_part and not is_repeated:
+            kept.append(finding)
+    return kept
+
+
+def _opens_all_of(flow: Flow, other: Flow) -> bool:
+    """Whether ``flow`` opens everything that ``other`` opens: both are of one need, with one range of ports."""
+    if any(flow[key] != other[key] for key in ("from", "to", "protocol")):
+        return False
+    (first, last), (other_first, other_last) = _range(flow), _range(other)
+    return first <= other_first and other_last <= last
+
+
+def _range(flow: Flow) -> tuple[int, int]:
+    first, _, last = str(flow["ports"][0]).partition("-")
+    return int(first), int(last or first)
+
+
+def insertion(text: str, root: Any, flow: Flow) -> tuple[int, int, str] | None:
+    """Start, end and text of the edit that adds ``flow``; None where the list is written in a way of its own."""
+    listed = next((value for key, value in root.value if key.value == "flows"), None)
+    if listed is None:
+        end = "" if text.endswith("\n") else "\n"
+        return len(text), len(text), f"{end}\nflows:\n{_FIRST_INDENT}- {flow_text(flow)}\n"
+    if not isinstance(listed, yaml.SequenceNode):
+        return None
+    if listed.flow_style:
+        if listed.value:
+            return None
+        start = text.rindex(":", 0, listed.start_mark.index) + 1
+        end_of_line = _end_of_line(text, listed.end_mark.index)
+        behind = text[listed.end_mark.index : end_of_line].rstrip()
+        return start, end_of_line, f"{behind}\n{_FIRST_INDENT}- {flow_text(flow)}"
+    last = listed.value[-1]
+    line = text.rfind("\n", 0, last.start_mark.index) + 1
+    dash = text[line : last.start_mark.index]
+    if not _DASH.fullmatch(dash):
+        return None
+    at = _end_of_line(text, _end_of_text(text, last))
+    return at, at, f"\n{dash}{flow_text(flow)}"
+
+
+def _end_of_text(text: str, node: Any) -> int:
+    """Where the last scalar or bracket of a node ends: a block's own end is where the next token begins."""
+    while not isinstance(node, yaml.ScalarNode) and not node.flow_style and node.value:
+        node = node.value[-1] if isinstance(node, yaml.SequenceNode) else node.value[-1][1]
+    return len(text[: node.end_mark.index].rstrip())
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def flow_text(flow: Flow) -> str:
+    """A flow in one line of YAML, as the references write it."""
+    ports = ", ".join(json.dumps(port) for port in flow["ports"])
+    ends = f"name: {flow['name']}, from: {flow['from']}, to: {flow['to']}"
+    reason = json.dumps(flow["reason"], ensure_ascii=False)
+    return f"{{{ends}, protocol: {flow['protocol']}, ports: [{ports}], reason: {reason}}}"
