@@ -63,9 +63,9 @@ def require_equal(fabric: RoutedFabric) -> None:
     by_parts, by_all = outcome_of(fabric, sections(fabric)), outcome_of(fabric, whole(fabric))
     assert (by_parts.differs, by_parts.paths) == (by_all.differs, by_all.paths)
     assert np.array_equal(by_parts.sessions, by_all.sessions)
-    assert by_parts.told.keys() == by_all.told.keys()
-    for shape, counts in by_all.told.items():
-        assert np.array_equal(by_parts.told[shape], counts), shape
+    assert by_parts.announced.keys() == by_all.announced.keys()
+    for shape, counts in by_all.announced.items():
+        assert np.array_equal(by_parts.announced[shape], counts), shape
 
 
 Fault = Callable[[random.Random, list[Router]], Router]

@@ -67,6 +67,7 @@ def test_what_we_render_is_proven() -> None:
         (CONTROLLER, OBJECTS, changed('name: "h100"', 'name: "a100"'), "jobs ask for h100"),
         (CONTROLLER, OBJECTS, changed("kind: Topology", "kind: ClusterQueue"), "which nobody here reads"),
         (CONTROLLER, OBJECTS, changed("metadata:", "metadata: ["), "it does not read"),
+        (CONTROLLER, OBJECTS, changed('  topologyName: "lab-roce"\n', ""), "levels of compute are none"),
         (CONTROLLER, OBJECTS, None, "Kueue knows no topology"),
         (CONTROLLER, POD, changed("hostNetwork: true", "hostNetwork: false"), "a network of their own"),
         (CONTROLLER, POD, changed('gpu": 8', 'gpu": 4'), "a pod has 4 of nvidia.com/gpu, and a node 8"),

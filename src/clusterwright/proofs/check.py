@@ -225,6 +225,12 @@ def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
     return f"not checked: somebody else owns {parts} of {count}, as {nodes[0]} (`takes`)"
 
 
+def line_with(text: str, word: str) -> int:
+    """The line, from 1, of the first ``word`` in a text; 0 without one."""
+    position = text.find(word) if word else -1
+    return text.count("\n", 0, position) + 1 if position >= 0 else 0
+
+
 def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:
     """A counterexample at the place that a mark leads to."""
     return Counterexample(device=device, file=file, line=line_of(tree.text(device, file) or "", mark), message=message)

@@ -1,11 +1,12 @@
-"""Parts of a fabric that are alike, as its pods are: routes to one tell what routes to all others do.
+"""Parts of a fabric that are alike, such as its pods: the routes to one stand for the routes to all others.
 
-Below some tier a fabric falls into parts that only switches above join. Two parts are alike where one's routers, in
-their order, have the other's cables, sessions, policies and prefixes, and AS numbers that are equal to the same ones:
-exchanging two such parts then changes nothing that spreads, so the prefixes of one part of each kind are enough. Seen
-from there, all other parts of a kind carry the same routes, and one of them stands for all, its routes to switches
-above counted as often. Nothing is assumed of parts: where one differs in anything, it is of a kind of its own. A prefix
-that routers or lists of several parts name is no part's, and is followed through the whole fabric.
+Below some tier a fabric falls into parts that only switches above join. Two parts are alike where the routers of one,
+in their order, have the cables, sessions, policies and prefixes of the other, and AS numbers that are equal to the
+same ones. Exchanging two such parts changes nothing that spreads, so the prefixes of one part of each kind are
+enough. Seen from there, all other parts of a kind carry the same routes: one of them stands for all, and its routes
+to switches above count as often. Nothing is assumed of parts: a part that differs in anything is of a kind of its
+own. A prefix that routers or lists of several parts name belongs to none of them, and is followed through the whole
+fabric.
 """
 
 from __future__ import annotations
@@ -36,34 +37,34 @@ class _AlikeParts:
 
     @property
     def stand_ins(self) -> int:
-        """How many routers stand for all: those above, and up to two parts of each kind."""
+        """The number of routers that stand for all: those above, and up to two parts of each kind."""
         chosen = {ABOVE, *(part for alike in self.kinds for part in alike[:2])}
         return sum(part in chosen for part in self.part)
 
 
 def sections(fabric: RoutedFabric) -> Iterator[ColumnSection]:
-    """Columns that tell what all columns of the fabric do, in parts of it that are as small as that allows."""
+    """The fewest columns that stand for all columns of the fabric, in sections."""
     parts = [_parts(fabric, level) for level in np.unique(fabric.rank).tolist()[1:]]
     # Each kind is followed by itself, over all that stand for others.
-    found = min(parts, key=lambda each: each.stand_ins * len(each.kinds), default=None)
-    if found is None or found.stand_ins == len(fabric.routers) or not announced(fabric).columns:
+    smallest = min(parts, key=lambda level: level.stand_ins * len(level.kinds), default=None)
+    if smallest is None or smallest.stand_ins == len(fabric.routers) or not announced(fabric).columns:
         yield from whole(fabric)
         return
-    for number in range(len(found.kinds)):
-        yield from _of_kind(fabric, found, number)
-    if found.shared:
-        yield from whole(fabric, np.array(found.shared))
+    for number in range(len(smallest.kinds)):
+        yield from _of_kind(fabric, smallest, number)
+    if smallest.shared:
+        yield from whole(fabric, np.array(smallest.shared))
 
 
 def _parts(fabric: RoutedFabric, level: int) -> _AlikeParts:
-    """What the tier ``level`` and those above it join."""
+    """The parts that the tier ``level`` and those above it join."""
     below = parts_below(fabric, level)
     part, place = below.part, below.place
     columns, shared, prefixes = _prefixes(fabric, part, place)
     kinds: dict[object, list[int]] = {}
     routers, cables = _routers(fabric, part, place), _cables(fabric, part, place)
-    for own in range(below.count):
-        kinds.setdefault((routers[own], cables[own], prefixes[own]), []).append(own)
+    for number in range(below.count):
+        kinds.setdefault((routers[number], cables[number], prefixes[number]), []).append(number)
     return _AlikeParts(part=part, place=place, kinds=tuple(map(tuple, kinds.values())), columns=columns, shared=shared)
 
 
@@ -72,7 +73,7 @@ _Told = dict[int, tuple[tuple[object, ...], ...]]
 
 
 def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
-    """Routers, with AS numbers that no other part has by the first router of this one that has it."""
+    """Routers by part; an AS number of one part alone is given by its first router there."""
     users: dict[int, set[int]] = {}
     first: dict[int, int] = {}
     routers: dict[int, list[tuple[object, ...]]] = {}
@@ -83,27 +84,30 @@ def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
         number = (first[router.asn],) if len(users[router.asn]) == 1 else router.asn
         what = int(fabric.rank[at]), bool(fabric.silent[at]), router.keeps_communities, number
         routers.setdefault(part[at], []).append(what)
-    return {own: tuple(told) for own, told in routers.items()}
+    return {part_number: tuple(described) for part_number, described in routers.items()}
 
 
 def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> dict[int, tuple[bytes, bytes]]:
-    """Cables, and sessions with what their policies do; the routers above by their own numbers."""
+    """Cables, and sessions with the effect of their policies; the routers above by their own numbers."""
     owner = np.array(part)
     end = np.where(owner == ABOVE, 2 * np.arange(len(part)), 2 * np.array(place) + 1)
     edges = edge_table(fabric)
-    cables = _told(owner, end, fabric.ends[:, 0], fabric.ends[:, 1], np.zeros(len(fabric.ends), np.int64))
-    sessions = _told(owner, end, edges.source, edges.target, edges.way)
-    return {own: (cables.get(own, b""), sessions.get(own, b"")) for own in set(part)}
+    cables = _edges_by_part(owner, end, fabric.ends[:, 0], fabric.ends[:, 1], np.zeros(len(fabric.ends), np.int64))
+    sessions = _edges_by_part(owner, end, edges.source, edges.target, edges.way)
+    return {number: (cables.get(number, b""), sessions.get(number, b"")) for number in set(part)}
 
 
-def _told(owner: Integers, end: Integers, one: Integers, other: Integers, what: Integers) -> dict[int, bytes]:
-    """What joins routers, by the part that an end of it is in: both ends as parts call them, and ``what`` it is, in one
-    order for all parts."""
-    own = np.maximum(owner[one], owner[other])
+def _edges_by_part(owner: Integers, end: Integers, one: Integers, other: Integers, what: Integers) -> dict[int, bytes]:
+    """Cables or sessions by the part of one of their ends, as comparable bytes.
+
+    Both ends are numbered as parts number them; ``what`` is the kind of the cable or session. The order is the same
+    for all parts.
+    """
+    part_of_edge = np.maximum(owner[one], owner[other])
     # both ends and what joins them as one number: of the largest clusters ten digits for the ends, and a few
     joined = (end[one] * (2 * len(end)) + end[other]) * (what.max(initial=0) + 1) + what
-    order = np.lexsort((joined, own))
-    parts, first = np.unique(own[order], return_index=True)
+    order = np.lexsort((joined, part_of_edge))
+    parts, first = np.unique(part_of_edge[order], return_index=True)
     every = np.split(joined[order], first[1:]) if len(order) else []
     return {part: rows.tobytes() for part, rows in zip(parts.tolist(), every, strict=True)}
 
@@ -111,51 +115,57 @@ def _told(owner: Integers, end: Integers, one: Integers, other: Integers, what: 
 def _prefixes(
     fabric: RoutedFabric, part: list[int], place: list[int]
 ) -> tuple[dict[int, list[int]], list[int], dict[int, tuple[tuple[object, ...], ...]]]:
-    """The columns by part, those of several parts, and what those of a part are like."""
-    known = announced(fabric)
-    columns: dict[int, list[int]] = {own: [] for own in part}
+    """The columns by part, those of several parts, and a comparable description of each part's columns."""
+    announcements = announced(fabric)
+    columns: dict[int, list[int]] = {number: [] for number in part}
     shared: list[int] = []
-    found: dict[int, list[tuple[object, ...]]] = {own: [] for own in part}
-    end = [(at, False) if own == ABOVE else (place[at], True) for at, own in enumerate(part)]
-    for number, column in enumerate(known.columns):
-        touched = {part[at] for at in (*column.origins, *(at for at, _ in column.named))} - {ABOVE}
+    descriptions: dict[int, list[tuple[object, ...]]] = {number: [] for number in part}
+    end = [(at, False) if number == ABOVE else (place[at], True) for at, number in enumerate(part)]
+    for index, column in enumerate(announcements.columns):
+        naming = [at for at, _ in column.named]
+        touched = {part[at] for at in (*column.origins, *naming)} - {ABOVE}
         if len(touched) > 1:
-            shared.append(number)
+            shared.append(index)
             continue
-        own = max(touched, default=ABOVE)
-        columns[own].append(number)
+        number = max(touched, default=ABOVE)
+        columns[number].append(index)
         origins = tuple(end[at] for at in column.origins)
         named = tuple((end[at], name) for at, name in column.named)
-        found[own].append((origins, column.matched, named, bool(known.is_host[number]), int(known.weights[number])))
-    return columns, shared, {own: tuple(told) for own, told in found.items()}
+        is_host, weight = bool(announcements.is_host[index]), int(announcements.weights[index])
+        descriptions[number].append((origins, column.matched, named, is_host, weight))
+    return columns, shared, {number: tuple(described) for number, described in descriptions.items()}
 
 
 def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[ColumnSection]:
-    """The columns of one part of a kind, with a second one for the others of it, and one for all of each other kind;
-    with the first kind those of what is above.
+    """The columns of one part of a kind, with a second part for the others, and one part of each other kind.
+
+    With the first kind come the columns of the routers above.
     """
     alike = parts.kinds[number]
     chosen = {kind[0]: len(kind) for kind in parts.kinds} | {alike[0]: 1}
     chosen |= {part: len(alike) - 1 for part in alike[1:2]}
-    rows = [at for at, own in enumerate(parts.part) if own == ABOVE or own in chosen]
-    own_fabric = cut(fabric, rows), np.array(rows)
+    rows = [at for at, part_number in enumerate(parts.part) if part_number == ABOVE or part_number in chosen]
+    part_fabric = cut(fabric, rows), np.array(rows)
     stands_for = np.array([chosen.get(parts.part[at], 1) for at in rows])
     row_of = {(parts.part[at], parts.place[at] if parts.part[at] != ABOVE else at): row for row, at in enumerate(rows)}
     stand_in = {part: kind[0] for kind in parts.kinds for part in kind}
     is_alike = np.isin(parts.part, alike)
 
     def rows_in(stands: dict[int, int]) -> Integers:
-        places = (
-            (stands.get(own, ABOVE), parts.place[at] if own != ABOVE else at) for at, own in enumerate(parts.part)
-        )
-        return np.array([row_of[place] for place in places])
+        rows_found = []
+        for at, part_number in enumerate(parts.part):
+            place = at if part_number == ABOVE else parts.place[at]
+            rows_found.append(row_of[stands.get(part_number, ABOVE), place])
+        return np.array(rows_found)
 
     first = rows_in(stand_in), np.where(is_alike, 1, len(alike))
     second = rows_in(stand_in | dict.fromkeys(alike, alike[-1 if len(alike) < 2 else 1])), is_alike * (len(alike) - 1)
-    if own := parts.columns.get(alike[0]):
-        yield _section(fabric, own_fabric, own, stands_for, (first, second))
-    if number == 0 and (own := parts.columns.get(ABOVE)):
-        yield _section(fabric, own_fabric, own, stands_for, ((first[0], np.ones_like(first[1])),))
+    columns = parts.columns.get(alike[0])
+    if columns:
+        yield _section(fabric, part_fabric, columns, stands_for, (first, second))
+    columns_above = parts.columns.get(ABOVE)
+    if number == 0 and columns_above:
+        yield _section(fabric, part_fabric, columns_above, stands_for, ((first[0], np.ones_like(first[1])),))
 
 
 def _section(
@@ -165,9 +175,10 @@ def _section(
     stands_for: Integers,
     copies: tuple[tuple[Integers, Integers], ...],
 ) -> ColumnSection:
-    """Columns of the whole fabric as those of a part of it, where some may be one."""
-    known, here = announced(fabric), announced(part[0])
-    own, into = np.unique([here.column_of[known.prefixes[column]] for column in columns], return_inverse=True)
-    weights = np.bincount(into, known.weights[columns]).astype(np.int64)
-    is_host = np.bincount(into, known.is_host[columns]) > 0
-    return ColumnSection(*part, own, weights, is_host, stands_for, copies)
+    """Columns of the whole fabric as those of a part of it, where several may be one."""
+    of_fabric, of_part = announced(fabric), announced(part[0])
+    columns_of_part = [of_part.column_of[of_fabric.prefixes[column]] for column in columns]
+    part_columns, into = np.unique(columns_of_part, return_inverse=True)
+    weights = np.bincount(into, of_fabric.weights[columns]).astype(np.int64)
+    is_host = np.bincount(into, of_fabric.is_host[columns]) > 0
+    return ColumnSection(*part, part_columns, weights, is_host, stands_for, copies)

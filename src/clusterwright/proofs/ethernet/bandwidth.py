@@ -52,10 +52,10 @@ def _run(tree: RenderedTree) -> Verdict:
     for name, most_at_a_switch in (tree.declaration.switch_ratios if tree.declaration is not None else {}).items():
         fabric_name, _, role = name.partition(".")
         if tree.declaration is not None and fabric_name in parts:
-            planned, own = parts[fabric_name]
+            planned, planes = parts[fabric_name]
             roles = [tier.role for tier in planned.tiers]
             of_tier = tree.declaration.ratios.get(name)
-            counterexamples += _broken(tree, own, roles[: roles.index(role) + 1], of_tier, most_at_a_switch)
+            counterexamples += _broken(tree, planes, roles[: roles.index(role) + 1], of_tier, most_at_a_switch)
             tried += 1
     return Verdict(tuple(facts), tuple(counterexamples), Cases("tiers with a promise", tried))
 
@@ -92,14 +92,14 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
 
 
 def _from_hosts(fabric: RoutedFabric) -> Gbps:
-    """For each switch, Gb/s of its ports towards hosts: what comes from below, without what lower tiers send."""
-    found = sides(fabric)[0].copy()
+    """For each switch, Gb/s of its ports towards hosts, without those towards lower tiers."""
+    gbps = sides(fabric)[0].copy()
     silent, rank = fabric.silent.tolist(), fabric.rank.tolist()
     for a, a_port, b, b_port in fabric.links:
         if not silent[a] and not silent[b]:
             high, port = (a, a_port) if rank[a] > rank[b] else (b, b_port)
-            found[high] -= port.speed_gbps
-    return np.maximum(found, 0)
+            gbps[high] -= port.speed_gbps
+    return np.maximum(gbps, 0)
 
 
 @lru_cache(maxsize=16)

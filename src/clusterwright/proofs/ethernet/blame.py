@@ -1,8 +1,9 @@
-"""Which line of a switch's policies is to blame: the one that the other switches of its tier do not have."""
+"""The line of a switch's policies that is to blame: the one that other switches of its tier lack."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from clusterwright.facts.reader import Unsupported
 from clusterwright.facts.router import Mark, Router, shown
@@ -15,21 +16,22 @@ _ENOUGH = 5  # neighbours to compare with; more would only cost time
 
 def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback: Mark) -> Mark:
     """The first line about policies that no other switch of this tier has; ``fallback`` when there is none."""
-    others = [each for each in fabric.routers if each.stem == router.stem and each is not router][:_ENOUGH]
-    known = {line for other in others for line in _lines(tree, other)}
-    if known:
+    of_tier = (peer for peer in fabric.routers if peer.stem == router.stem and peer is not router)
+    others = list(islice(of_tier, _ENOUGH))
+    usual_lines = {line for other in others for line in _lines(tree, other)}
+    if usual_lines:
         for line in _lines(tree, router):
-            if line not in known:
+            if line not in usual_lines:
                 return (f"\n{line}\n",)
     return fallback
 
 
 def _lines(tree: RenderedTree, router: Router) -> Iterable[str]:
     """Lines that make policies, without those that hold the switch's own prefixes."""
-    own = {shown(prefix[0]) for prefix, _ in router.networks}
+    addresses = {shown(prefix[0]) for prefix, _ in router.networks}
     read = next((reader.policy_lines for reader in READERS if reader.file == router.ports_file), Unsupported(""))
     if isinstance(read, Unsupported):
         return
     for line in read(tree.text(router.device, router.bgp_file) or ""):
-        if not any(f"{address}/" in line for address in own):
+        if not any(f"{address}/" in line for address in addresses):
             yield line

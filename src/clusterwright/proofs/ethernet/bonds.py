@@ -18,7 +18,7 @@ Link = tuple[str, str]
 
 
 def bond_count(fabric: RoutedFabric) -> int:
-    """How many links of several cables there are."""
+    """The number of links of several cables."""
     ports = ((router.device, port.aggregate) for router in fabric.routers for port in router.ports)
     return len({(device, aggregate.name) for device, aggregate in ports if aggregate is not None})
 
@@ -55,49 +55,50 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             message = f"{name} is a part of {joined}, and of {planned[1] if planned else 'nothing'} by the spec"
             yield example(tree, device, nic.file, nic.mark, message)
 
-    def found_link(end: Link) -> Link:
-        """What a host's port is a part of: by its own file, or by the spec where it has none."""
-        own = nics.get(end)
-        if own is None:
+    def link_at(end: Link) -> Link:
+        """The link of a host's port: by its own file, or by the spec where it has none."""
+        nic = nics.get(end)
+        if nic is None:
             return link_of.get(end, (end[0], ""))
-        return end[0], own.aggregate.name if own.aggregate is not None else ""
+        return end[0], nic.aggregate.name if nic.aggregate is not None else ""
 
-    yield from _members(tree, groups, ends, found_link)
+    yield from _members(tree, groups, ends, link_at)
 
 
-def _end_fault(own: Aggregate | None, nic: ConfiguredNic | None, planned: Link | None, filed: str) -> str:
-    """Why a switch's port and the far end of its cable are not parts of one link; "" where they are.
+def _end_fault(aggregate: Aggregate | None, nic: ConfiguredNic | None, planned: Link | None, filed: str) -> str:
+    """The reason that a switch's port and the far end of its cable are not parts of one link; "" where they are.
 
     ``filed`` names a port of a node with files of its network, and is empty for other hosts.
     """
     if nic is not None:
-        return _unlike(own, nic.aggregate)
+        return _unlike(aggregate, nic.aggregate)
     if planned is not None and filed:
         return f"no file of {filed} a part of {planned[1]}"
-    return _single(own, planned)
+    return _single(aggregate, planned)
 
 
 def _mark(port: Port) -> tuple[str, ...]:
     return port.start if port.aggregate is None else port.aggregate.mark
 
 
-def _unlike(own: Aggregate | None, far: Aggregate | None) -> str:
-    """Why a switch's port and the node's do not become parts of one link."""
-    if own is None or far is None:
-        named = [each.name for each in (own, far) if each is not None]
-        return f"one end is a part of {named[0]}, and the other of nothing" if named else ""
-    if not own.mode == far.mode == _ASKS:
-        return f"LACP is {own.mode} here and {far.mode} at the node, and both are to ask"
-    return "" if own.rate == far.rate else f"LACP is {own.rate} here, and {far.rate} at the node"
+def _unlike(near: Aggregate | None, far: Aggregate | None) -> str:
+    """The reason that a switch's port and the node's do not become parts of one link; "" where they do."""
+    if near is None:
+        return "" if far is None else f"one end is a part of {far.name}, and the other of nothing"
+    if far is None:
+        return f"one end is a part of {near.name}, and the other of nothing"
+    if not near.mode == far.mode == _ASKS:
+        return f"LACP is {near.mode} here and {far.mode} at the node, and both are to ask"
+    return "" if near.rate == far.rate else f"LACP is {near.rate} here, and {far.rate} at the node"
 
 
-def _single(own: Aggregate | None, wanted: Link | None) -> str:
+def _single(aggregate: Aggregate | None, wanted: Link | None) -> str:
     """The same of a host that has no files here."""
     if wanted is None:
-        return "" if own is None else f"it is a part of {own.name}, and of nothing by the spec"
-    if own is None:
+        return "" if aggregate is None else f"it is a part of {aggregate.name}, and of nothing by the spec"
+    if aggregate is None:
         return f"it is a part of nothing, and of {wanted[1]} of {wanted[0]} by the spec"
-    return "" if own.mode == _ASKS else f"LACP is {own.mode}, and it is to ask"
+    return "" if aggregate.mode == _ASKS else f"LACP is {aggregate.mode}, and it is to ask"
 
 
 def _members(
@@ -116,8 +117,8 @@ def _members(
             router, port = ends[min(far)]
             named = " and ".join(f"{name or 'a port'} of {host}" for host, name in sorted(hosts))
             yield example(tree, device, router.ports_file, _mark(port), f"{link} of {device} joins {named}")
-    for host, own in of_host.items():
-        if len(own) > 1 and host[1]:
+    for host, links in of_host.items():
+        if len(links) > 1 and host[1]:
             router, port = next(ends[end] for end in sorted(ends) if link_of(end) == host)
-            message = f"{host[1]} of {host[0]} ends in " + " and ".join(f"{name} of {at}" for at, name in sorted(own))
+            message = f"{host[1]} of {host[0]} ends in " + " and ".join(f"{name} of {at}" for at, name in sorted(links))
             yield example(tree, router.device, router.ports_file, _mark(port), message)

@@ -1,7 +1,7 @@
-"""Edges: sessions that can come up, each in both directions that routes take, and which of them do alike.
+"""Edges: sessions that can come up, once for each direction of routes, grouped by the effect of their policies.
 
-A fabric has a hundred thousand of them, of a few ways, so what counts or spreads takes them as arrays; the edges
-themselves are for what names a session.
+A fabric has a hundred thousand edges in a few groups, so counting and spreading take them as arrays; the edges
+themselves are for messages that name a session.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Shape = tuple[tuple[bool, object, Tags | None, str, Tags], ...]
 
 @lru_cache(maxsize=65536)
 def shape_of(policy: Policy) -> Shape:
-    """A policy without what differs from switch to switch: lists of single prefixes stand for themselves by name."""
+    """A policy without the parts that differ from switch to switch: lists of single prefixes are given by name."""
     return tuple((t.permit, _reference(t), t.communities, t.change, t.values) for t in policy)
 
 
@@ -74,7 +74,7 @@ def is_exact(rules: PrefixRules) -> bool:
 
 
 class EdgeWay(NamedTuple):
-    """What the policies at both ends of an edge do, and whether its source ``keeps`` the communities of a route."""
+    """The policies at both ends of an edge, and whether its source ``keeps`` the communities of a route."""
 
     out_of: Shape
     into: Shape
@@ -83,7 +83,7 @@ class EdgeWay(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EdgeTable:
-    """Edges by number: the routers ``source`` and ``target`` of each, and which of the ``ways`` is its ``way``."""
+    """Edges by number: routers ``source`` and ``target``, and the index ``way`` of their policies in ``ways``."""
 
     source: Integers
     target: Integers
@@ -91,15 +91,15 @@ class EdgeTable:
     ways: tuple[EdgeWay, ...]
 
     def by_way(self) -> Iterator[tuple[EdgeWay, Integers]]:
-        """The ways that there are edges of, each with the numbers of these."""
+        """Each of ``ways`` that has edges, with the numbers of these."""
         order = np.argsort(self.way, kind="stable")
         present, first = np.unique(self.way[order], return_index=True)
         if len(order):
-            for number, own in zip(present.tolist(), np.split(order, first[1:]), strict=True):
-                yield self.ways[number], own
+            for number, edges in zip(present.tolist(), np.split(order, first[1:]), strict=True):
+                yield self.ways[number], edges
 
     def among(self, rows: Integers, size: int) -> EdgeTable:
-        """The edges between ``rows`` of a fabric's ``size`` routers, which are then numbered as they stand there."""
+        """The edges between ``rows`` of a fabric's ``size`` routers, numbered by their place in ``rows``."""
         place = np.full(size, -1)
         place[rows] = np.arange(len(rows))
         inside = (place[self.source] >= 0) & (place[self.target] >= 0)
@@ -121,11 +121,11 @@ def edge_table(fabric: RoutedFabric) -> EdgeTable:
     number_of = {key: numbers[shape] for key, shape in shapes.items()}
     keeps = [router.keeps_communities for router in fabric.routers]
     every = [*zip(*(map(number_of.__getitem__, key) for key in keys), map(keeps.__getitem__, source), strict=True)]
-    known = {way: number for number, way in enumerate(dict.fromkeys(every))}
+    number_of_way = {way: number for number, way in enumerate(dict.fromkeys(every))}
     named = tuple(numbers)
     return EdgeTable(
         source=np.array(source, np.int64),
         target=np.array(target, np.int64),
-        way=np.array([*map(known.__getitem__, every)], np.int64),
-        ways=tuple(EdgeWay(named[out_of], named[into], kept) for out_of, into, kept in known),
+        way=np.array([*map(number_of_way.__getitem__, every)], np.int64),
+        ways=tuple(EdgeWay(named[out_of], named[into], kept) for out_of, into, kept in number_of_way),
     )

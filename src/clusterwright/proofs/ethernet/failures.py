@@ -1,9 +1,9 @@
-"""Every single failure of a cable or switch, and a sample of double ones: who is cut off, and what bandwidth remains.
+"""Every single failure of a cable or switch, and a sample of double ones: hosts cut off, and bandwidth left.
 
-The bandwidth of a bottom switch is what its hosts can send up to the top when every switch spreads over the uplinks it
-has left: a switch's share is ``min(1, sum of its parents' shares weighted by Gb/s / Gb/s from below)``. All failures of
-a kind are computed at once, one column each, and given as a fraction of the undisturbed bandwidth. What jobs keep, and
-whether racks still meet, is computed in ``jobs``.
+The bandwidth of a bottom switch is the rate at which its hosts can send up to the top when every switch spreads over
+the uplinks it has left: a switch's share is ``min(1, sum of its parents' shares weighted by Gb/s / Gb/s from
+below)``. All failures of a kind are computed at once, one column each, and given as a fraction of the undisturbed
+bandwidth. The module ``jobs`` computes the bandwidth left to jobs, and whether racks still meet.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _AT_ONCE = 2000  # columns, to bound the memory
 
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
-    found: list[Counterexample] = []
+    counterexamples: list[Counterexample] = []
     notes: list[str] = []
     tried = 0
     fabrics = network_of_tree(tree).fabrics
     if tree.declaration is not None and tree.declaration.gpu_ports:
-        found += gpu_faults(tree, fabrics)
+        counterexamples += gpu_faults(tree, fabrics)
         for name, count in Counter(name for name, _, _ in tree.declaration.gpu_ports).items():
             facts.append(
                 Fact(f"{name}: GPUs with ports at several switches, which leave one without any of them", count)
@@ -53,7 +53,7 @@ def _run(tree: RenderedTree) -> Verdict:
     for fabric in fabrics:
         homes = homes_of(tree, fabric)
         if homes:
-            found += homing_faults(tree, fabric, homes)
+            counterexamples += homing_faults(tree, fabric, homes)
             facts.append(Fact(f"{fabric.name}: nodes at several switches, reached without any one of them", len(homes)))
         if not fabric.links:
             continue
@@ -61,7 +61,7 @@ def _run(tree: RenderedTree) -> Verdict:
         tried += len(fabric.links)
         few = stand_ins(uplinks)
         sizes = job_sizes(few.uplinks)
-        own: list[Counterexample] = []
+        of_fabric: list[Counterexample] = []
         for title, failures in (
             ("any cable fails", single_cables(uplinks)),
             ("any switch fails", single_switches(uplinks)),
@@ -79,18 +79,18 @@ def _run(tree: RenderedTree) -> Verdict:
                 for leaf, column in others:
                     router = fabric.routers[leaf]
                     message = f"is cut off when {name_of(fabric, failures[column])} fails"
-                    own.append(example(tree, router.device, router.ports_file, (), message))
+                    of_fabric.append(example(tree, router.device, router.ports_file, (), message))
             firsts = [failures[of[0]] for of in alike.values()]
-            own += _jobs(
+            of_fabric += _jobs(
                 tree, fabric, sizes, name=name, failures=(list(alike), firsts), facts=facts, may_end=not is_single
             )
         planned = declared(tree, fabric)
-        refuting, noted = unaccepted(tree, planned.name if planned is not None else None, own)
-        found += refuting
+        refuting, noted = unaccepted(tree, planned.name if planned is not None else None, of_fabric)
+        counterexamples += refuting
         notes += noted
     return Verdict(
         facts=tuple(facts),
-        counterexamples=tuple(found),
+        counterexamples=tuple(counterexamples),
         cases=Cases("cables between switches", tried),
         notes=tuple(notes),
     )
@@ -106,9 +106,10 @@ def _jobs(
     facts: list[Fact],
     may_end: bool,
 ) -> Iterator[Counterexample]:
-    """Adds what jobs keep to ``facts``; a counterexample where racks of one stop meeting though that must not be.
+    """Add the bandwidth left to jobs to ``facts``; a counterexample for each job whose racks no longer meet.
 
-    ``failures`` are those of what stands for others, and beside each the first that it stands for.
+    ``failures`` are those of stand-ins, and beside each the first failure it stands for. ``may_end`` allows that
+    racks stop meeting.
     """
     alike, firsts = failures
     for each in sizes:
@@ -126,23 +127,25 @@ def _jobs(
 def least_share(
     few: StandIns, failures: list[Failure], alike: Mapping[Failure, list[int]]
 ) -> tuple[float, tuple[int, int], int, list[tuple[int, int]]]:
-    """The least share that remains, where (leaf, failure), most racks cut off at once, and who is cut off by others.
+    """The least share that remains, its leaf and failure, most racks cut off at once, and racks cut off by others.
 
-    ``alike`` are the failures of what stands for others, with the places of those that they stand for.
+    ``alike`` has the failures of stand-ins, with the indexes of the failures they stand for.
     """
     uplinks = few.uplinks
     healthy = _shares(uplinks, [Failure()])[:, 0]
-    at_leaf = [each for each in alike if _is_leaf_cable(uplinks, each)]
+    at_leaf = [failure for failure in alike if _is_leaf_cable(uplinks, failure)]
     worst, where, cut_off = np.inf, (0, 0), 0
     others: list[tuple[int, int]] = []
     if at_leaf:
-        left = _after_leaf_cables(uplinks, [each.links[0] for each in at_leaf], healthy)
+        left = _after_leaf_cables(uplinks, [failure.links[0] for failure in at_leaf], healthy)
         first = alike[at_leaf[int(left.argmin())]][0]
         worst, where = float(left.min()), (_lower(few, failures[first]), first)
-        lost = sorted(at for column in np.flatnonzero(left <= 0).tolist() for at in alike[at_leaf[column]])
-        others += [(_lower(few, failures[at]), at) for at in lost]
+        lost: list[int] = []
+        for column in np.flatnonzero(left <= 0).tolist():
+            lost.extend(alike[at_leaf[column]])
+        others += [(_lower(few, failures[index]), index) for index in sorted(lost)]
         cut_off = int(bool(others))
-    rest = [each for each in alike if not _is_leaf_cable(uplinks, each)]
+    rest = [failure for failure in alike if not _is_leaf_cable(uplinks, failure)]
     before = healthy[uplinks.leaves]
     place = {int(leaf): row for row, leaf in enumerate(uplinks.leaves)}
     cut: list[tuple[int, int]] = []
@@ -177,7 +180,7 @@ def _is_leaf_cable(uplinks: FabricUplinks, failure: Failure) -> bool:
 
 
 def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares) -> Shares:
-    """For single cables of bottom switches: what the switch keeps, which alone is hit."""
+    """The share that a bottom switch keeps without one of its cables, by cable; it alone is hit."""
     low, high = uplinks.low[links], uplinks.high[links]
     up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(len(healthy), len(healthy)))
     reach = (up @ healthy)[low] - uplinks.gbps[links] * healthy[high]
@@ -188,7 +191,7 @@ def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares
 
 
 def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
-    """For each switch (row) and failure (column): the share of what comes from below that can reach the top."""
+    """For each switch (row) and failure (column): the share of the traffic from below that can reach the top."""
     count = len(uplinks.fabric.routers)
     shares = np.zeros((count, len(failures)))
     shares[uplinks.tops] = 1

@@ -1,8 +1,8 @@
-"""Spreading: switches choose among equal paths by the same parts of a packet, RoCE's by queue pairs, each tier anew.
+"""Spreading: switches choose among equal paths by the same fields of a packet, RoCE's by queue pairs.
 
-Where the spec says that a fabric carries RoCE, switches whose system can read a queue pair's number on their chip must
-do so. The hash functions (algorithm and seed) of two switches one above the other must differ: the upper one would else
-find only packets that the lower one sent the same way, and leave links empty.
+Where the spec says that a fabric carries RoCE, switches whose system can read a queue pair's number on their chip
+must do so. The hash functions (algorithm and seed) of two switches one above the other must differ: the upper one
+would otherwise get only packets that the lower one sent the same way, and leave links empty.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from clusterwright.switches.readers import READERS
 # The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
 _QUEUE_PAIR = "bytes 5 to 7 of UDP's payload to port 4791"
 _READ_QUEUE_PAIRS = frozenset(
-    reader.file for reader in READERS if any(each.queue_pairs for each in systems()[reader.system].hashing)
+    reader.file for reader in READERS if any(hashing.queue_pairs for hashing in systems()[reader.system].hashing)
 )
 
 
@@ -54,7 +54,7 @@ def _run(tree: RenderedTree) -> Verdict:
         kinds: dict[tuple[str, bool], list[Router]] = {}
         for router in fabric.routers:
             kinds.setdefault((router.ports_file, _reads_pairs(wanted, router)), []).append(router)
-        said = {}
+        usual_by_kind = {}
         for (file, reads_pairs), routers in kinds.items():
             votes = Counter(router.spreads_by for router in routers if router.spreads_by is not None)
             usual, count = votes.most_common(1)[0] if votes else ("", 0)
@@ -64,7 +64,7 @@ def _run(tree: RenderedTree) -> Verdict:
             if not votes:
                 notes.append(f"{fabric.name}: {routers[0].device} and its like do not say by what they spread")
                 continue
-            said[file, reads_pairs] = usual
+            usual_by_kind[file, reads_pairs] = usual
             tried += count if fabric.links else 0
             stem = routers[0].stem
             facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))
@@ -74,7 +74,7 @@ def _run(tree: RenderedTree) -> Verdict:
             notes.append(
                 f"{fabric.name}: whether chips hold {most:,} equal paths was not judged: no source bounds them"
             )
-        if len(set(said.values())) > 1:
+        if len(set(usual_by_kind.values())) > 1:
             notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
     cases = Cases("switches with equal paths to choose from", tried)
     return Verdict(
@@ -97,7 +97,7 @@ def _reads_pairs(wanted: Fabric | None, router: Router) -> bool:
 
 
 def _unjudged(silent: list[str]) -> str:
-    """Which switches leave their hash function to themselves, so that nobody can compare it; "" where none does."""
+    """The reason that hash functions cannot be compared: switches without a stated seed; "" where all state it."""
     if not silent:
         return ""
     if len(silent) == 1:
@@ -114,9 +114,9 @@ def _stacked(fabric: RoutedFabric) -> Integers:
 
 
 def _numbered(fabric: RoutedFabric) -> Integers:
-    """For each router the number of its hash function, -1 where it states none."""
-    known: dict[HashFunction | None, int] = {None: -1}
-    return np.array([known.setdefault(router.hash_function, len(known)) for router in fabric.routers], np.int64)
+    """For each router the number of its hash function, -1 without one."""
+    number_of: dict[HashFunction | None, int] = {None: -1}
+    return np.array([number_of.setdefault(router.hash_function, len(number_of)) for router in fabric.routers], np.int64)
 
 
 def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
@@ -128,7 +128,7 @@ def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
 
 
 def _told_apart_by_seed(fabric: RoutedFabric) -> Iterator[str]:
-    """Tiers that have one algorithm, with seeds of their own: no vendor publishes what a seed changes in a chip."""
+    """A note for each algorithm that several tiers have, with seeds of their own."""
     tiers_by_algorithm: dict[str, list[str]] = {}
     for stem, members in fabric.tiers:
         votes = Counter(fabric.routers[index].hash_function for index in members)
@@ -142,16 +142,16 @@ def _told_apart_by_seed(fabric: RoutedFabric) -> Iterator[str]:
 
 
 def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Each switch once that has the function of one it is cabled to: of the two, the one that agrees with more."""
+    """Switches with the hash function of a neighbour; of two, the one that agrees with more. Each switch once."""
     pairs, function = _stacked(fabric), _numbered(fabric)
     same = (function[pairs[:, 0]] == function[pairs[:, 1]]) & (function[pairs[:, 0]] >= 0)
     alike = [(fabric.routers[lower], fabric.routers[upper]) for lower, upper in pairs[same].tolist()]
     count = Counter(router.device for pair in alike for router in pair)
-    told: set[str] = set()
+    reported: set[str] = set()
     for lower, upper in alike:
         here, there = (upper, lower) if count[upper.device] > count[lower.device] else (lower, upper)
-        if here.device not in told and here.hash_function is not None:
-            told.add(here.device)
+        if here.device not in reported and here.hash_function is not None:
+            reported.add(here.device)
             message = (
                 f"chooses among equal paths with {here.hash_function.algorithm}, seed {here.hash_function.seed}, as "
                 f"{there.device} does, which it is cabled to: what one has sorted the other cannot sort again"

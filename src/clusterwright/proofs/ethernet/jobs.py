@@ -1,15 +1,16 @@
-"""What a job keeps of its bandwidth when something fails on the way between its racks.
+"""The bandwidth that a job keeps when something fails on the paths between its racks.
 
-Jobs are placed as planned: contiguously, in one subtree where they fit into one (the units of a level: the switches up
-to a tier that cables join), from the first rack of a subtree where they do not. Two racks of a job meet at the top of
-its unit, so what passes between them is ``min(1, sum over the tops of the lesser of both racks' Gb/s there / Gb/s of
-its hosts)``. A collective goes at the pace of its worst pair, so the least over all racks is taken at every top: the
-worst pair exactly while at most two racks are hit unlike the others, as by any failure of two things; never too much.
+Jobs are placed as planned: contiguously, in one subtree where they fit into one (the units of a level: the switches
+up to a tier that cables join), from the first rack of a subtree where they do not. Two racks of a job meet at the top
+of its unit, so the traffic that passes between them is ``min(1, sum over the tops of the lesser of both racks' Gb/s
+there / Gb/s of its hosts)``. A collective goes at the pace of its worst pair, so the least over all racks is taken at
+every top: the worst pair exactly while at most two racks are hit unlike the others, as by any failure of two things;
+never too much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,10 +29,10 @@ _NOTHING, _DIGITS = 1e-9, 12  # parts of a bandwidth that are none, and to which
 class RoutedUnit:
     """A subtree whose racks meet at its tops, with so many ``racks`` and ``nodes`` in it.
 
-    ``leaves`` and ``inner`` are routers; ``row`` is each router's place among either, -1 elsewhere. ``above`` gives the
-    part of a switch's load from below that goes to each inner switch, ``share`` what of it reaches each top; ``reach``
-    is the same for leaves. ``level`` is the rank of the tops, ``healthy`` the undisturbed bandwidth between its racks,
-    as a part of what the hosts can send.
+    ``leaves`` and ``inner`` are routers; ``row`` is each router's place among either, -1 elsewhere. ``above`` gives
+    the part of a switch's load from below that goes to each inner switch, ``share`` the part of it that reaches each
+    top; ``reach`` is the same for leaves. ``level`` is the rank of the tops, ``healthy`` the undisturbed bandwidth
+    between its racks, as a part of the Gb/s that the hosts can send.
     """
 
     uplinks: FabricUplinks
@@ -126,7 +127,7 @@ def _capped(rows: Floats) -> Floats:
 
 
 def _least(reach: Floats) -> float:
-    """What passes between the worst pair of rows."""
+    """The traffic that passes between the worst pair of rows, from 0 to 1."""
     bound = float(reach.min(axis=0).sum())
     if bound >= 1 or float(reach.sum(axis=1).min()) <= bound + _NOTHING:  # one row is the least at every top
         return min(1.0, bound)
@@ -139,7 +140,7 @@ def _different(rows: Floats) -> Floats:
 
 
 def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
-    """What is left of a unit's bandwidth between racks, as a fraction; None where it has nothing to do with it.
+    """The bandwidth left between a unit's racks, as a fraction; None where the failure does not touch the unit.
 
     Racks whose own switch fails are out of the job and do not count.
     """
@@ -181,10 +182,10 @@ def _share_after(unit: RoutedUnit, gone: list[int], lost: dict[tuple[int, int], 
     dead = [int(row[at]) for at in gone]
     share[dead] = 0
     dirty = set(dead)
-    own = {low for low, _, _ in cuts}
+    lower_rows = {low for low, _, _ in cuts}
     for tier in range(unit.level - 1, 0, -1):
         rows = np.flatnonzero(rank[unit.inner] == tier)
-        is_hit = np.isin(rows, sorted(own))
+        is_hit = np.isin(rows, sorted(lower_rows))
         if dirty:
             is_hit |= unit.above[rows][:, sorted(dirty)].any(axis=1)
         rows = rows[is_hit & ~np.isin(rows, dead)]
@@ -224,8 +225,8 @@ def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
     changes = _capped(weights @ unit.share) - unit.share[at]
     hit = unit.below[:, at] != 0
     # each row with what of it goes to that switch, which is what changes
-    own = _different(np.column_stack((unit.reach[hit], unit.below[hit, at])))
-    after = [np.maximum(row[:-1] + row[-1] * changes, 0) for row in own]
+    hit_rows = _different(np.column_stack((unit.reach[hit], unit.below[hit, at])))
+    after = [np.maximum(row[:-1] + row[-1] * changes, 0) for row in hit_rows]
     left = np.full(len(links), unit.healthy)  # of pairs that do not go through it, at least
     for number, rows in enumerate(after):
         for others in (*after[number:], *_different(unit.reach[~hit])):
@@ -234,13 +235,21 @@ def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
     return np.where(left > _NOTHING, left, 0.0)
 
 
+def _by_case(failed: Iterable[tuple[int, ...]]) -> Integers:
+    """Pairs of a failure's index and one of the indexes that fail in it, as rows."""
+    pairs = []
+    for case, indexes in enumerate(failed):
+        pairs += [(case, index) for index in indexes]
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
 def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, RoutedUnit | None]:
-    """The least that a job of these sizes keeps over some failures, after which (its index), and in which unit."""
+    """The least that a job of these sizes keeps over some failures, with the failure's index and the unit."""
     worst: tuple[float, int, RoutedUnit | None] = (1.0, -1, None)
-    switches = np.array([(case, at) for case, each in enumerate(failures) for at in each.switches], np.int64)
-    links = np.array([(case, at) for case, each in enumerate(failures) for at in each.links], np.int64)
+    switches = _by_case(failure.switches for failure in failures)
+    links = _by_case(failure.links for failure in failures)
     size = np.array([len(failure.switches) + len(failure.links) for failure in failures])
-    switches, links = switches.reshape(-1, 2), links.reshape(-1, 2)
+
     for unit in sizes.units:
         if unit.healthy <= 0:
             continue
@@ -253,15 +262,16 @@ def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, Rout
             if left.min() < worst[0]:
                 worst = float(left.min()), int(links[is_simple, 0][int(left.argmin())]), unit
         is_single = is_inside & ~is_simple & (size[links[:, 0]] == 1) & (rank[high] == unit.level)
-        known: dict[int, float] = {}
+        left_by_case: dict[int, float] = {}
         for at in np.unique(low[is_single]).tolist():
             if not unit.above[:, row[at]].any():
                 own_links = links[is_single & (low == at)]
-                known |= zip(own_links[:, 0].tolist(), upper_cables_after(unit, at, own_links[:, 1]), strict=True)
+                left = upper_cables_after(unit, at, own_links[:, 1])
+                left_by_case |= zip(own_links[:, 0].tolist(), left, strict=True)
         is_upper = (row[switches[:, 1]] >= 0) & (rank[switches[:, 1]] > 0)
         others = np.union1d(links[is_inside & ~is_simple, 0], switches[is_upper, 0])
         for case in others.tolist():
-            own = known[case] if case in known else left_after(unit, failures[case])
-            if own is not None and own < worst[0]:
-                worst = float(own), case, unit
+            remaining = left_by_case[case] if case in left_by_case else left_after(unit, failures[case])
+            if remaining is not None and remaining < worst[0]:
+                worst = float(remaining), case, unit
     return worst

@@ -29,11 +29,11 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Counterexample]:
-    """Default routes, foreign sources of routes, and policies that would accept what is no route of this fabric."""
+    """Default routes, foreign sources of routes, and policies that would accept routes of no fabric."""
     probes = list(_probes(tree, fabric, fabrics))
     usual = _usual(fabric)
     devices = tree.devices
-    judged: dict[Policy, str] = {}
+    verdict_by_policy: dict[Policy, str] = {}
     for router in fabric.routers:
         yield from _own_routes(tree, fabric, router)
         for session, mark, message in _unfiltered(router):
@@ -42,13 +42,13 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
         names = {session.into: session for session in router.sessions if session.into}
         for name, session in names.items():
             policy = router.policy(name)
-            if policy not in judged:
+            if policy not in verdict_by_policy:
                 is_border = leads_outside(router, session, devices)
                 # what the site may announce is for isolation to judge; here it must be no route of this tree's fabrics
-                judged[policy] = _foreign(policy, probes, _accepted(policy) if is_border else usual)
-            if judged[policy]:
+                verdict_by_policy[policy] = _foreign(policy, probes, _accepted(policy) if is_border else usual)
+            if verdict_by_policy[policy]:
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
-                message = f"policy {name} accepts {judged[policy]}, which is no route of this fabric"
+                message = f"policy {name} accepts {verdict_by_policy[policy]}, which is no route of this fabric"
                 yield example(tree, router.device, router.bgp_file, mark, message)
 
 
@@ -68,14 +68,15 @@ def _own_routes(tree: RenderedTree, fabric: RoutedFabric, router: Router) -> Ite
 
 
 def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:
-    """Who announces what a route to nowhere takes: a static route comes before what BGP brings. "" for the switch
-    itself, as for the networks of its hosts, and where all that is announced is more specific.
+    """The switch whose announced prefix a discard route overrides: a static route comes before one of BGP.
+
+    "" for the switch itself, as for the networks of its hosts, and where every announced prefix is more specific.
     """
-    known = announced(fabric)
+    announcements = announced(fabric)
     for length in range(prefix[1], 0, -1):
-        column = known.column_of.get(network_of(prefix[0], length))
+        column = announcements.column_of.get(network_of(prefix[0], length))
         if column is not None:
-            owners = [fabric.routers[at].device for at in known.columns[column].origins]
+            owners = [fabric.routers[at].device for at in announcements.columns[column].origins]
             return "" if router.device in owners else owners[0]
     return ""
 
@@ -95,7 +96,7 @@ def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
 
 
 def _takes_all(term: Term) -> bool:
-    """True for a term without a list, or with one of whatever there is."""
+    """True for a term without a list, or with a list of every prefix."""
     return term.prefixes is None or any(
         rule.permit and (rule.within[1], rule.low, rule.high) == (0, 0, 8 * len(rule.within[0]))
         for rule in term.prefixes
@@ -103,7 +104,7 @@ def _takes_all(term: Term) -> bool:
 
 
 def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule]) -> str:
-    """What a policy accepts beyond the fabric's own routes: one of the probes, or a range that others do not accept."""
+    """A prefix that a policy accepts beyond the fabric's own: a probe, or a range that others do not accept."""
     communities = {frozenset[str]()} | {term.communities for term in policy if term.communities}
     for prefix in probes:
         if any(apply_policy(policy, prefix, community) is not None for community in communities):
@@ -138,19 +139,19 @@ def _usual(fabric: RoutedFabric) -> frozenset[PrefixRule]:
 
 
 def _probes(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Prefix]:
-    """What must not be accepted: default routes, other fabrics' prefixes, and halves and wholes of the own.
+    """Prefixes that must not be accepted: default routes, other fabrics' prefixes, and halves and wholes of the own.
 
     A part that exceptions or a fault cut off, or another plane, is no other fabric.
     """
     planned = declared(tree, fabric)
     yield (b"\0" * 16, 0)
     yield (b"\0" * 4, 0)
-    own = [prefix for router in fabric.routers for prefix, _ in router.networks]
+    prefixes = [prefix for router in fabric.routers for prefix, _ in router.networks]
     for other in fabrics:
         is_part = declared(tree, other) is planned if planned is not None else other.name == fabric.name
         if not is_part:
             yield from [prefix for router in other.routers for prefix, _ in router.networks][:2]
-    hosts = next((prefix for prefix in own if prefix[1] < 8 * len(prefix[0])), None)
+    hosts = next((prefix for prefix in prefixes if prefix[1] < 8 * len(prefix[0])), None)
     if hosts is not None:
         yield hosts[0], hosts[1] + 1
         yield hosts[0], 8 * len(hosts[0])

@@ -1,4 +1,4 @@
-"""Limits on routes: every session has one, and what a neighbour announces by its policy stays below it."""
+"""Limits on routes: every session has one, and the neighbour's policy announces fewer routes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from clusterwright.proofs.ethernet.routes import Counts
 from clusterwright.proofs.tree import RenderedTree
 
 
-def limit_faults(tree: RenderedTree, fabric: RoutedFabric, told: Mapping[Shape, Counts]) -> Iterator[Counterexample]:
+def limit_faults(
+    tree: RenderedTree, fabric: RoutedFabric, announced: Mapping[Shape, Counts]
+) -> Iterator[Counterexample]:
     """Sessions that a limit would end in normal service, and sessions without one where others have one.
 
-    ``told`` is how many routes each router announces by policies of a shape.
+    ``announced`` has the routes that each router announces, by shape of policy.
     """
     edges, table = edges_of(fabric), edge_table(fabric)
     most = np.array([edge.target_session.most_routes for edge in edges], np.int64)
     if not most.any():
         return
     counts = np.zeros(len(edges), np.int64)
-    for way, own in table.by_way():
-        if way.out_of in told:  # of a fabric in which nobody announces anything nothing is told
-            counts[own] = told[way.out_of][table.source[own]]
+    for way, edge_numbers in table.by_way():
+        if way.out_of in announced:  # a fabric without announcements has no counts
+            counts[edge_numbers] = announced[way.out_of][table.source[edge_numbers]]
     seen: set[tuple[int, Mark]] = set()
     for at in np.flatnonzero((most == 0) | (counts > most)).tolist():
         edge, count = edges[at], int(counts[at])

@@ -50,7 +50,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _medium(tree: RenderedTree, *ends: tuple[str, str]) -> str:
-    """What the spec plans a cable of, "" where it is not fibre whose transceivers change the number of lanes."""
+    """The medium of a planned cable: "smf" where transceivers change the number of lanes, "" otherwise."""
     single_mode = tree.declaration.single_mode if tree.declaration is not None else frozenset()
     return "smf" if not single_mode.isdisjoint(ends) else ""
 
@@ -80,7 +80,7 @@ def _unlike(
 def _nics(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Ports to NICs that run otherwise than most ports to NICs of that name on nodes of that kind.
 
-    What a NIC runs at stands in no file of the node, so the ports are compared with each other.
+    No file of a node states the speed of its NIC, so the ports are compared with each other.
     """
     routers = {router.device for router in fabric.routers}
     kinds: dict[tuple[str, str], list[tuple[Router, Port]]] = {}
@@ -94,26 +94,29 @@ def _nics(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
         usual = max(votes.items(), key=lambda item: item[1])[0]
         if len(votes) > 1:
             for router, port in members:
-                own = port.speed_gbps, port.fec, port.lanes
-                if own != usual:
-                    here, there = (
-                        f"{gbps:g} Gb/s with {fec or 'no stated'} FEC"
-                        + (f" on {lanes} lanes" if own[2] != usual[2] else "")
-                        for gbps, fec, lanes in (own, usual)
-                    )
+                setting = port.speed_gbps, port.fec, port.lanes
+                if setting != usual:
+                    shows_lanes = setting[2] != usual[2]
+                    here, there = _spoken(setting, shows_lanes=shows_lanes), _spoken(usual, shows_lanes=shows_lanes)
                     message = f"{port.name} to {port.peer} runs at {here}, most such ports at {there}"
                     yield example(tree, router.device, router.ports_file, port.speed_mark, message)
 
 
+def _spoken(setting: tuple[float, str, int], *, shows_lanes: bool) -> str:
+    gbps, fec, lanes = setting
+    phrase = f"{gbps:g} Gb/s with {fec or 'no stated'} FEC"
+    return f"{phrase} on {lanes} lanes" if shows_lanes else phrase
+
+
 def _mtu_bytes(fabric: RoutedFabric) -> int:
-    """What most routed ports and NICs of a fabric take for the longest packet; 0 where nothing is routed."""
+    """The longest packet, in bytes, that most routed ports and NICs of a fabric take; 0 without routed ports."""
     votes = Counter(port.mtu_bytes for router in fabric.routers for port in router.ports if port.address is not None)
     votes.update(nic.mtu_bytes for nic, _ in fabric.nics)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
 
 
 def _declared_length(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator[Counterexample]:
-    """What most hops take against what the spec says, at the first routed port."""
+    """The usual longest packet against the spec's, at the first routed port."""
     wanted = declared(tree, fabric)
     first = next(((r, port) for r in fabric.routers for port in r.ports if port.address is not None), None)
     if wanted is not None and first is not None and longest != wanted.mtu:

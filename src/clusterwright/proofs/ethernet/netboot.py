@@ -43,7 +43,7 @@ def netboot_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counter
 
 
 def _unanswered(router: Router, subnet: Prefix, edge: DeclaredEdge) -> str:
-    """Why no server can answer the requests of a subnet: their source, and what is wrong with it; "" for nothing."""
+    """The reason that no server can answer requests of a subnet, by their source address; "" for none."""
     source = router.relay_sources.get(subnet)
     if source is None:
         return "the address of whichever port leads to the server, which the switch announces to nobody"
@@ -90,5 +90,5 @@ def _prefix(subnet: Ranges, version: int) -> Prefix:
 
 
 def _mark(router: Router, subnet: Prefix) -> Mark:
-    """The first port behind which the hosts are."""
+    """The first port of the hosts' subnet."""
     return next((port.mark for port in router.ports if port.subnet == subnet), ())

@@ -85,7 +85,7 @@ class RoutedFabric:
 
     @cached_property
     def silent(self) -> NDArray[np.bool_]:
-        """Which routers tell no neighbour anything."""
+        """Routers that announce nothing to any neighbour."""
         return np.array([router.is_silent for router in self.routers], bool)
 
     @property
@@ -176,8 +176,8 @@ def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
         is_network = path.startswith(NETWORKS) and path.endswith(".network")
         if is_network or (path.startswith(DEVICES) and path.endswith(".netdev")):
             texts.setdefault(device, {})[path] = _text(tree, device, path)
-    for device, own in texts.items():
-        yield from read_nics(device, own)
+    for device, files in texts.items():
+        yield from read_nics(device, files)
 
 
 def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
@@ -284,7 +284,7 @@ def _ranks(routers: list[Router], links: list[RoutedLink]) -> Integers:
             hops[other] = hops[stem] + 1
             queue.append(other)
     ranks: dict[str, int] = {}
-    for stem in sorted(hops, key=lambda each: (hops[each], -members[each], each)):
+    for stem in sorted(hops, key=lambda stem: (hops[stem], -members[stem], stem)):
         below = [ranks[other] for other in beside.get(stem, ()) if other in ranks and other != stem]
         ranks[stem] = max(below, default=-1) + 1
     return np.array([ranks[router.stem] for router in routers], np.int64)

@@ -16,9 +16,9 @@ Fault = tuple[Mark, str]
 
 
 def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """What keeps a NIC from reaching the hosts of its fabric, or from being reached."""
+    """NICs that cannot reach the hosts of their fabric, or be reached, with the reason."""
     hosts = [prefix for router in fabric.routers for prefix, _ in router.networks if prefix[1] < 8 * len(prefix[0])]
-    uncovered = cache(lambda reached: next((h for h in hosts if not any(covers(each, h) for each in reached)), None))
+    uncovered = cache(lambda reached: _first_uncovered(hosts, reached))
     taken: dict[bytes, ConfiguredNic] = {}
     addresses = cache(lambda at: _addresses(fabric.routers[at]))
     ports = cache(lambda at: _ports(fabric.routers[at]))
@@ -40,15 +40,23 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             what = "is not in service" if port is None else f"is cabled to {port.peer or 'nothing'}"
             yield example(tree, nic.device, nic.file, ("Description=",), f"{nic.peer} {what}")
             continue
-        subnet, own = network_of(nic.address, nic.length), addresses(at)
-        if subnet not in own or port.subnet != subnet:
+        subnet, subnets = network_of(nic.address, nic.length), addresses(at)
+        if subnet not in subnets or port.subnet != subnet:
             message = f"{shown(nic.address)}/{nic.length} is in no subnet of {nic.peer}"
             yield example(tree, nic.device, nic.file, nic.mark, message)
         elif not is_announced(at, subnet):
             message = f"{shown_prefix(subnet)} is in no prefix that {router.device} announces"
             yield example(tree, nic.device, nic.file, nic.mark, message)
-        for mark, message in _route_faults(nic, router, (subnet, own.get(subnet, ())), uncovered):
+        for mark, message in _route_faults(nic, router, (subnet, subnets.get(subnet, ())), uncovered):
             yield example(tree, nic.device, nic.file, mark, message)
+
+
+def _first_uncovered(hosts: list[Prefix], reached: frozenset[Prefix]) -> Prefix | None:
+    """The first host prefix that no route of a NIC covers."""
+    for host in hosts:
+        if not any(covers(route, host) for route in reached):
+            return host
+    return None
 
 
 def _is_announced(router: Router, subnet: Prefix) -> bool:
@@ -83,12 +91,12 @@ def _route_faults(
 
 def _absent(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """NICs that a switch has a subnet for, of nodes with files, whose own file gives them no address."""
-    known = {f"{nic.device} {nic.name}" for nic, _ in fabric.nics}
+    configured = {f"{nic.device} {nic.name}" for nic, _ in fabric.nics}
     routers = {router.device for router in fabric.routers}
     nodes = {nic.device for nic, _ in fabric.nics}
     for router in fabric.routers:
         for port in router.ports:
-            if port.subnet is None or port.peer in known:
+            if port.subnet is None or port.peer in configured:
                 continue
             device, _, name = port.peer.partition(" ")
             if device in routers or device not in nodes:

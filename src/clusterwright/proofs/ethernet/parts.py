@@ -1,4 +1,4 @@
-"""Parts of a fabric below a tier: what cables of lower tiers join, as they do in its pods, or in single racks."""
+"""Parts of a fabric below a tier: the switches that cables of lower tiers join, such as pods or single racks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ class Parts:
 
     @property
     def ends(self) -> list[tuple[int, int]]:
-        """What each router is called where parts are compared: its place in its part, or its own number above them."""
-        return [(at, 0) if own == ABOVE else (self.place[at], 1) for at, own in enumerate(self.part)]
+        """Each router's number where parts are compared: its place in its part, or its own number above them."""
+        ends = []
+        for at, number in enumerate(self.part):
+            ends.append((at, 0) if number == ABOVE else (self.place[at], 1))
+        return ends
 
 
 def parts_below(fabric: RoutedFabric, level: int) -> Parts:
-    """What the tier ``level`` and those above it join."""
+    """The parts that the tier ``level`` and those above it join."""
     size = len(fabric.routers)
     below = fabric.rank < level
     ends = fabric.ends[below[fabric.ends].all(axis=1)]
@@ -42,10 +45,10 @@ def parts_below(fabric: RoutedFabric, level: int) -> Parts:
     numbers[below] = np.unique(member[below], return_inverse=True)[1].reshape(-1)
     part: list[int] = numbers.tolist()
     place, counts = [0] * size, [0] * (max(part, default=ABOVE) + 1)
-    for at, own in enumerate(part):
-        if own != ABOVE:
-            place[at] = counts[own]
-            counts[own] += 1
+    for at, number in enumerate(part):
+        if number != ABOVE:
+            place[at] = counts[number]
+            counts[number] += 1
     return Parts(part, place)
 
 

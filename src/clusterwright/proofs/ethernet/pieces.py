@@ -1,7 +1,7 @@
-"""Pieces: whether all that is attached to a fabric of the spec meets, and by which planes where that is declared.
+"""Pieces: whether all devices at a fabric of the spec meet, and by which planes where these are declared.
 
-Who is attached is what switches' ports say of their peers, so that devices without files of their own count too. A node
-that has files is attached only by NICs to which they give an address.
+A device is attached by the peers that switches' ports name, so that devices without files of their own count too. A
+node that has files is attached only by NICs to which they give an address.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def wirings(tree: RenderedTree) -> Mapping[str, Wiring]:
     for fabric in network.fabrics:
         parts.setdefault(_name(tree, fabric, parts), []).append(fabric)
     filed = tree.devices_below(NETWORKS)
-    return {name: _wiring(own, stopped, filed) for name, own in parts.items()}
+    return {name: _wiring(fabrics, stopped, filed) for name, fabrics in parts.items()}
 
 
 def _name(tree: RenderedTree, fabric: RoutedFabric, parts: Mapping[str, list[RoutedFabric]]) -> str:
@@ -88,8 +88,8 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset
                     if port.name in trunks[at]:
                         continue
                     device, _, name = port.peer.partition(" ")
-                    known = device not in filed or (device, name) in nics
-                    if name and known and device not in stopped:
+                    is_configured = device not in filed or (device, name) in nics
+                    if name and is_configured and device not in stopped:
                         ends.append((device, name, router.device))
     return wiring_of_ends(above, ends)
 
@@ -112,12 +112,12 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
             *filter(None, (wiring.parted, wiring.torn(_joined(tree, name)))),
             *islice((wiring.apart(at, other) for other in pieces for at in range(other)), _PAIRS),
         ]
-        told: set[frozenset[int]] = set()
+        reported: set[frozenset[int]] = set()
         for one, other in pairs:
             here, there = wiring.piece_of[one.switch], wiring.piece_of[other.switch]
-            if frozenset((here, there)) in told:
+            if frozenset((here, there)) in reported:
                 continue
-            told.add(frozenset((here, there)))
+            reported.add(frozenset((here, there)))
             why = "no way up and then down joins them"
             if here != there:
                 why = f"{name} is in {wiring.piece_count} pieces, and no cable joins them"
@@ -154,7 +154,7 @@ def piece_facts(tree: RenderedTree) -> Iterator[Fact]:
 
 
 def piece_notes(tree: RenderedTree) -> Iterator[str]:
-    """What is taken for planes in a tree without a spec, and devices that meet nobody beside them."""
+    """Notes on pieces that are taken for planes in a tree without a spec, and on devices that meet no other."""
     for name, wiring in wirings(tree).items():
         if wiring.beside is not None:
             one, other = wiring.beside

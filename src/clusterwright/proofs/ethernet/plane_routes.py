@@ -1,7 +1,7 @@
 """Planes on nodes: a packet to a host leaves by a NIC in a plane that has this host, whatever its source.
 
-A socket that names no source takes the main table's longest and then cheapest route; what stands in other tables is
-chosen by a source address, and so by who asked for that plane.
+A socket that names no source takes the main table's longest and then cheapest route; a source address chooses the
+routes of other tables, so a program chose that plane itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def plane_faults(tree: RenderedTree, fabrics: tuple[RoutedFabric, ...]) -> Itera
 
 
 def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterexample]:
-    """What the spec takes out of service is no destination, and no way: links that are down take their routes along."""
+    """Nodes that send packets to a host by a plane that does not have it; one of each shape.
+
+    A device out of service is no destination, and links that are down take their routes along.
+    """
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
     hosts = [_hosts(tree, part) for part in parts]
     every = sorted(set().union(*hosts))
@@ -52,13 +55,13 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
         for nic, _ in part.nics:
             if (nic.device, nic.name) not in unplugged:
                 nodes.setdefault(nic.device, []).append((at, nic))
-    judged: set[object] = set()
+    shapes: set[object] = set()
     for device, nics in sorted(nodes.items()):
         routes = [route for _, nic in nics for route in main_routes(nic, tree.text(device, nic.file) or "")]
         shape = (frozenset(routes), tuple((at, nic.link) for at, nic in nics))
-        if shape in judged:
+        if shape in shapes:
             continue
-        judged.add(shape)
+        shapes.add(shape)
         hosts_by = {nic.link: hosts[at] for at, nic in nics}
         astray = (
             (prefix, nic)
@@ -76,17 +79,16 @@ def _hosts(tree: RenderedTree, part: RoutedFabric) -> frozenset[Prefix]:
     """The prefixes of hosts that a plane has, its own and those that it learns at its borders."""
     stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
     devices = tree.devices
-    return frozenset(
-        prefix
-        for router in part.routers
-        if router.device not in stopped
-        for prefix in (*(own for own, _ in router.networks), *_learnt(router, devices))
-        if prefix[1] < 8 * len(prefix[0])
-    )
+    prefixes: set[Prefix] = set()
+    for router in part.routers:
+        if router.device not in stopped:
+            prefixes.update(prefix for prefix, _ in router.networks)
+            prefixes.update(_learnt(router, devices))
+    return frozenset(prefix for prefix in prefixes if prefix[1] < 8 * len(prefix[0]))
 
 
 def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
-    """What a switch takes from networks outside the tree."""
+    """Prefixes that a switch accepts from networks outside the tree."""
     for session in router.sessions:
         if session.into and leads_outside(router, session, devices):
             for term in router.policy(session.into):
@@ -98,14 +100,14 @@ def main_routes(nic: ConfiguredNic, text: str) -> Iterator[MainRoute]:
     yield MainRoute(network_of(nic.address, nic.length), 0, frozenset({nic.link}))
     for section in text.split("\n[Route]")[1:]:
         body = section.split("\n[", 1)[0]
-        found, metric = _DESTINATION.search(body), _METRIC.search(body)
-        if found is not None and "\nTable=" not in body:
+        destination, metric = _DESTINATION.search(body), _METRIC.search(body)
+        if destination is not None and "\nTable=" not in body:
             hops = frozenset(_HOP.findall(body)) or frozenset({nic.link})
-            yield MainRoute(prefix_of(found[1]), int(metric[1]) if metric else 0, hops)
+            yield MainRoute(prefix_of(destination[1]), int(metric[1]) if metric else 0, hops)
 
 
 def _used(routes: list[MainRoute], prefix: Prefix) -> frozenset[str]:
     """The NICs that packets to a prefix may leave by: those of the longest, then cheapest route."""
-    known = [route for route in routes if covers(route.prefix, prefix)]
-    best = min(known, key=lambda route: (-route.prefix[1], route.metric), default=None)
+    matching = [route for route in routes if covers(route.prefix, prefix)]
+    best = min(matching, key=lambda route: (-route.prefix[1], route.metric), default=None)
     return best.nics if best is not None else frozenset()

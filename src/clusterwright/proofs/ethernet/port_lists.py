@@ -19,7 +19,7 @@ from clusterwright.switches.readers import READERS
 def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Every port between two switches whose lists stop anything, with such a packet.
 
-    What hosts may send is judged where they enter: behind that, the network carries all of it.
+    Packets of hosts are judged where they enter: behind that, the network carries all of them.
     """
     ends = ((fabric.routers[at], port) for link in fabric.links for at, port in link.both_ends)
     for router, port in ends:
@@ -35,7 +35,7 @@ def _lists(tree: RenderedTree, router: Router) -> Lists:
 
 
 def _stopped(lists: Lists, port: Port, direction: str) -> tuple[int, str]:
-    """What a port's lists stop, in a sentence, and the line that does; "" where everything passes."""
+    """The line that stops packets, and the packets of a port's lists in words; 0 and "" where everything passes."""
     what = f"the lists of {port.name} to {port.peer} ({direction})"
     try:
         ruleset = lists.at(port.name, direction)

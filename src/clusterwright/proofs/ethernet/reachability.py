@@ -1,7 +1,7 @@
 """Reachability: every host prefix is known wherever it should be, over as many equal paths as the cables allow.
 
-What should be is computed from the cables alone: routes climb and then descend. What is comes from the policies. Both
-spread by the same function.
+The expected routes come from the cables alone: routes climb and then descend. The real ones come from the policies.
+Both spread by the same function.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from clusterwright.proofs.ethernet.routes import (
     Flags,
     Routes,
     announced,
+    announced_counts,
     spread,
-    told,
     whole,
 )
 from clusterwright.proofs.tree import RenderedTree
@@ -75,7 +75,7 @@ _FAR = 127  # more hops than any route has
 
 @lru_cache(maxsize=16)
 def ideal_edges(fabric: RoutedFabric) -> EdgeTable:
-    """The edges that cables and tiers ask for: everything down, upwards only what is own or from below."""
+    """The edges that cables and tiers ask for: down every route, up only own routes and those from below."""
     source, target = fabric.ends.reshape(-1), fabric.ends[:, ::-1].reshape(-1)
     tells = ~fabric.silent[source]
     source, target = source[tells], target[tells]
@@ -100,7 +100,7 @@ def _run(tree: RenderedTree) -> Verdict:
             facts += _facts(fabric, label(fabric, network.fabrics), outcome)
             counterexamples += _differences(tree, fabric) if outcome.differs else ()
             counterexamples += _narrow(tree, fabric, outcome)
-            counterexamples += limit_faults(tree, fabric, outcome.told)
+            counterexamples += limit_faults(tree, fabric, outcome.announced)
         name = label(fabric, network.fabrics)
         facts.append(Fact(f"{name}: NICs whose switch announces them", len(fabric.nics)))
         tried += len(fabric.nics) + len(fabric.links)
@@ -134,36 +134,38 @@ def _run(tree: RenderedTree) -> Verdict:
 
 @dataclass(slots=True)
 class SpreadOutcome:
-    """What all sections of a fabric tell: whether routes differ from what cables ask for, by router over how many
-    ``sessions`` it has a prefix at most, how many it announces, and the fewest and most equal paths by hops.
-    """
+    """The result of all sections of a fabric."""
 
     sessions: Counts
+    """By router, the most sessions over which it has one prefix."""
     differs: bool = False
-    told: dict[Shape, Counts] = field(default_factory=dict)
+    """Whether any route differs from those that cables ask for."""
+    announced: dict[Shape, Counts] = field(default_factory=dict)
+    """By shape of policy and router, the prefixes that it announces."""
     paths: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By hops, the fewest and most equal paths."""
 
 
 def outcome_of(fabric: RoutedFabric, parts: Iterable[ColumnSection]) -> SpreadOutcome:
-    """What sections tell of their fabric, which have to stand for all its columns."""
+    """The outcome of sections that stand for all columns of a fabric."""
     size = len(fabric.routers)
-    found = SpreadOutcome(np.zeros(size, np.float32))
+    outcome = SpreadOutcome(np.zeros(size, np.float32))
     for section in parts:
         edges = edge_table(fabric).among(section.rows, size)
         asked = ideal_edges(fabric).among(section.rows, size)
         ideal, real = spread(section, asked, counts_sessions=False), spread(section, edges)
-        found.differs |= bool(_differ(ideal, real).any())
-        found.sessions = np.maximum(found.sessions, section.most(real.sessions))
-        for shape, counts in told(section, edges, real).items():
-            found.told[shape] = found.told.get(shape, 0) + section.total(counts)
+        outcome.differs |= bool(_differ(ideal, real).any())
+        outcome.sessions = np.maximum(outcome.sessions, section.most(real.sessions))
+        for shape, counts in announced_counts(section, edges, real).items():
+            outcome.announced[shape] = outcome.announced.get(shape, 0) + section.total(counts)
         leaves = np.flatnonzero((section.fabric.rank == 0) & [_has_hosts(router) for router in section.fabric.routers])
         columns = np.flatnonzero(section.is_host & section.origin[leaves].any(axis=0))
         hops, paths = real.hops[np.ix_(leaves, columns)], real.paths[np.ix_(leaves, columns)]
         for distance in np.unique(hops[hops > 0]).tolist():
             counts = paths[hops == distance]
-            low, high = found.paths.get(distance, (counts.min(), counts.max()))
-            found.paths[distance] = int(min(low, counts.min())), int(max(high, counts.max()))
-    return found
+            low, high = outcome.paths.get(distance, (counts.min(), counts.max()))
+            outcome.paths[distance] = int(min(low, counts.min())), int(max(high, counts.max()))
+    return outcome
 
 
 def _has_hosts(router: Router) -> bool:
@@ -175,8 +177,9 @@ def _differ(ideal: Routes, real: Routes) -> Flags:
 
 
 def _facts(fabric: RoutedFabric, name: str, outcome: SpreadOutcome) -> Iterator[Fact]:
-    known = announced(fabric)
-    yield Fact(f"{name}: prefixes of hosts", sum(1 for address, length in known.column_of if length < 8 * len(address)))
+    announcements = announced(fabric)
+    hosts = sum(1 for address, length in announcements.column_of if length < 8 * len(address))
+    yield Fact(f"{name}: prefixes of hosts", hosts)
     for distance, (low, high) in sorted(outcome.paths.items()):
         value = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         yield Fact(f"{name}: equal paths between bottom switches {distance} hops apart", value)
@@ -227,7 +230,7 @@ def _explain(
     row: int,
     at: tuple[int, Prefix],
 ) -> Iterator[Counterexample]:
-    """What is to blame at a router for a prefix, which has its column in both outcomes."""
+    """The policies or sessions to blame for a router's routes to a prefix, which has its column in both outcomes."""
     router = fabric.routers[row]
     column, prefix = at
     there = {edge.source: edge for edge in by_target.get(row, ())}

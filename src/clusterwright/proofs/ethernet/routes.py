@@ -30,7 +30,7 @@ _SECTION = 1024  # columns whose outcome is held at a time: 0.3 GB of 10,000 rou
 
 
 class PrefixColumn(NamedTuple):
-    """What policies see of a prefix: who announces it, which ranges take it in, and which routers' lists name it."""
+    """A prefix as policies see it: the routers that announce it, the ranges it is in, and the lists that name it."""
 
     origins: tuple[int, ...]
     matched: tuple[bool, ...]
@@ -77,16 +77,16 @@ class ColumnSection:
 
     @cached_property
     def masks(self) -> _Masks:
-        """What policies let pass in these columns."""
+        """The routes that policies let pass in these columns."""
         return _Masks(self)
 
     @cached_property
     def origin(self) -> Flags:
         """Whether a router (row) announces a column."""
         origin = np.zeros((len(self.fabric.routers), len(self.columns)), bool)
-        known = announced(self.fabric)
+        announcements = announced(self.fabric)
         for place, column in enumerate(self.columns.tolist()):
-            origin[list(known.columns[column].origins), place] = True
+            origin[list(announcements.columns[column].origins), place] = True
         return origin
 
     def total(self, rows: Counts) -> Counts:
@@ -100,17 +100,17 @@ class ColumnSection:
 
 def whole(fabric: RoutedFabric, columns: Integers | None = None) -> Iterator[ColumnSection]:
     """All columns of a fabric, or some, in sections that bound the memory."""
-    known = announced(fabric)
-    chosen = np.arange(len(known.columns)) if columns is None else columns
+    announcements = announced(fabric)
+    chosen = np.arange(len(announcements.columns)) if columns is None else columns
     rows, once = np.arange(len(fabric.routers)), np.ones(len(fabric.routers), np.int64)
     for start in range(0, len(chosen), _SECTION):
-        own = chosen[start : start + _SECTION]
+        section_columns = chosen[start : start + _SECTION]
         yield ColumnSection(
             fabric=fabric,
             rows=rows,
-            columns=own,
-            weights=known.weights[own],
-            is_host=known.is_host[own],
+            columns=section_columns,
+            weights=announcements.weights[section_columns],
+            is_host=announcements.is_host[section_columns],
             stands_for=once,
             copies=((rows, once),),
         )
@@ -225,7 +225,7 @@ def _spread(
 def _arrivals(
     groups: _Groups, masks: _Masks, front: dict[Tags, Counts], block: slice, counts_sessions: bool
 ) -> dict[Tags, tuple[Counts, Counts]]:
-    """What one more hop makes of the routes at the front: paths and sessions by communities."""
+    """Paths and sessions of the next hop's routes, by communities."""
     shape = front[next(iter(front))].shape
     arrived: dict[Tags, tuple[Counts, Counts]] = {}
     for (out_of, into, keeps), (targets, sources, sessions) in groups.items():
@@ -256,7 +256,7 @@ def _cells(flags: Flags, rows: Integers, block: slice) -> Flags:
 
 
 def _rows(flags: Flags, rows: Integers) -> Flags:
-    """Some rows of a mask, which may have one row for all."""
+    """Some rows of a mask; a mask of one row counts for all."""
     return flags if len(flags) == 1 else flags[rows]
 
 
@@ -269,26 +269,26 @@ def _foreign(section: ColumnSection) -> Flags:
     return np.asarray(~is_own[number])
 
 
-def told(section: ColumnSection, edges: EdgeTable, routes: Routes) -> dict[Shape, Counts]:
-    """How many prefixes each router announces by policies of a shape, whatever the other side then does with them."""
+def announced_counts(section: ColumnSection, edges: EdgeTable, routes: Routes) -> dict[Shape, Counts]:
+    """The prefixes that each router announces, by shape of policy, whether or not the neighbour accepts them."""
     weight = section.weights.astype(np.float32)
-    found: dict[Shape, Counts] = {}
+    counts_by_shape: dict[Shape, Counts] = {}
     for shape in {way.out_of: None for way, _ in edges.by_way()}:
-        found[shape] = np.zeros(len(section.fabric.routers), np.float32)
+        counts_by_shape[shape] = np.zeros(len(section.fabric.routers), np.float32)
         for tag, flags in routes.tags.items():
             for _, leaves in section.masks.outcomes(shape, tag):
-                found[shape] += (flags & leaves).astype(np.float32) @ weight
-    return found
+                counts_by_shape[shape] += (flags & leaves).astype(np.float32) @ weight
+    return counts_by_shape
 
 
 _Groups = dict[EdgeWay, tuple[Integers, Integers, csr_array]]
 
 
 def _groups(section: ColumnSection, edges: EdgeTable) -> _Groups:
-    """Sessions by what their policies do: targets (rows), sources (columns), and how many lead from one to another."""
+    """Sessions by the effect of their policies: targets (rows), sources (columns), and sessions from one to another."""
     groups = {}
-    for way, own in edges.by_way():
-        into, out_of = edges.target[own], edges.source[own]
+    for way, edge_numbers in edges.by_way():
+        into, out_of = edges.target[edge_numbers], edges.source[edge_numbers]
         targets, rows = np.unique(into, return_inverse=True)
         sources, columns = np.unique(out_of, return_inverse=True)
         times = np.where(section.stands_for[into] == 1, section.stands_for[out_of], 1).astype(np.float32)
@@ -300,21 +300,21 @@ class _Masks:
     """For each policy and each set of communities: which routes pass, and with which communities."""
 
     def __init__(self, section: ColumnSection) -> None:
-        known = announced(section.fabric)
+        announcements = announced(section.fabric)
         place = {column: at for at, column in enumerate(section.columns.tolist())}
-        self._prefixes = [known.prefixes[column] for column in place]
+        self._prefixes = [announcements.prefixes[column] for column in place]
         self._exact: dict[str, Flags] = {}
         for at, router in enumerate(section.fabric.routers):
             for name, rules in _lists(router).items():
                 if is_exact(rules):
                     flags = self._exact.setdefault(name, np.zeros(section.origin.shape, bool))
-                    columns = (place.get(known.column_of.get(rule.within, -1)) for rule in rules)
+                    columns = (place.get(announcements.column_of.get(rule.within, -1)) for rule in rules)
                     flags[at, [column for column in columns if column is not None]] = True
         self._ranges: dict[PrefixRules, Flags] = {}
         self._outcomes: dict[tuple[Shape, Tags], tuple[tuple[Tags, Flags], ...]] = {}
 
     def outcomes(self, shape: Shape, tags: Tags) -> tuple[tuple[Tags, Flags], ...]:
-        """The communities that routes with ``tags`` can have after a policy, and which routes those are."""
+        """The communities that routes with ``tags`` can have after a policy, each with the routes that get them."""
         if (shape, tags) not in self._outcomes:
             self._outcomes[shape, tags] = tuple(self._decide(shape, tags))
         return self._outcomes[shape, tags]

@@ -33,7 +33,7 @@ _Sessions = Mapping[str, Mapping[bytes, Session]]
 
 def _run(tree: RenderedTree) -> Verdict:
     network = network_of_tree(tree)
-    found = [
+    counterexamples = [
         example(tree, router.device, router.ports_file, port.cable_mark, f"{port.name}: {why}")
         for router, port, why in network.mismatches
     ]
@@ -45,7 +45,7 @@ def _run(tree: RenderedTree) -> Verdict:
             before = owners.setdefault(port.address, (router, port))
             if before[1] is not port:
                 message = f"{port.name} has {shown(port.address)}, which is {before[0].device} {before[1].name}'s"
-                found.append(example(tree, router.device, router.ports_file, port.mark, message))
+                counterexamples.append(example(tree, router.device, router.ports_file, port.mark, message))
     sessions = {
         device: {session.peer: session for session in router.sessions} for device, router in network.routers.items()
     }
@@ -53,20 +53,20 @@ def _run(tree: RenderedTree) -> Verdict:
     for router in network.routers.values():
         for session, file, mark, fault in _faults(router, owners, sessions, devices):
             message = f"the session with {shown(session.peer)} cannot come up: {fault}"
-            found.append(example(tree, router.device, file, mark, message))
-    found += (example(tree, *place) for place in _misnumbered(network, owners))
+            counterexamples.append(example(tree, router.device, file, mark, message))
+    counterexamples += (example(tree, *place) for place in _misnumbered(network, owners))
     for fabric in network.fabrics:
-        found += (example(tree, *place) for place in _of_fabric(fabric, sessions))
-        found += (example(tree, *place) for place in _unasked(tree, fabric))
-        found += list_faults(tree, fabric)
+        counterexamples += (example(tree, *place) for place in _of_fabric(fabric, sessions))
+        counterexamples += (example(tree, *place) for place in _unasked(tree, fabric))
+        counterexamples += list_faults(tree, fabric)
     cases = Cases("sessions or addresses", sum(map(len, sessions.values())) + len(owners))
     return Verdict(
-        facts=tuple(_facts(network)), counterexamples=tuple(found), cases=cases, notes=tuple(_notes(network))
+        facts=tuple(_facts(network)), counterexamples=tuple(counterexamples), cases=cases, notes=tuple(_notes(network))
     )
 
 
 def _notes(network: RoutedNetwork) -> Iterator[str]:
-    """What no session's text can say of the switches that these systems run on."""
+    """Notes on systems that announce routes before their chip has them."""
     for reader in READERS:
         system = systems()[reader.system]
         speakers = [r for r in network.routers.values() if r.ports_file == reader.file and r.sessions]
@@ -85,7 +85,7 @@ def _facts(network: RoutedNetwork) -> Iterator[Fact]:
 def _faults(
     router: Router, owners: Mapping[bytes, _Owner], sessions: _Sessions, devices: frozenset[str]
 ) -> Iterator[tuple[Session, str, Mark, str]]:
-    """Why sessions cannot come up, each with the file and the place; nothing where nothing speaks against one."""
+    """Sessions that cannot come up, with file, place and reason."""
     for session in router.sessions:
         owner = owners.get(session.peer)
         if owner is None:
@@ -98,13 +98,13 @@ def _faults(
         if session.local is not None and session.local != local:
             fault = f"{shown(session.local)}, its own end, is not in one subnet with it"
             yield session, router.bgp_file, session.local_mark, fault
-        own = owners.get(local)
-        if own is None or own[0] is not router:
+        near = owners.get(local)
+        if near is None or near[0] is not router:
             cabled = next((port for port in router.ports if port.peer == f"{other.device} {far.name}"), None)
             place = (router.ports_file, cabled.mark) if cabled else (router.bgp_file, session.mark)
             yield session, *place, f"{router.device} has no interface in its subnet"
             continue
-        yield from ((session, *fault) for fault in _link_faults(router, session, own[1], owner))
+        yield from ((session, *fault) for fault in _link_faults(router, session, near[1], owner))
         if session.remote_as != other.asn:
             fault = f"remote AS {session.remote_as} is expected, {other.device} is AS {other.asn}"
             yield session, router.bgp_file, session.as_mark, fault
@@ -120,7 +120,7 @@ def _faults(
 
 
 def _link_faults(router: Router, session: Session, near: Port, owner: _Owner) -> Iterator[tuple[str, Mark, str]]:
-    """What speaks against the link of a session: its subnet, and where its cable goes."""
+    """Faults of the link of a session: its subnet, and the far end of its cable."""
     other, far = owner
     if near.length != _POINT_TO_POINT[len(session.peer)]:
         yield router.ports_file, near.mark, f"{near.name} has a /{near.length}, not a subnet of two addresses"
@@ -131,7 +131,7 @@ def _link_faults(router: Router, session: Session, near: Port, owner: _Owner) ->
 
 
 def _outside_faults(router: Router, session: Session, devices: frozenset[str]) -> Iterator[tuple[Mark, str]]:
-    """What speaks against a session whose far end is no switch's."""
+    """Faults of a session whose far end is no switch's."""
     if not leads_outside(router, session, devices):
         yield session.mark, "no switch has that address"
     elif not session.most_routes:
@@ -154,7 +154,8 @@ def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterato
     doubted = dict.fromkeys(owner.device for owner, number in owned if owner.asn != number)
     for device in doubted:
         router = network.routers[device]
-        number, count = Counter(each for owner, each in owned if owner is router).most_common(1)[0]
+        votes = Counter(expected for owner, expected in owned if owner is router)
+        number, count = votes.most_common(1)[0]
         if router.asn != number:
             message = f"is AS {router.asn}, but {count} neighbours expect AS {number}"
             yield device, router.bgp_file, router.asn_mark, message
@@ -185,10 +186,10 @@ def _unasked(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, st
 
 def _silent(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends of cables between switches without a session."""
-    known = [sessions[router.device] for router in fabric.routers]
+    sessions_by_peer = [sessions[router.device] for router in fabric.routers]
     for a, a_port, b, b_port in fabric.links:
         for at, port, other, far in ((a, a_port, b, b_port), (b, b_port, a, a_port)):
-            if far.address is not None and far.address not in known[at]:
+            if far.address is not None and far.address not in sessions_by_peer[at]:
                 router, peer = fabric.routers[at], fabric.routers[other]
                 message = f"{port.name} is cabled to {peer.device} {far.name}, {shown(far.address)}, without a session"
                 yield router.device, router.bgp_file, (), message
@@ -206,9 +207,9 @@ def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
         if first is not router and router.router_id:
             message = f"router id {router.router_id} is {first.device}'s"
             yield router.device, router.bgp_file, router.router_id_mark, message
-        told = {prefix for prefix, _ in router.networks}
+        announced = {prefix for prefix, _ in router.networks}
         for subnet, address in router.own_addresses:
-            if router.sessions and subnet[1] == 8 * len(subnet[0]) and subnet not in told:
+            if router.sessions and subnet[1] == 8 * len(subnet[0]) and subnet not in announced:
                 message = f"{shown(address)}, its loopback, is announced to nobody"
                 yield router.device, router.bgp_file, (), message
         for prefix, place in router.networks:
@@ -245,22 +246,25 @@ def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 
 def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
-    """The peer groups, by router and place, that cannot have BFD: those of systems that are none of those that ``can``,
-    and those that a session joins to such a group, since a group has it for all of its neighbours or for none."""
+    """The peer groups, by router and place, that cannot have BFD.
+
+    These are the groups of systems outside ``can``, and those that a session joins to such a group, since a group has
+    it for all of its neighbours or for none.
+    """
     beside: dict[tuple[int, Mark], set[tuple[int, Mark]]] = {}
-    for source, target, _, _, theirs, own in edges_of(fabric):
-        beside.setdefault((target, own.group_mark), set()).add((source, theirs.group_mark))
-    found = {group for group in beside if fabric.routers[group[0]].bgp_file not in can}
-    left = list(found)
-    while left:
-        new = beside[left.pop()] - found
-        found |= new
-        left += new
-    return found
+    for source, target, _, _, theirs, here in edges_of(fabric):
+        beside.setdefault((target, here.group_mark), set()).add((source, theirs.group_mark))
+    without = {group for group in beside if fabric.routers[group[0]].bgp_file not in can}
+    queue = list(without)
+    while queue:
+        new = beside[queue.pop()] - without
+        without |= new
+        queue += new
+    return without
 
 
 def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
-    """Ends with another hold time than their neighbours, where the fabric's usual one is not theirs."""
+    """Sessions whose hold time differs from the neighbour's and from the fabric's usual one."""
     usual = Counter(session.hold_time_s for router in fabric.routers for session in router.sessions).most_common(1)
     for source, target, _, _, there, here in edges_of(fabric):
         if here.hold_time_s not in (there.hold_time_s, usual[0][0]):
@@ -276,16 +280,16 @@ def _usual_restart_s(fabric: RoutedFabric) -> int | None:
 
 
 def _forgotten(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
-    """Ends whose routes live through a restart for another time than their neighbours', each line named once."""
+    """Sessions whose restart time differs from the neighbour's and from the usual one; each line named once."""
     usual_s = _usual_restart_s(fabric)
-    found: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
+    neighbours_by_line: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
     for edge in edges_of(fabric):
         here, there = edge.target_session, edge.source_session
         if here.restart_s not in (there.restart_s, usual_s):
             router, other = fabric.routers[edge.target], fabric.routers[edge.source]
             key = router.device, router.bgp_file, here.restart_mark, here.restart_s, there.restart_s
-            found.setdefault(key, []).append(other.device)
-    for (device, file, mark, here_s, there_s), others in found.items():
+            neighbours_by_line.setdefault(key, []).append(other.device)
+    for (device, file, mark, here_s, there_s), others in neighbours_by_line.items():
         message = f"graceful restart is {_restart(here_s)} here, {_restart(there_s)} at {and_more(others, 1)}"
         yield device, file, mark, message
 

@@ -1,9 +1,9 @@
 """Parts of a fabric that failures treat alike, as its pods: a few of each kind stand for all of that kind.
 
-Two parts below a tier are alike where one's switches, in their order, have the other's cables, speeds, ports below and
-nodes. Exchanging two such parts changes nothing that is judged of a failure, and a failure touches no more parts than
-things fail. So three parts of each kind are enough for two things that fail: those that are hit, and one for all that
-are not. Nothing is assumed of parts: where one differs in anything, it is of a kind of its own.
+Two parts below a tier are alike where the switches of one, in their order, have the cables, speeds, ports below and
+nodes of the other. Exchanging two such parts changes nothing that is judged of a failure, and a failure touches no
+more parts than things fail. So three parts of each kind are enough for two things that fail: those that are hit, and
+one for all others. Nothing is assumed of parts: a part that differs in anything is of a kind of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -23,9 +24,9 @@ _ENOUGH = 3  # parts of a kind: two that a failure hits, and one that it does no
 
 @dataclass(frozen=True, eq=False)
 class _Members:
-    """Switches or cables by the part they are of: ``part`` and ``place`` of each, and those of each part by place.
+    """Switches or cables by their part: ``part`` and ``place`` of each, and those of each part by place.
 
-    ``row`` is the number of each among those that stand for others, -1 for what does not.
+    ``row`` is the number of each among those that stand for others, -1 for all others.
     """
 
     part: list[int]
@@ -35,14 +36,14 @@ class _Members:
 
     @cached_property
     def _inside(self) -> tuple[Integers, Integers, Integers]:
-        """What is in parts, with the part and the place of each."""
-        inside = np.array([at for at, own in enumerate(self.part) if own != ABOVE], np.int64)
+        """Members of parts, with the part and the place of each."""
+        inside = np.array([at for at, part in enumerate(self.part) if part != ABOVE], np.int64)
         return inside, np.array(self.part)[inside], np.array(self.place)[inside]
 
     @cached_property
     def _by_part(self) -> tuple[Integers, Integers]:
         """All of one part after the other, and where each part begins."""
-        return np.array([at for own in self.of for at in own], np.int64), np.cumsum([0, *map(len, self.of)])
+        return np.array(list(chain.from_iterable(self.of)), np.int64), np.cumsum([0, *map(len, self.of)])
 
     @cached_property
     def _row_of(self) -> list[int]:
@@ -51,25 +52,25 @@ class _Members:
         return numbers
 
     def rows(self, stands: Integers) -> Integers:
-        """The rows of what stands for each, where ``stands`` gives for every part the one that does."""
+        """The rows of the stand-ins of each, where ``stands`` gives for every part its stand-in."""
         inside, part, place = self._inside
         every, first = self._by_part
-        found = self.row.copy()
-        found[inside] = self.row[every[first[stands[part]] + place]]
-        return found
+        rows = self.row.copy()
+        rows[inside] = self.row[every[first[stands[part]] + place]]
+        return rows
 
     def stand_in(self, at: int, stands: dict[int, int]) -> int:
-        """The row of what stands for one of these, where ``stands`` gives the part that does for its own."""
-        own = self.part[at]
-        return self._row_of[at if own == ABOVE else self.of[stands[own]][self.place[at]]]
+        """The row of the stand-in of one member, where ``stands`` gives the stand-in of its part."""
+        part = self.part[at]
+        return self._row_of[at if part == ABOVE else self.of[stands[part]][self.place[at]]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StandIns:
     """Switches that stand for the ``whole`` of a fabric, with their ``uplinks``.
 
-    ``kinds`` are the parts that are alike, ``kind`` is each part's, and ``usual`` what stands for a part that nothing
-    hits, nor one like it.
+    ``kinds`` are the parts that are alike and ``kind`` is each part's. ``usual`` is the stand-in of a part while no
+    failure hits it or a part like it.
     """
 
     whole: FabricUplinks
@@ -81,15 +82,15 @@ class StandIns:
     links: _Members
 
     def alike(self, failures: Iterable[Failure]) -> dict[Failure, list[int]]:
-        """Failures of what stands for others, each with the places of all failures that it stands for."""
-        found: dict[Failure, list[int]] = {}
+        """Failures of stand-ins, each with the indexes of all failures that it stands for."""
+        indexes: dict[Failure, list[int]] = {}
         hit = cache(self._hit)
         for at, failure in enumerate(failures):
             stands = hit(self._parts(failure))
             switches = tuple(self.switches.stand_in(switch, stands) for switch in failure.switches)
             links = tuple(self.links.stand_in(link, stands) for link in failure.links)
-            found.setdefault(Failure(switches, links), []).append(at)
-        return found
+            indexes.setdefault(Failure(switches, links), []).append(at)
+        return indexes
 
     def like(self, rows: Integers, failure: Failure) -> list[int]:
         """The switches of the whole fabric, in order, for which some stand in a failure."""
@@ -109,7 +110,7 @@ class StandIns:
         return (*[switches[at] for at in failure.switches], *[links[at] for at in failure.links])
 
     def _hit(self, parts: tuple[int, ...]) -> dict[int, int]:
-        """The parts in which something fails, each with the one that stands for it then."""
+        """The parts in which something fails, each with its stand-in in that failure."""
         if len(parts) >= _ENOUGH:
             raise ValueError(f"{len(parts)} things fail, and parts stand for each other in failures of two")
         stands: dict[int, int] = {}
@@ -122,15 +123,14 @@ class StandIns:
 
 def stand_ins(uplinks: FabricUplinks) -> StandIns:
     """The fewest parts, below any of its tiers, that stand for all of a fabric."""
-    found = [below(uplinks, level) for level in range(len(uplinks.units))]
-    return min(found, key=_effort)
+    return min((below(uplinks, level) for level in range(len(uplinks.units))), key=_effort)
 
 
-def _effort(each: StandIns) -> int:
-    """How much there is to look at: what fails alone, times the switches that it may touch."""
-    first = {ABOVE, *(alike[0] for alike in each.kinds)}
-    fails = sum(part in first for members in (each.switches, each.links) for part in members.part)
-    return fails * len(each.uplinks.fabric.routers)
+def _effort(choice: StandIns) -> int:
+    """The cost of a choice: its single failures, times the switches that each may touch."""
+    first = {ABOVE, *(alike[0] for alike in choice.kinds)}
+    failures = sum(part in first for part in (*choice.switches.part, *choice.links.part))
+    return failures * len(choice.uplinks.fabric.routers)
 
 
 def below(uplinks: FabricUplinks, level: int) -> StandIns:
@@ -138,35 +138,38 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
     fabric = uplinks.fabric
     parts = parts_below(fabric, level)
     part, name = parts.part, parts.ends
-    told: list[list[object]] = [[] for _ in range(parts.count)]
+    described: list[list[object]] = [[] for _ in range(parts.count)]
     routers: list[list[int]] = [[] for _ in range(parts.count)]
-    sizes = [column.tolist() for unit in uplinks.units for column in (unit.racks, unit.nodes)]
-    for at, what in enumerate(
-        zip(fabric.rank.tolist(), uplinks.down.tolist(), uplinks.tops.tolist(), *sizes, strict=True)
-    ):
+    columns_of_switches = [fabric.rank, uplinks.down, uplinks.tops]
+    for unit in uplinks.units:
+        columns_of_switches += [unit.racks, unit.nodes]
+    rows_of_switches = zip(*(column.tolist() for column in columns_of_switches), strict=True)
+    for at, what in enumerate(rows_of_switches):
         if part[at] != ABOVE:
-            told[part[at]].append(what)
+            described[part[at]].append(what)
             routers[part[at]].append(at)
     links: list[list[tuple[tuple[int, int], tuple[int, int], float, int]]] = [[] for _ in range(parts.count)]
     link_part, link_place = [ABOVE] * len(uplinks.low), [0] * len(uplinks.low)
     ends = zip(uplinks.low.tolist(), uplinks.high.tolist(), uplinks.gbps.tolist(), strict=True)
     for at, (low, high, gbps) in enumerate(ends):
-        own = link_part[at] = max(part[low], part[high])
-        if own != ABOVE:
-            links[own].append((name[low], name[high], gbps, at))
+        number = max(part[low], part[high])
+        link_part[at] = number
+        if number != ABOVE:
+            links[number].append((name[low], name[high], gbps, at))
     kinds: dict[object, list[int]] = {}
-    for own, cables in enumerate(links):
+    for number, cables in enumerate(links):
         cables.sort()
         for place, cable in enumerate(cables):
             link_place[cable[-1]] = place
-        kinds.setdefault((tuple(told[own]), tuple(cable[:-1] for cable in cables)), []).append(own)
+        kinds.setdefault((tuple(described[number]), tuple(cable[:-1] for cable in cables)), []).append(number)
     alike = tuple(map(tuple, kinds.values()))
     kind, usual = np.zeros(parts.count, np.int64), np.zeros(parts.count, np.int64)
-    for number, each in enumerate(alike):
-        kind[list(each)] = number
-        usual[list(each)] = [each[min(at, _ENOUGH - 1)] for at in range(len(each))]
+    for index, members in enumerate(alike):
+        kind[list(members)] = index
+        usual[list(members)] = [members[min(at, _ENOUGH - 1)] for at in range(len(members))]
     kept = {ABOVE, *usual.tolist()}
-    rows, columns = ([at for at, own in enumerate(owners) if own in kept] for owners in (part, link_part))
+    rows = [at for at, number in enumerate(part) if number in kept]
+    columns = [at for at, number in enumerate(link_part) if number in kept]
     return StandIns(
         whole=uplinks,
         uplinks=_cut(uplinks, rows, columns),
@@ -184,13 +187,13 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
 
 
 def _numbers(kept: list[int], size: int) -> Integers:
-    found = np.full(size, -1)
-    found[kept] = np.arange(len(kept))
-    return found
+    numbers = np.full(size, -1)
+    numbers[kept] = np.arange(len(kept))
+    return numbers
 
 
 def _cut(uplinks: FabricUplinks, rows: list[int], columns: list[int]) -> FabricUplinks:
-    """Some of the switches and cables, each with what it has in the whole fabric."""
+    """Some of the switches and cables, each with its sizes in the whole fabric."""
     row = _numbers(rows, len(uplinks.fabric.routers))
     return FabricUplinks(
         fabric=cut(uplinks.fabric, rows),

@@ -1,4 +1,4 @@
-"""The way up in a fabric: which cables lead from a tier to a higher one, and what can fail on it."""
+"""Uplinks of a fabric: the cables that lead from a tier to a higher one, and the failures on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOUBLES = 500
 
 
 class Failure(NamedTuple):
-    """What fails together: switches, and cables by their index in the fabric."""
+    """Switches and cables that fail together, by their indexes in the fabric."""
 
     switches: tuple[int, ...] = ()
     links: tuple[int, ...] = ()
@@ -35,11 +35,11 @@ class UnitSizes:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FabricUplinks:
-    """The uplinks of a fabric: lower and upper switch and Gb/s of each cable; ``down`` is what comes from below.
+    """The uplinks of a fabric: lower and upper switch and Gb/s of each cable; ``down`` is the Gb/s from below.
 
-    Cables of a switch that announces nothing, as one that is drained, carry nothing. ``leaves`` are the bottom switches
-    that have uplinks, ``tops`` the switches without any. ``units`` are by level, from 0, what the cables up to that
-    tier join.
+    Cables of a switch that announces nothing, as one that is drained, carry nothing. ``leaves`` are the bottom
+    switches that have uplinks, ``tops`` the switches without any. ``units`` are the sizes of units by level, from 0:
+    switches that cables up to that tier join.
     """
 
     fabric: RoutedFabric
@@ -82,8 +82,8 @@ def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np
     numbers: dict[str, int] = {}
     cabled = [(at, numbers.setdefault(nic.device, len(numbers))) for nic, at in fabric.nics]
     hosts = np.unique(np.array(cabled, np.int64).reshape(-1, 2), axis=0)
-    found = [UnitSizes(np.ones(size, np.int64), np.bincount(hosts[:, 0], minlength=size))]
-    is_rack = (fabric.rank == 0) & ~tops & (found[0].nodes > 0)
+    units = [UnitSizes(np.ones(size, np.int64), np.bincount(hosts[:, 0], minlength=size))]
+    is_rack = (fabric.rank == 0) & ~tops & (units[0].nodes > 0)
     hosts = hosts[is_rack[hosts[:, 0]]]
     for level in range(1, int(fabric.rank.max()) + 1):
         inside = fabric.rank[high] <= level
@@ -91,8 +91,8 @@ def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np
         count, member = connected_components(graph, directed=False)
         nodes = np.unique(member[hosts[:, 0]].astype(np.int64) * len(numbers) + hosts[:, 1]) // max(len(numbers), 1)
         racks = np.bincount(member[is_rack], minlength=count)
-        found.append(UnitSizes(racks[member], np.bincount(nodes, minlength=count)[member]))
-    return tuple(found)
+        units.append(UnitSizes(racks[member], np.bincount(nodes, minlength=count)[member]))
+    return tuple(units)
 
 
 def single_cables(uplinks: FabricUplinks) -> list[Failure]:
@@ -109,7 +109,7 @@ def single_switches(uplinks: FabricUplinks) -> list[Failure]:
 def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
     """DOUBLES failures of two things, in equal parts two switches, a switch and a cable, and two cables.
 
-    Half of what is drawn comes from above the bottom tier, where few things carry much. The sample is always the same.
+    Half of them are drawn above the bottom tier, where few things carry much. The sample is always the same.
     """
     chosen = random.Random(SEED)  # noqa: S311 - a sample of failures that is the same every time, not a secret
     switches, links = len(uplinks.fabric.routers), len(uplinks.fabric.links)
@@ -131,9 +131,9 @@ def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
 
 
 def name_of(fabric: RoutedFabric, failure: Failure) -> str:
-    """A failure as people say it."""
+    """A failure in words."""
     names = [fabric.routers[at].device for at in dict.fromkeys(failure.switches)]
-    for each in (fabric.links[at] for at in dict.fromkeys(failure.links)):
-        ends = f"{fabric.routers[each.a].device} {each.a_port.name} to {fabric.routers[each.b].device}"
+    for link in (fabric.links[at] for at in dict.fromkeys(failure.links)):
+        ends = f"{fabric.routers[link.a].device} {link.a_port.name} to {fabric.routers[link.b].device}"
         names.append(f"the cable from {ends}")
     return " and ".join(names)

@@ -1,10 +1,10 @@
 """Valleys and deadlock: no route goes from one upper neighbour to another, so no packet descends and climbs again.
 
-A packet takes the way of its route backwards. Where ``b`` tells ``a`` what ``c`` told it, packets go a-b-c, and the
-buffer in front of ``c`` can hold back the one in front of ``b``: the channel a-b depends on the channel b-c. Lossless
-traffic can stand still for ever when channels depend on each other in a circle (Dally and Seitz, IEEE Transactions on
-Computers C-36, 1987). The graph is made from what the policies allow, whichever routes are best at the moment, so that
-it holds after failures as well.
+A packet takes the path of its route backwards. Where ``b`` announces to ``a`` the routes of ``c``, packets go a-b-c,
+and the buffer in front of ``c`` can hold back the one in front of ``b``: the channel a-b depends on the channel b-c.
+Lossless traffic can stand still for ever when channels depend on each other in a circle (Dally and Seitz, IEEE
+Transactions on Computers C-36, 1987). The graph is made from the routes that policies allow, whichever are best at
+the moment, so that it holds after failures as well.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
-    """Which kinds of neighbours each switch carries routes between; a kind has one tier, and policies that do alike."""
+    """Kinds of neighbours that switches carry routes between; a kind has one tier, and policies that do alike."""
     judged = _Judged(fabric)
     kinds: list[dict[_Kind, list[int]]] = [{} for _ in fabric.routers]
     samples: list[dict[_Kind, tuple[Policy, str, Mark]]] = [{} for _ in fabric.routers]
     rank = fabric.rank.tolist()
     edges = edges_of(fabric)
-    for number, edge in enumerate(edges):  # what the source tells the target, seen from the target
+    for number, edge in enumerate(edges):  # announcements of the source, seen from the target
         at, other = edge.target, edge.source
         back = edges[number ^ 1]  # the session's other direction stands beside it
         policies = judged.number(edge.into, at), judged.number(back.out_of, at), judged.number(back.into, other)
@@ -91,9 +91,9 @@ def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
             members.append(other)
         if key not in samples[at]:
             samples[at][key] = back.out_of, edge.target_session.out_of, edge.target_session.group_mark
-    for at, own in enumerate(kinds):
-        for (_, into, *_), sources in own.items():
-            for target, targets in own.items():
+    for at, members_by_kind in enumerate(kinds):
+        for (_, into, *_), sources in members_by_kind.items():
+            for target, targets in members_by_kind.items():
                 _, _, out_of, then, _ = target
                 prefix = judged.passes(at, into, out_of, then)
                 if prefix is not None:
@@ -103,18 +103,18 @@ def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
 
 
 class _Judged:
-    """What policies of a fabric do with its prefixes, those that do alike under one number.
+    """The effect of a fabric's policies on its prefixes; policies that do alike have one number.
 
-    Nobody's own prefixes are transit, and what a switch's policies say of them by single prefixes, which differs from
-    switch to switch, is left out.
+    A router's own prefixes are never transit, and are left out, as are rules on them by single prefixes, which differ
+    from switch to switch.
     """
 
     def __init__(self, fabric: RoutedFabric) -> None:
         self.fabric = fabric
         self.known = announced(fabric)
-        self.own = [frozenset(prefix for prefix, _ in router.networks) for router in fabric.routers]
+        self.own_prefixes = [frozenset(prefix for prefix, _ in router.networks) for router in fabric.routers]
         self.numbers: dict[tuple[int, int], int] = {}
-        self.told: dict[Policy, int] = {}
+        self.number_of: dict[Policy, int] = {}
         self.policies: list[Policy] = []
         self.probed = cache(self._probed)
         self.tried = cache(self._tried)
@@ -123,28 +123,33 @@ class _Judged:
         """The number of a policy of a router."""
         key = id(policy), at
         if key not in self.numbers:
-            told = tuple(_without(term, self.own[at]) for term in policy)
-            if told not in self.told:
-                self.told[told] = len(self.policies)
-                self.policies.append(told)
-            self.numbers[key] = self.told[told]
+            policy_of_others = tuple(_without(term, self.own_prefixes[at]) for term in policy)
+            if policy_of_others not in self.number_of:
+                self.number_of[policy_of_others] = len(self.policies)
+                self.policies.append(policy_of_others)
+            self.numbers[key] = self.number_of[policy_of_others]
         return self.numbers[key]
 
     def passes(self, at: int, into: int, out_of: int, then: int) -> Prefix | None:
-        """A prefix of others that a router learns by one policy and tells by another, and that the far end takes by a
-        third; None when there is none."""
+        """A prefix of other routers that one policy accepts, another announces and a third accepts at the far end.
+
+        None when there is none.
+        """
         named, alike = self.probed(into, out_of, then)
-        own = self.own[at]
+        own_prefixes = self.own_prefixes[at]
         # of those that these policies treat alike one that is not the router's own
-        probes = (next((each for each in every if each not in own), None) for every in alike)
-        tried = (*(each for each in named if each not in own), *(probe for probe in probes if probe is not None))
-        return self.tried(into, out_of, then, self.fabric.routers[at].keeps_communities, tried)
+        tried = [prefix for prefix in named if prefix not in own_prefixes]
+        for prefixes in alike:
+            probe = next((prefix for prefix in prefixes if prefix not in own_prefixes), None)
+            if probe is not None:
+                tried.append(probe)
+        return self.tried(into, out_of, then, self.fabric.routers[at].keeps_communities, tuple(tried))
 
     def _tried(self, into: int, out_of: int, then: int, keeps: bool, tried: tuple[Prefix, ...]) -> Prefix | None:
         return _passes(self.policies[into], self.policies[out_of], self.policies[then], keeps, tried)
 
     def _probed(self, *numbers: int) -> tuple[tuple[Prefix, ...], tuple[tuple[Prefix, ...], ...]]:
-        """The prefixes that some policies name one by one, and all others by what the policies' ranges take in."""
+        """The prefixes that some policies name one by one, and all others grouped by the policies' ranges."""
         lists = {term.prefixes for number in numbers for term in self.policies[number] if term.prefixes is not None}
         within = {rule.within: None for rules in lists if is_exact(rules) for rule in rules}
         named = tuple(prefix for prefix in within if prefix in self.known.column_of)
@@ -156,22 +161,22 @@ class _Judged:
         return named, tuple(map(tuple, alike.values()))
 
 
-def _without(term: Term, own: frozenset[Prefix]) -> Term:
+def _without(term: Term, own_prefixes: frozenset[Prefix]) -> Term:
     """A term without its mark, and without single prefixes that are a switch's own."""
     rules = term.prefixes
     if rules is not None and is_exact(rules):
-        rules = tuple(rule for rule in rules if rule.within not in own)
+        rules = tuple(rule for rule in rules if rule.within not in own_prefixes)
     return term._replace(prefixes=rules, mark=())
 
 
 def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tuple[Prefix, ...]) -> Prefix | None:
-    """A prefix that is learned by one policy, told by another and taken at the far end; None when there is none."""
+    """A prefix that one policy accepts, another announces and the far end accepts; None without one."""
     marks = {frozenset[str]()} | {term.communities or frozenset() for term in (*into, *out_of)}
     for prefix in probes:
         for before in marks:
             learned = apply_policy(into, prefix, before)
-            told = None if learned is None else apply_policy(out_of, prefix, learned)
-            if told is not None and apply_policy(then, prefix, told if keeps else frozenset()) is not None:
+            announced = None if learned is None else apply_policy(out_of, prefix, learned)
+            if announced is not None and apply_policy(then, prefix, announced if keeps else frozenset()) is not None:
                 return prefix
     return None
 
@@ -200,16 +205,21 @@ def _channels(fabric: RoutedFabric) -> Integers:
 
 
 def _dependency_count(transits: list[_Transit]) -> int:
-    """How many pairs of channels there are of which one depends on the other, switch by switch."""
+    """The number of pairs of channels of which one depends on the other, switch by switch."""
     by_router: dict[int, list[_Transit]] = {}
     for transit in transits:
         by_router.setdefault(transit.router, []).append(transit)
     count = 0
-    for own in by_router.values():
-        neighbours = np.unique([at for each in own for at in (*each.sources, *each.targets)])
+    for transits_here in by_router.values():
+        ends: list[int] = []
+        for transit in transits_here:
+            ends += (*transit.sources, *transit.targets)
+        neighbours = np.unique(ends)
         depends = np.zeros((len(neighbours), len(neighbours)), bool)
-        for each in own:
-            depends[np.ix_(np.searchsorted(neighbours, each.targets), np.searchsorted(neighbours, each.sources))] = True
+        for transit in transits_here:
+            incoming = np.searchsorted(neighbours, transit.targets)
+            outgoing = np.searchsorted(neighbours, transit.sources)
+            depends[np.ix_(incoming, outgoing)] = True
         np.fill_diagonal(depends, val=False)
         count += int(depends.sum())
     return count
@@ -218,14 +228,14 @@ def _dependency_count(transits: list[_Transit]) -> int:
 def _may_circle(fabric: RoutedFabric, transits: list[_Transit], codes: Integers) -> bool:
     """False where no channels wait in a circle, even if buffers also waited for the channel that they came by.
 
-    With these a transit joins all that comes in with all that goes out, so it is one node of the graph.
+    With these a transit joins all incoming with all outgoing channels, so it is one node of the graph.
     """
     size = len(fabric.routers)
     rows: list[Integers] = []
     columns: list[Integers] = []
-    for node, each in enumerate(transits, len(codes)):
-        incoming = np.searchsorted(codes, np.array(each.targets) * size + each.router)
-        outgoing = np.searchsorted(codes, each.router * size + np.array(each.sources))
+    for node, transit in enumerate(transits, len(codes)):
+        incoming = np.searchsorted(codes, np.array(transit.targets) * size + transit.router)
+        outgoing = np.searchsorted(codes, transit.router * size + np.array(transit.sources))
         nodes = np.full(len(incoming) + len(outgoing), node)
         rows += [incoming, nodes[: len(outgoing)]]
         columns += [nodes[: len(incoming)], outgoing]
@@ -236,7 +246,7 @@ def _may_circle(fabric: RoutedFabric, transits: list[_Transit], codes: Integers)
 
 
 def _dependencies(fabric: RoutedFabric, transits: list[_Transit], codes: Integers) -> tuple[Integers, csr_array]:
-    """The directed channels between switches as pairs, and which depends on which."""
+    """The directed channels between switches as pairs, and the graph of channels that depend on others."""
     size = len(fabric.routers)
     rows: list[Integers] = []
     columns: list[Integers] = []

@@ -1,4 +1,4 @@
-"""What adapters are called: each card has its planned interface and RDMA device, before jobs ask for them by name."""
+"""Names of adapters: each card has its planned interface and RDMA device before jobs ask for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clusterwright.hosts.linux.reader.node_units import (
     read_rdma_names,
 )
 from clusterwright.hosts.linux.reader.units import unit_of
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.operation.declared_node_units import DeclaredNames
 from clusterwright.proofs.tree import RenderedTree
 
@@ -33,16 +33,16 @@ def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.adapter_names if tree.declaration is not None else {}
     links = sorted(path for path in tree.paths if path.startswith(LINKS) and path.endswith(".link"))
     nodes = sorted({*tree.devices_with(RDMA_SCRIPT), *declared})
-    faults: dict[tuple[object, ...], list[Fault]] = {}
+    faults_by_files: dict[tuple[object, ...], list[Fault]] = {}
     counterexamples: list[Counterexample] = []
     devices = 0
     for node in nodes:
         planned = declared.get(node)
         files = {path: tree.files[node, path] for path in (*_FILES, *links) if (node, path) in tree.files}
         key = (planned, *files.values())
-        if key not in faults:  # nodes of an image have the same files
-            faults[key] = list(_faults({path: file.read() for path, file in files.items()}, planned))
-        counterexamples += [Counterexample(node, *fault) for fault in faults[key]]
+        if key not in faults_by_files:  # nodes of an image have the same files
+            faults_by_files[key] = list(_faults({path: file.read() for path, file in files.items()}, planned))
+        counterexamples += [Counterexample(node, *fault) for fault in faults_by_files[key]]
         devices += len(planned.rdma_devices) if planned is not None else 0
     facts = [Fact("nodes whose adapters have names", len(nodes))]
     if tree.declaration is not None:
@@ -68,16 +68,20 @@ def _faults(texts: Mapping[str, str], planned: DeclaredNames | None) -> Iterator
     for what, values in (("name", devices), ("card", cards)):
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
-            yield RDMA_SCRIPT, _line(script, twice[0]), f"the {what} {twice[0]} stands twice"
+            yield RDMA_SCRIPT, line_with(script, twice[0]), f"the {what} {twice[0]} stands twice"
     if planned is None:
         return
     device_of = dict(names.device_of)
     for card in sorted(device_of.keys() - planned.rdma_devices.keys()):
-        yield RDMA_SCRIPT, _line(script, card), f"no RDMA device is planned at {card}: the unit fails on every node"
+        yield RDMA_SCRIPT, line_with(script, card), f"no RDMA device is planned at {card}: the unit fails on every node"
     for card, name in planned.rdma_devices.items():
         if device_of.get(card) != name:
             held = device_of.get(card, "what the kernel calls it")
-            yield RDMA_SCRIPT, _line(script, card), f"the RDMA device at {card} is called {held}, and {name} is planned"
+            yield (
+                RDMA_SCRIPT,
+                line_with(script, card),
+                f"the RDMA device at {card} is called {held}, and {name} is planned",
+            )
 
 
 def _link_faults(links: Mapping[str, str], planned: DeclaredNames | None) -> Iterator[Fault]:
@@ -85,12 +89,12 @@ def _link_faults(links: Mapping[str, str], planned: DeclaredNames | None) -> Ite
     for path, text in links.items():
         card, name = read_link(text)
         if card and card in interface_of:
-            yield path, _line(text, card), f"the card at {card} is {interface_of[card]} and {name}"
+            yield path, line_with(text, card), f"the card at {card} is {interface_of[card]} and {name}"
         elif card and name:
             interface_of[card] = name
             if planned is not None and planned.interfaces.get(card) != name:
                 held = planned.interfaces.get(card, "no adapter")
-                yield path, _line(text, card), f"the card at {card} is called {name}, and {held} is planned there"
+                yield path, line_with(text, card), f"the card at {card} is called {name}, and {held} is planned there"
     if planned is None:
         return
     missing = sorted(planned.interfaces.keys() - interface_of.keys())
@@ -99,7 +103,7 @@ def _link_faults(links: Mapping[str, str], planned: DeclaredNames | None) -> Ite
 
 
 def _order_faults(texts: Mapping[str, str]) -> Iterator[Fault]:
-    """What keeps the names from being given, or gives them after somebody asked."""
+    """Faults that keep names from being given, or give them only after a program asks for them."""
     if "rdma-names.service" not in read_wanted(texts.get(RDMA_WANTS, "")):
         yield RDMA_WANTS, 0, "nothing starts rdma-names.service"
     unit = unit_of(texts.get(RDMA_UNIT, ""))
@@ -110,11 +114,6 @@ def _order_faults(texts: Mapping[str, str]) -> Iterator[Fault]:
     rule = texts.get(RDMA_RULE)
     if rule is None or any(line.strip() and not line.startswith("#") for line in rule.split("\n")):
         yield RDMA_RULE, 0, "udev renames devices by a rule of its own"
-
-
-def _line(text: str, word: str) -> int:
-    before, found, _ = text.partition(word)
-    return before.count("\n") + 1 if found else 0
 
 
 def _applies(tree: RenderedTree) -> bool:

@@ -1,7 +1,7 @@
-"""What machines boot with: archives of images and nodes hold the files that are proven of them, and open no others.
+"""Boot archives: those of images and nodes hold the files that are proven of them, and are readable by root alone.
 
-A machine takes its image's archive, and its own over it. What only an image has (its first init, its check) is known by
-name alone. The built image below both, and installers, are not read.
+A machine takes its image's archive, and its own over it. Files that only an image has (its first init, its check) are
+known by name alone. The built image below both, and installers, are not read.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.hosts.boot.reader.archive import (
@@ -80,10 +81,10 @@ def _run(tree: RenderedTree) -> Verdict:
     for device in sorted({device for device, _ in tree.below((IMAGES, NODES))}):
         server, fetched = _read(files_of[device]), _fetched(files_of[device])
         counterexamples += [Counterexample(device, path, 0, message) for path, message in server.broken]
-        for path, members in (*server.nodes.values(), *(each for image in server.images.values() for each in image)):
+        for path, members in (*server.nodes.values(), *chain.from_iterable(server.images.values())):
             counterexamples += [Counterexample(device, path, 0, message) for message in _mode_faults(members)]
         texts: dict[tuple[object, ...], list[tuple[str, str]]] = {}
-        for node, (path, own) in sorted(server.nodes.items()):
+        for node, (path, node_members) in sorted(server.nodes.items()):
             nodes.add(node)
             image = machines[node].image if node in machines else ""
             chosen = _image_of(server, fetched.get(node), image)
@@ -96,13 +97,14 @@ def _run(tree: RenderedTree) -> Verdict:
                 open_images.add(image or f"of {node}")
                 continue
             held = files_of.get(node, {})
-            for place, message in _node_faults(held, (path, own), chosen, texts):
+            for place, message in _node_faults(held, (path, node_members), chosen, texts):
                 counterexamples.append(Counterexample(device, place, 0, f"{node}: {message}"))
-            strange = sorted(own.keys() - held.keys())
+            unknown_paths = sorted(node_members.keys() - held.keys())
             counterexamples += [
-                Counterexample(device, path, 0, f"{node}: {each}") for each in _stranger_faults(tree, node, strange)
+                Counterexample(device, path, 0, f"{node}: {message}")
+                for message in _stranger_faults(tree, node, unknown_paths)
             ]
-            uncompared.update(name for name in strange if not _is_judged(tree, node, name))
+            uncompared.update(name for name in unknown_paths if not _is_judged(tree, node, name))
     reasons = []
     if open_images:
         reasons.append(f"it is not known with which archive machines boot {and_more(sorted(open_images), _SHOWN)}")
@@ -144,30 +146,30 @@ def _bytes(file: RenderedFile) -> bytes:
 
 
 def _fetched(files: Mapping[str, RenderedFile]) -> Mapping[str, str]:
-    """By node, the archive of its image that its script on a boot server names beside its own."""
-    found = {}
+    """By node, the path of its image's archive, from the script on a boot server that names both."""
+    image_archives = {}
     for path, file in files.items():
         if not path.startswith(SCRIPTS):
             continue
-        paths = [f"srv/http{each.path}" for each in read_script(file.read()).fetched]
+        paths = [f"srv/http{fetched.path}" for fetched in read_script(file.read()).fetched]
         images = [path for path in paths if path.startswith(IMAGES) and path.endswith(IMAGE_ARCHIVE)]
-        for each in paths:
-            if each.startswith(NODES) and images:
-                found[each.removeprefix(NODES).removesuffix(NODE_ARCHIVE)] = images[0]
-    return found
+        for archive in paths:
+            if archive.startswith(NODES) and images:
+                image_archives[archive.removeprefix(NODES).removesuffix(NODE_ARCHIVE)] = images[0]
+    return image_archives
 
 
 def _image_of(server: _ServedArchives, fetched: str | None, image: str) -> tuple[str, Members] | None:
-    """The archive that a machine of an image gets: the one that its script names, or the only one of an installer's."""
-    archives = [each for image in server.images.values() for each in image]
+    """The archive that a machine's script names; without a script the only archive of its image, or None."""
     if fetched is not None:
+        archives = chain.from_iterable(server.images.values())
         return next((archive for archive in archives if archive[0] == fetched), None)
-    own = server.images.get(image, [])
-    return own[0] if len(own) == 1 else None
+    candidates = server.images.get(image, [])
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _is_judged(tree: RenderedTree, node: str, path: str) -> bool:
-    """Whether it is known what a file is that a node has in its archive, and nowhere else here."""
+    """True for a file that only a node's archive has, of a kind that no claim compares."""
     return tree.rendering is not None and tree.rendering.kind(node, path) in {"", _SECRETS}
 
 
@@ -188,25 +190,28 @@ def _mode_faults(members: Members) -> Iterator[str]:
 
 def _node_faults(
     files: Mapping[str, RenderedFile],
-    own: tuple[str, Members],
+    node: tuple[str, Members],
     image: tuple[str, Members],
     texts: dict[tuple[object, ...], list[tuple[str, str]]],
 ) -> Iterator[tuple[str, str]]:
-    """Archive and message of what a node boots with otherwise than its files; what an image shares is read once."""
-    own_path, own_members = own
+    """Differences between a node's files and the archives it boots from, as archive path and message.
+
+    ``texts`` remembers the faults of files that nodes of an image share.
+    """
+    node_path, node_members = node
     image_path, image_members = image
-    others = ((path, file) for path, file in files.items() if path not in own_members)
+    others = ((path, file) for path, file in files.items() if path not in node_members)
     shared = tuple((path, file) for path, file in others if file.kind not in _OF_SERVERS)
     key = (image_path, shared)
     if key not in texts:
         texts[key] = list(_image_faults(dict(shared), image_path, image_members))
     yield from texts[key]
-    for path, member in own_members.items():
+    for path, member in node_members.items():
         file = files.get(path)
         if file is None:
             continue
         if not _is_same(path, _bytes(file), member.content):
-            yield own_path, f"it boots with another {path} than it has"
+            yield node_path, f"it boots with another {path} than it has"
 
 
 def _image_faults(files: Mapping[str, RenderedFile], path: str, members: Members) -> Iterator[tuple[str, str]]:

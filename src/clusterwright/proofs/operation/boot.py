@@ -1,7 +1,7 @@
-"""What machines start over the network: their planned addresses, and what their own boot servers have, in order.
+"""Network boot: machines get their planned addresses, and boot in order from files of their own boot servers.
 
 Disks are at stake: a machine that is installed asks for its mark first, and starts from its disk where there is none.
-What an installer holds is not read; archives are a claim of their own.
+The contents of an installer are not read; archives are a claim of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from clusterwright.hosts.boot.reader.network_boot import (
     read_script,
     server_of,
 )
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.operation.contact import OWNER
 from clusterwright.proofs.operation.declared_boot import DeclaredBoot, DeclaredMachine
 from clusterwright.proofs.tree import RenderedTree
@@ -125,27 +125,24 @@ def _address_faults(device: str, server: _BootServer, dhcp: DhcpServer, declared
     }
     reserved = {(reservation.mac, reservation.address, reservation.machine) for reservation in dhcp.reservations}
     for mac, address, name in sorted(reserved - planned):
-        yield server.dhcp_path, _line(server.dhcp, mac), f"{mac} gets {address} as {name}, which is not planned"
+        line = line_with(server.dhcp or "", mac)
+        yield server.dhcp_path, line, f"{mac} gets {address} as {name}, which is not planned"
     for mac, address, name in sorted(planned - reserved):
         yield server.dhcp_path, 0, f"{mac} of {name} does not get {address}"
     addresses = declared.addresses.get(device, frozenset())
     for url in dhcp.urls:
         if server_of(url) not in addresses:
-            yield server.dhcp_path, _line(server.dhcp, url), f"machines are sent to {url}, which is another machine's"
-
-
-def _line(text: str | None, word: str) -> int:
-    before, found, _ = (text or "").partition(word)
-    return before.count("\n") + 1 if found else 0
+            line = line_with(server.dhcp or "", url)
+            yield server.dhcp_path, line, f"machines are sent to {url}, which is another machine's"
 
 
 def _script_faults(device: str, server: _BootServer, declared: DeclaredBoot) -> Iterator[Fault]:
-    own = declared.addresses.get(device, frozenset())
+    server_addresses = declared.addresses.get(device, frozenset())
     if server.first is None:
         yield FIRST_SCRIPT, 0, "the file is missing: no machine finds its script"
     else:
         for fetched in read_script(server.first).fetched:
-            if fetched.server not in own:
+            if fetched.server not in server_addresses:
                 yield FIRST_SCRIPT, fetched.line, f"machines are sent on to {fetched.server}, which is another machine"
     machine_of = {mac: name for name, machine in declared.machines.items() for mac in machine.adapters}
     for mac, text in server.scripts.items():
@@ -160,7 +157,7 @@ def _script_faults(device: str, server: _BootServer, declared: DeclaredBoot) -> 
 def _machine_faults(
     name: str, script: BootScript, machine: DeclaredMachine, declared: DeclaredBoot
 ) -> Iterator[tuple[int, str]]:
-    """What is wrong with the script that a machine boots by."""
+    """Faults of the boot script of one machine, as line and message."""
     yield from _start_faults(name, script, machine, declared)
     for fetched in script.fetched:
         if _server_name(fetched, declared) not in machine.servers:
@@ -199,7 +196,10 @@ def _kernel_faults(name: str, kernel: FetchedFile, machine: DeclaredMachine) -> 
 
 
 def _server_name(fetched: FetchedFile, declared: DeclaredBoot) -> str:
-    return next((name for name, own in declared.addresses.items() if fetched.server in own), fetched.server)
+    for name, addresses in declared.addresses.items():
+        if fetched.server in addresses:
+            return name
+    return fetched.server
 
 
 def _applies(tree: RenderedTree) -> bool:

@@ -103,21 +103,21 @@ def _reserved_identity(reserved: ContactReservation) -> tuple[str, str, str]:
 
 
 def _file_faults(dhcp: ContactDhcp, declared: DeclaredContact, files: dict[str, str], path: str) -> Iterator[Fault]:
-    """What each switch is told against what its system listens to, and which file it gets."""
+    """Differences between the answers to each switch and those its system understands, and faults of its file."""
     classes = {_reserved_identity(reserved): reserved.classes for reserved in dhcp.reservations}
     for device in declared.devices:
-        own = [answer for answer in dhcp.answers if answer.holders in classes.get(_identity(device), ())]
-        installs = [answer for answer in own if answer.code == _DEFAULT_URL]
-        told = [answer for answer in own if answer.code != _DEFAULT_URL]
+        answers = [answer for answer in dhcp.answers if answer.holders in classes.get(_identity(device), ())]
+        installs = [answer for answer in answers if answer.code == _DEFAULT_URL]
+        file_answers = [answer for answer in answers if answer.code != _DEFAULT_URL]
         yield from ((path, 0, message) for message in _install_faults(device, installs, declared))
         if device.words is None:
-            if told:
-                yield path, 0, f"{device.name} is told {told[0].url}, and its system takes no first file"
+            if file_answers:
+                yield path, 0, f"{device.name} is told {file_answers[0].url}, and its system takes no first file"
             continue
-        if len(told) != 1:
-            yield path, 0, f"{device.name} is told of {len(told)} first files, and needs one"
+        if len(file_answers) != 1:
+            yield path, 0, f"{device.name} is told of {len(file_answers)} first files, and needs one"
             continue
-        (answer,) = told
+        (answer,) = file_answers
         if not _is_asked(answer, device):
             yield path, 0, f"{device.name} does not ask for its file the way that option {answer.code} is given"
         place = ROOT + urlsplit(answer.url).path.removeprefix("/")
@@ -136,15 +136,15 @@ def _is_asked(answer: ContactAnswer, device: DeclaredDevice) -> bool:
     return not answer.is_negated and (answer.option, answer.text) == (words.option, words.begins)
 
 
-def _install_faults(device: DeclaredDevice, told: list[ContactAnswer], declared: DeclaredContact) -> Iterator[str]:
+def _install_faults(device: DeclaredDevice, answers: list[ContactAnswer], declared: DeclaredContact) -> Iterator[str]:
     file = declared.installers.get(device.system)
     if file is None:
-        if told:
-            yield f"ONIE on {device.name} is told {told[0].url}, which no installer of the spec is"
+        if answers:
+            yield f"ONIE on {device.name} is told {answers[0].url}, which no installer of the spec is"
         return
-    if [urlsplit(answer.url).path for answer in told] != [_INSTALLERS + file]:
+    if [urlsplit(answer.url).path for answer in answers] != [_INSTALLERS + file]:
         yield f"ONIE on {device.name} is not told the installer {file}"
-    for answer in told:
+    for answer in answers:
         if answer.is_negated or (answer.option, answer.text) != (_ONIE_OPTION, _ONIE):
             yield f"{device.name} is told an installer whatever asks"
 

@@ -1,7 +1,7 @@
-"""What waits for keys: each file that a node reads and no image holds starts its readers when it comes.
+"""Units that wait for keys: each file that a node reads and no image holds starts its readers when it comes.
 
-Without that, mounts, logs and the isolation watch of a node that booted into memory stay off. Who may read a file, and
-what is in it, is no text that is rendered.
+Without that, mounts, logs and the isolation watch of a node that booted into memory stay off. Permissions and
+contents of these files are not rendered, and not proven.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clusterwright.hosts.linux.reader.node_units import (
     read_waiting,
 )
 from clusterwright.hosts.linux.reader.units import unit_of
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.operation.declared_node_units import Readers
 from clusterwright.proofs.tree import RenderedTree
 
@@ -28,19 +28,19 @@ _COMPARED = frozenset({"mounts"})
 
 def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.credentials if tree.declaration is not None else {}
-    own = sorted(path for path in tree.paths if path.startswith(CREDENTIAL))
+    credential_units = sorted(path for path in tree.paths if path.startswith(CREDENTIAL))
     mounts = sorted(path for path in tree.paths if path.startswith(UNITS) and path.endswith(".mount"))
-    nodes = sorted({*declared, *(device for path in own for device in tree.devices_with(path))})
-    faults: dict[tuple[object, ...], list[Fault]] = {}
+    nodes = sorted({*declared, *(device for path in credential_units for device in tree.devices_with(path))})
+    faults_by_units: dict[tuple[object, ...], list[Fault]] = {}
     counterexamples: list[Counterexample] = []
     for node in nodes:
-        paths = [path for path in (*own, *mounts, CREDENTIAL_WANTS) if (node, path) in tree.files]
+        paths = [path for path in (*credential_units, *mounts, CREDENTIAL_WANTS) if (node, path) in tree.files]
         wanted = declared.get(node)
         key = (id(wanted), *(tree.files[node, path].read() for path in paths))
-        if key not in faults:  # nodes of an image have the same units
+        if key not in faults_by_units:  # nodes of an image have the same units
             texts = {path: tree.files[node, path].read() for path in paths}
-            faults[key] = list(_faults(texts, wanted))
-        counterexamples += [Counterexample(node, *fault) for fault in faults[key]]
+            faults_by_units[key] = list(_faults(texts, wanted))
+        counterexamples += [Counterexample(node, *fault) for fault in faults_by_units[key]]
     files = {file for wanted in declared.values() for file in wanted}
     facts = [Fact("nodes that wait for keys", len(nodes))]
     if files:
@@ -61,14 +61,14 @@ def _faults(texts: Mapping[str, str], wanted: Readers | None) -> Iterator[Fault]
             yield path, 0, f"nothing starts {unit}"
         service = f"{path.removesuffix('.path')}.service"
         if unit_of(text).get("Unit", service.removeprefix(UNITS)) != service.removeprefix(UNITS):
-            yield path, _line(text, "Unit="), "it starts another unit"
+            yield path, line_with(text, "Unit="), "it starts another unit"
         if service not in texts:
             yield service, 0, f"the file is missing: {unit} starts nothing"
         done = {(verb, mountpoint_of.get(name, name)) for verb, name in read_started(texts.get(service, ""))}
         for file in read_waiting(text):
             happens.setdefault(file, set()).update(done)
             if wanted is not None and file not in wanted:
-                yield path, _line(text, file), f"nothing of the node reads {file}"
+                yield path, line_with(text, file), f"nothing of the node reads {file}"
     if wanted is not None:
         yield from _unstarted(wanted, happens)
 
@@ -84,11 +84,6 @@ def _unstarted(wanted: Readers, happens: Mapping[str, set[tuple[str, str]]]) -> 
 
 def _names(readers: frozenset[tuple[str, str]]) -> str:
     return ", ".join(sorted(name for _, name in readers))
-
-
-def _line(text: str, word: str) -> int:
-    before, found, _ = text.partition(word)
-    return before.count("\n") + 1 if found else 0
 
 
 def _applies(tree: RenderedTree) -> bool:

@@ -1,4 +1,4 @@
-"""Who boots from which server, made from the plan and not by the renderers' code."""
+"""Planned network boot: machines, servers and addresses, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DeclaredBoot:
 
 
 def declared_boot(plan: Plan) -> DeclaredBoot | None:
-    """All of them; None where nothing boots over the network."""
+    """The planned boot of all machines; None without network boot."""
     boot = plan.spec.boot
     if boot is None:
         return None
@@ -53,4 +53,4 @@ def declared_boot(plan: Plan) -> DeclaredBoot | None:
         end = cable.a
         if cable.fabric == boot.fabric and end.device in servers and end.address is not None:
             addresses[end.device].add(format_address(end.address, version))
-    return DeclaredBoot(machines, {name: frozenset(found) for name, found in addresses.items()})
+    return DeclaredBoot(machines, {name: frozenset(of_server) for name, of_server in addresses.items()})

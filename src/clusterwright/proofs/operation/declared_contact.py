@@ -1,4 +1,4 @@
-"""Who is answered at first contact, made from the plan and not by the renderers' code."""
+"""Planned first contact: the server's devices and addresses, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from clusterwright.spec.site import FirstContact
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDevice:
-    """A device on the management network: how it is known, behind which relay, and its planned address.
+    """A device on the management network: its identity, its relay, and its planned address.
 
-    ``words`` say how it asks for a file, None where nothing is served to it.
+    ``known_by`` is the kind of identity and ``value`` that identity. ``words`` are the options that its system asks
+    for a file by; None where no file is served to it.
     """
 
     name: str
@@ -31,7 +32,7 @@ class DeclaredDevice:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredContact:
-    """The server's address and version, the devices that it can tell apart, and who may log in to switches."""
+    """The server's address and version, the devices it can identify, and the operators with a login on switches."""
 
     server: str
     version: int
@@ -44,17 +45,17 @@ class DeclaredContact:
 
 
 def declared_contact(plan: Plan) -> DeclaredContact | None:
-    """All of it; None without a server."""
+    """The planned first contact; None without a server."""
     section = plan.spec.first_contact
     if section is None:
         return None
     devices, unknown = [], []
     for contact in contacts(plan):
-        known = _known(contact, section)
-        if known is None:
+        identity = _known(contact, section)
+        if identity is None:
             unknown.append(contact.device)
         else:
-            devices.append(_device(plan, contact, section, *known))
+            devices.append(_device(plan, contact, section, *identity))
     admins = (operator for operator in plan.spec.site.operators if operator.role == "admin" and operator.keys)
     return DeclaredContact(
         server=str(section.server),

@@ -1,4 +1,4 @@
-"""What a spec asks of Kueue, made from the plan and not by the renderers' code."""
+"""The planned Kueue installations, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
         if node.kind != "node" or image is None or node.node_group not in scheduler.nodes:
             continue
         home = {plan.group_by_name[name].level: name for name in node.groups}
-        own = {f"{prefix}/{level}": home[level] for level in outermost_first[node.node_group]}
-        labels[node.name] = {**own, group_label: node.node_group}
+        levels_of_node = {f"{prefix}/{level}": home[level] for level in outermost_first[node.node_group]}
+        labels[node.name] = {**levels_of_node, group_label: node.node_group}
         files[node.name] = family_of(image.distribution).kubelet
     wanted = scheduler.controllers
     controllers = []

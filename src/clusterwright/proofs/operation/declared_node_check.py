@@ -1,4 +1,4 @@
-"""What a node's check of itself ought to expect, made from the plan and not by the renderers' code."""
+"""The planned expectations of each node's check of itself, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _INDEX = "NCCL_IB_PKEY"  # by hand: then no partition is looked for
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeclaredCheck:
-    """What nodes of one kind are to be asked: values by the names that ``read_expected`` gives. One object a kind."""
+    """Expectations of nodes of one kind; one object a kind.
+
+    ``values`` has the keys that ``read_expected`` gives.
+    """
 
     values: Mapping[str, Any]
     interval_s: int
@@ -53,11 +56,11 @@ class CheckedNode:
 
 
 def declared_node_checks(plan: Plan) -> Mapping[str, CheckedNode]:
-    """Every node that runs an image."""
+    """By node that runs an image, its expected check."""
     images = {image.name: image for image in plan.spec.images}
     nccl = declared_nccl(plan)
-    known: dict[tuple[Any, ...], DeclaredCheck] = {}
-    node_checks = {}
+    check_by_kind: dict[tuple[Any, ...], DeclaredCheck] = {}
+    checks = {}
     for node in plan.devices:
         image = images.get(node.image or "")
         if node.kind != "node" or image is None:
@@ -65,19 +68,19 @@ def declared_node_checks(plan: Plan) -> Mapping[str, CheckedNode]:
         cables = _cables(plan, node)
         ends = tuple((cable.a.port, cable.fabric, cable.a.address is not None, cable.bond) for cable in cables)
         kind = (node.node_group, image.name, node.model, ends)
-        if kind not in known:
-            known[kind] = _check(plan, node, image, cables, nccl.get(node.name))
-        node_checks[node.name] = CheckedNode(known[kind], _gids(plan, node, cables))
-    return node_checks
+        if kind not in check_by_kind:
+            check_by_kind[kind] = _check(plan, node, image, cables, nccl.get(node.name))
+        checks[node.name] = CheckedNode(check_by_kind[kind], _gids(plan, node, cables))
+    return checks
 
 
 def _cables(plan: Plan, node: Device) -> list[Cable]:
-    own = plan.cables_of[node.name]
-    return [cable for cable in own if cable.a.device == node.name and cable.a.side == "host"]
+    cables = plan.cables_of[node.name]
+    return [cable for cable in cables if cable.a.device == node.name and cable.a.side == "host"]
 
 
 def _gids(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, int]:
-    """The GIDs that the kernel makes of addresses of RoCE adapters: one of IPv4 is mapped into IPv6."""
+    """The GIDs that the kernel makes of addresses of RoCE adapters, by port: IPv4 addresses are mapped into IPv6."""
     devices = _rdma_devices(plan.spec.catalogue[node.model])
     gids = {}
     for cable in cables:
@@ -105,8 +108,10 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "kernel.hugepages": [{"kib": _PAGE_KIB[pages.size], "count": pages.count}] if pages is not None else [],
         "kernel.parameters": _kernel_parameters(image),
         **{f"drivers.{module}": driver.version for driver in image.drivers for module in driver.modules},
-        "firmware.adapters": [each.version for each in image.firmware if each.device.startswith("ConnectX")],
-        "firmware.bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
+        "firmware.adapters": [
+            firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")
+        ],
+        "firmware.bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
         "direct_paths": _has_direct_paths(plan, image),
         **({} if image.is_existing else {"image.name": image.name}),
         "commands": [
@@ -130,7 +135,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
 
 
 def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping[str, Any]:
-    """What GPUs are asked; one value, None, where nothing is written for their vendor."""
+    """Expected values of GPUs; a single None where no check is written for their vendor."""
     vendor = _vendor(model, image)
     if model.gpus is None or vendor is None or vendor.node_check is None:
         return {"gpus": None}
@@ -182,7 +187,7 @@ def _machine(model: HardwareModel) -> Mapping[str, Any]:
 
 
 def _nics(model: HardwareModel, cables: list[Cable], fabrics: Mapping[str, Fabric]) -> Mapping[str, Mapping[str, Any]]:
-    """What is asked of each cabled adapter, by interface."""
+    """Expected values of each cabled adapter, by interface."""
     cable_of = {cable.a.port: cable for cable in cables}
     nics = {}
     for group in model.nic_groups:
@@ -234,4 +239,6 @@ def _limits(health: Health) -> Mapping[str, Any]:
 
 
 def _has_lossless_class(fabric: Fabric) -> bool:
-    return fabric.technology != "infiniband" and any(each.priority is not None for each in fabric.classes)
+    if fabric.technology == "infiniband":
+        return False
+    return any(traffic_class.priority is not None for traffic_class in fabric.classes)

@@ -1,4 +1,4 @@
-"""What a node's adapters are called and for which keys it waits, made from the plan and not by the renderers' code."""
+"""Planned names of a node's adapters, and the keys it waits for, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ class DeclaredNames:
 
 
 def declared_names(plan: Plan) -> Mapping[str, DeclaredNames]:
-    """Of every node that runs an image, the cabled adapters whose PCI address is known."""
-    known: dict[tuple[object, ...], DeclaredNames] = {}
+    """By node that runs an image, the names of its cabled adapters.
+
+    Adapters without a known PCI address are left out.
+    """
+    names_by_kind: dict[tuple[object, ...], DeclaredNames] = {}
     names = {}
     for node in plan.devices:
         if node.kind != "node" or node.image is None:
             continue
-        own = plan.cables_of[node.name]
-        cables = [cable for cable in own if cable.a.device == node.name and cable.a.side == "host"]
+        node_cables = plan.cables_of[node.name]
+        cables = [cable for cable in node_cables if cable.a.device == node.name and cable.a.side == "host"]
         kind = (node.model, *((cable.a.port, cable.fabric) for cable in cables))
-        if kind not in known:
-            known[kind] = _names(plan, node, {cable.a.port: cable.fabric for cable in cables})
-        names[node.name] = known[kind]
+        if kind not in names_by_kind:
+            names_by_kind[kind] = _names(plan, node, {cable.a.port: cable.fabric for cable in cables})
+        names[node.name] = names_by_kind[kind]
     return names
 
 
@@ -63,7 +66,7 @@ Readers = Mapping[str, frozenset[tuple[str, str]]]
 
 
 def declared_credentials(plan: Plan) -> Mapping[str, Readers]:
-    """By node whose system is ours, the keys, certificates and authorities that it reads."""
+    """By node whose system is ours, the units that read its keys, certificates and authorities."""
     by_group: dict[str, Readers] = {}
     credentials = {}
     for node in plan.devices:
@@ -84,9 +87,9 @@ def _readers(plan: Plan, node_group: str) -> Readers:
     tls, kerberos = spec.encryption.tls, spec.encryption.kerberos
     if tls is not None and over_tls:
         for file in filter(None, (tls.truststore, tls.crl, tls.certificate, tls.private_key)):
-            readers.setdefault(file, set()).update(("start", each) for each in (_TLS_SERVICE, *over_tls))
+            readers.setdefault(file, set()).update(("start", unit) for unit in (_TLS_SERVICE, *over_tls))
     if kerberos is not None and with_tickets:
-        readers.setdefault(kerberos.keytab, set()).update(("start", each) for each in (*_TICKETS, *with_tickets))
+        readers.setdefault(kerberos.keytab, set()).update(("start", unit) for unit in (*_TICKETS, *with_tickets))
     if spec.site.syslog:
         authority = _AUTHORITIES
         if spec.site.syslog_tls is not None:
@@ -98,5 +101,5 @@ def _readers(plan: Plan, node_group: str) -> Readers:
 
 
 def _protected(mounts: list[Mount], kinds: set[str]) -> list[str]:
-    """Mount points whose protection is one of these."""
+    """Mount points whose protection is one of ``kinds``."""
     return [mount.mountpoint for mount in mounts if mount.protection is not None and mount.protection.kind in kinds]

@@ -1,4 +1,4 @@
-"""What a spec asks of NVLink domains, made from the plan and not by the renderers' code."""
+"""Planned NVLink domains, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 

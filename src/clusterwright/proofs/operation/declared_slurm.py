@@ -1,4 +1,4 @@
-"""What a spec asks of each Slurm, made from the plan and not by the renderers' code."""
+"""The planned Slurm installations, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _controllers(plan: Plan, scheduler: Scheduler) -> Mapping[str, frozenset[str
 
 
 def _addresses(plan: Plan, name: str) -> frozenset[str]:
-    """The addresses of a machine's adapters."""
+    """The addresses of a machine's host adapters, as text."""
     addresses = set()
     for cable in plan.cables_of[name]:
         end = cable.a if cable.a.device == name else cable.b

@@ -18,7 +18,7 @@ from clusterwright.hosts.kueue.reader import (
     read_objects,
     read_pod,
 )
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.operation.declared_kueue import DeclaredKueue
 from clusterwright.proofs.tree import RenderedTree
 
@@ -84,17 +84,18 @@ def _plan_faults(text: str, objects: KueueObjects, planned: DeclaredKueue) -> It
         if len(labels) != 1 or group not in planned.levels:
             yield (
                 OBJECTS,
-                _line(text, name),
+                line_with(text, name),
                 f"the flavour {name} selects nodes by {dict(labels)}, and no planned group",
             )
             continue
         chosen.setdefault(group, []).append(name)
         if not name.startswith(planned.flavor):
-            yield OBJECTS, _line(text, name), f"the flavour is called {name}, and jobs ask for {planned.flavor}"
+            yield OBJECTS, line_with(text, name), f"the flavour is called {name}, and jobs ask for {planned.flavor}"
         levels = objects.levels.get(topology, ())
         if levels != planned.levels[group]:
-            held, wanted = (", ".join(each) or "none" for each in (levels, planned.levels[group]))
-            yield OBJECTS, _line(text, topology), f"the levels of {group} are {held}, and {wanted} are planned"
+            held = ", ".join(levels) or "none"
+            wanted = ", ".join(planned.levels[group]) or "none"
+            yield OBJECTS, line_with(text, topology), f"the levels of {group} are {held}, and {wanted} are planned"
     for group in planned.levels:
         if len(chosen.get(group, ())) != 1:
             yield OBJECTS, 0, f"{group} has {len(chosen.get(group, ()))} flavours: it is to have one"
@@ -127,7 +128,7 @@ def _pod_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) 
 
 
 def _faults_of_pod(pod: PodPart, environments: Set[str]) -> Iterator[str]:
-    """What a pod lacks of its node, and variables that do not reach it."""
+    """Settings that a pod lacks on its node, and variables that do not reach its containers."""
     if not pod.has_node_network:
         yield "pods have a network of their own, which nodes do not forward"
     if _SHARED_MEMORY not in pod.memory:
@@ -151,12 +152,7 @@ def _node_faults(tree: RenderedTree, node: str, planned: DeclaredKueue) -> Itera
     if labels != planned.labels[node]:
         held = "nothing that is known here" if labels is None else ", ".join(f"{a}={b}" for a, b in labels.items())
         wanted = ", ".join(f"{name}={value}" for name, value in planned.labels[node].items())
-        yield path, _line(text, "KUBELET_EXTRA_ARGS"), f"the node registers with {held}, and {wanted} is its place"
-
-
-def _line(text: str, word: str) -> int:
-    before, found, _ = text.partition(word)
-    return before.count("\n") + 1 if found else 0
+        yield path, line_with(text, "KUBELET_EXTRA_ARGS"), f"the node registers with {held}, and {wanted} is its place"
 
 
 def _applies(tree: RenderedTree) -> bool:

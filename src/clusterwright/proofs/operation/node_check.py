@@ -1,7 +1,7 @@
-"""What a node's check of itself expects: the plan's parts, the spec's limits, and what else is rendered for the node.
+"""The node check's expectations: the plan's parts, the spec's limits, and the node's own rendered settings.
 
-A limit that is too narrow drains healthy nodes, one that is too wide gives jobs to sick ones. The program that asks is
-not read: with a spec, another one than the rendered leaves every claim not proven.
+A limit that is too narrow drains healthy nodes, one that is too wide gives jobs to sick ones. The program that asks
+is not read: with a spec, another one than the rendered leaves every claim not proven.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from clusterwright.hosts.linux.reader.node_check import (
     read_wanted,
 )
 from clusterwright.hosts.linux.reader.units import unit_of
-from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.operation.declared_node_check import CheckedNode, DeclaredCheck
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
@@ -49,7 +49,7 @@ _HEARD_AGAIN = 2  # a BMC whose answer is missed once is no reason
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read of the files that nodes of a kind share."""
+    """Values and faults of the files that nodes of a kind share."""
 
     values: Mapping[str, Any]
     faults: tuple[Fault, ...]
@@ -57,7 +57,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What a node's own expectations have to agree with: its filter's digest, and the units that mount."""
+    """Parts of a node that its expectations have to agree with: its filter's digest, and the units that mount."""
 
     filter_digest: str
     mounts: Sequence[str]
@@ -104,16 +104,13 @@ def _read_shared(texts: Mapping[str, str], planned: DeclaredCheck | None) -> _Re
 
 
 def _line(text: str, key: str) -> int:
-    """The line of a key, or of the one that it is missing from."""
-    for name in (key.rpartition(".")[2], key.partition(".")[0]):
-        before, found, _ = text.partition(f'"{name}":')
-        if found:
-            return before.count("\n") + 1
-    return 0
+    """The line of a key; of its first part where the last is missing."""
+    last, first = key.rpartition(".")[2], key.partition(".")[0]
+    return line_with(text, f'"{last}":') or line_with(text, f'"{first}":')
 
 
 def _faults_of_texts(values: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Where expectations and what is set on the node differ."""
+    """Differences between expectations and the node's rendered settings, as key and message."""
     asked = values.get("kernel.settings")
     held = read_settings(texts.get(SETTINGS, ""))
     if isinstance(asked, dict):
@@ -214,7 +211,7 @@ def _block_faults(asked: Any, block: ConfiguredQos) -> Iterator[tuple[str, str]]
 
 
 def _start_faults(texts: Mapping[str, str], planned: DeclaredCheck | None) -> Iterator[Fault]:
-    """What keeps the check from being made at all, or in time."""
+    """Faults that keep the check from running, or from ending in time."""
     for program in PROGRAMS:
         if program not in texts:
             yield program, 0, "the program is missing"

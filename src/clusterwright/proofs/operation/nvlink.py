@@ -1,7 +1,7 @@
-"""NVLink domains: IMEX's members list each other, alike, and nobody else; NCCL and Slurm use what they share.
+"""NVLink domains: IMEX members list each other and nobody else; NCCL and Slurm use the memory that they share.
 
 An instance refuses others whose list differs, and a job whose nodes are not all listed goes by the network, without a
-word. Whether switch trays join these nodes no file of theirs says: the node check asks the driver.
+word. No file says whether switch trays join these nodes: the node check asks the driver.
 """
 
 from __future__ import annotations

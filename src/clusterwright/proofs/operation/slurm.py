@@ -1,6 +1,6 @@
-"""Where Slurm places jobs: on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.
+"""Slurm places jobs on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.
 
-Read are the files of controllers and what tells slurmd where they are. Other settings than nodes, partitions,
+Read are the files of controllers and the place where slurmd finds them. Other settings than nodes, partitions,
 controllers and _GUARDS are not judged: with a spec, one that is not the rendered one leaves the claim not proven.
 """
 
@@ -50,7 +50,7 @@ _GUARDS = {
 
 @dataclass
 class _Configuration:
-    """What a controller's files say, with the faults of reading them."""
+    """The contents of a controller's files, with the faults of reading them."""
 
     nodes: dict[str, SlurmLine] = field(default_factory=dict)
     queues: dict[str, tuple[SlurmLine, frozenset[str]]] = field(default_factory=dict)
@@ -81,16 +81,16 @@ def _run(tree: RenderedTree) -> Verdict:
     for device in sorted({*tree.devices_with(SLURM_CONF), *by_controller}):
         texts = tuple(tree.text(device, path) for path in _FILES)
         declared = by_controller.get(device)
-        known = judged.get(texts)
-        if known is None or known[1] is not declared:  # controllers of one Slurm have the same files
+        reading = judged.get(texts)
+        if reading is None or reading[1] is not declared:  # controllers of one Slurm have the same files
             configuration = _read(*texts)
             faults = [*configuration.faults, *_faults(configuration, texts)]
             if tree.declaration is not None:
                 faults += _faults_of_spec(configuration, declared)
-            judged[texts] = known = (configuration, declared, faults)
+            judged[texts] = reading = (configuration, declared, faults)
             nodes.update(configuration.nodes)
             gpus += sum(_gpu_count(line) or 0 for line in configuration.nodes.values())
-        counterexamples += [Counterexample(device, *fault) for fault in known[2]]
+        counterexamples += [Counterexample(device, *fault) for fault in reading[2]]
     for slurm in slurms:
         counterexamples += _worker_faults(tree, slurm)
     facts = (Fact("nodes that Slurm places jobs on", len(nodes)), Fact("GPUs", gpus))
@@ -146,7 +146,7 @@ def _read_devices(made: _Configuration, line: SlurmLine) -> None:
 
 
 def _faults(made: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fault]:
-    """What contradicts itself, whatever the spec asks for."""
+    """Contradictions within the files, without regard to the spec."""
     for path, text in zip(_FILES, texts, strict=True):
         if text is None:
             yield path, 0, "the file is missing"
@@ -173,7 +173,7 @@ def _guard_faults(made: _Configuration) -> Iterator[Fault]:
 
 
 def _device_faults(made: _Configuration) -> Iterator[Fault]:
-    """Nodes whose GPUs and device files do not match, those of a line and a fault together."""
+    """Nodes whose GPUs and device files do not match; nodes with the same line and fault in one finding."""
     names_by_fault: dict[tuple[int, str], list[str]] = {}
     for name, line in made.nodes.items():
         fault = _device_fault(line, made.gpu_files.get(name, []))
@@ -282,7 +282,10 @@ def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fau
 
 
 def _leaf_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
-    """Nodes of one planned group at one leaf, and of others at others, whatever leaves are called."""
+    """Nodes that share a planned group and not a leaf, or a leaf and not a group.
+
+    Names of leaves are free.
+    """
     leaf_of_group: dict[str, str] = {}
     group_of_leaf: dict[str, str] = {}
     for name, node in declared.nodes.items():

@@ -1,4 +1,4 @@
-"""The isolation watch: it runs on every node, under its own cluster's name, and tries to get out where nobody may."""
+"""The isolation watch runs on every node, under its own cluster's name, and tries every forbidden way out."""
 
 from __future__ import annotations
 
