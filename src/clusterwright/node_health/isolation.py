@@ -20,13 +20,20 @@ def isolation_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
         yield _packet_filter(readings, expected["filter"])
     if not expected.get("owns_routes", True):
         return
-    wrong = [
-        f"default route of IPv{version} by {route.get('dev', 'several interfaces')}"
-        for version in (4, 6)
-        for route in _routes(readings.run("ip", "-j", f"-{version}", "route", "show", "table", "all"))
-        if route.get("dst") in ("default", "0.0.0.0/0", "::/0") and route.get("type") not in _NOWHERE
-    ]
-    yield check("default-route", "see reason" if wrong else "none", "none", wrong)
+    planned = {(route["version"], route["interface"]) for route in expected.get("default_routes", ())}
+    running = {(version, interface) for version in (4, 6) for interface in _default_interfaces(readings, version)}
+    wrong = [f"default route of IPv{version} by {interface}" for version, interface in sorted(running - planned)]
+    wrong += [f"no default route of IPv{version} by {interface}" for version, interface in sorted(planned - running)]
+    wanted = ", ".join(f"IPv{version} by {interface}" for version, interface in sorted(planned)) or "none"
+    yield check("default-route", "see reason" if wrong else wanted, wanted, wrong)
+
+
+def _default_interfaces(readings: Readings, version: int) -> Iterator[str]:
+    """The interfaces that default routes leave by, those over several next hops included."""
+    for route in _routes(readings.run("ip", "-j", f"-{version}", "route", "show", "table", "all")):
+        if route.get("dst") in ("default", "0.0.0.0/0", "::/0") and route.get("type") not in _NOWHERE:
+            hops = route.get("nexthops") or [route]
+            yield from (hop.get("dev", "an unknown interface") for hop in hops)
 
 
 def listed_rules(expected_filter: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
-"""Addresses that never are a source on a network, and how much of the internet a set of prefixes takes in."""
+"""Addresses that never are a source on a network, those of the internet, and how many of these prefixes take in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+from typing import TypeVar
 
 from clusterwright.spec.isolation import Network
+
+N = TypeVar("N", IPv4Network, IPv6Network)
 
 MAPPED_IPV4 = IPv6Network("::ffff:0.0.0.0/96")
 # RFC 6890: none of them is the source of a packet that arrives from a network.
@@ -40,6 +43,7 @@ _PRIVATE_IPV4 = tuple(
 )
 # RFC 4291: all global unicast addresses that IANA has given out.
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
+DEFAULT_ROUTE: Mapping[int, Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
 
 
 def dropped_sources(held: Iterable[Network]) -> tuple[Network, ...]:
@@ -51,6 +55,19 @@ def dropped_sources(held: Iterable[Network]) -> tuple[Network, ...]:
     four = [network for network in NEVER_A_SOURCE if isinstance(network, IPv4Network)]
     six = [network for network in NEVER_A_SOURCE if isinstance(network, IPv6Network)]
     return (*sorted((*four, *link_local)), *six)
+
+
+def internet_without(networks: Iterable[Network]) -> tuple[Network, ...]:
+    """All public addresses but those of some networks, in the fewest prefixes, IPv4 first."""
+    excluded = (*_PRIVATE_IPV4, *networks)
+    remaining_ipv4 = [IPv4Network("0.0.0.0/0")]
+    remaining_ipv6 = [_PUBLIC_IPV6]
+    for network in excluded:
+        if isinstance(network, IPv4Network):
+            remaining_ipv4 = [part for whole in remaining_ipv4 for part in _without(whole, network)]
+        else:
+            remaining_ipv6 = [part for whole in remaining_ipv6 for part in _without(whole, network)]
+    return (*collapse_addresses(remaining_ipv4), *collapse_addresses(remaining_ipv6))
 
 
 def takes_in_internet(networks: Iterable[Network]) -> bool:
@@ -73,7 +90,7 @@ def _public_ipv6(networks: Iterable[Network]) -> int:
     )
 
 
-def _without(whole: IPv4Network, part: IPv4Network) -> list[IPv4Network]:
+def _without(whole: N, part: N) -> list[N]:
     """What is left of a network without another one."""
     if whole.subnet_of(part):
         return []

@@ -31,6 +31,7 @@ from clusterwright.spec.site import FirstContact, Site
 from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.workload import Job
+from clusterwright.spec.zone_reach import with_internet
 
 CLUSTER = "cluster"  # the outermost level, which every group lies in
 _ROUNDING = 1e-9
@@ -229,7 +230,8 @@ class ClusterSpec:
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> ClusterSpec:
         """The whole document; what is wrong with its values is recorded."""
         data = {"title": data["name"], **data}
-        return reading.fields(cls, data, path, catalogue=reading.catalogue, document=reading.document)
+        spec = reading.fields(cls, data, path, catalogue=reading.catalogue, document=reading.document)
+        return with_internet(spec)
 
     @cached_property
     def noted_macs(self) -> Mapping[tuple[str, str], int]:

@@ -1,4 +1,4 @@
-"""Who belongs to a zone, where zones live and where two of them can meet, as far as the spec itself says so.
+"""Who belongs to a zone, where zones live, where two of them can meet, and what is open to the internet: from the spec.
 
 Rules, writers, proofs, reports and the lab all ask here: what a zone is belongs to the meaning of the spec, and is
 decided once.
@@ -6,16 +6,18 @@ decided once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clusterwright.spec.address_space import internet_without, takes_in_internet
 from clusterwright.spec.infiniband import DEFAULT_PKEY
+from clusterwright.spec.isolation import INTERNET, Flow, Network, Zone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.infiniband import Partition
-    from clusterwright.spec.isolation import Zone
     from clusterwright.spec.job import NcclProfile
     from clusterwright.spec.model import ClusterSpec, Mount
 
@@ -126,3 +128,81 @@ def owner_in_clear(spec: ClusterSpec, mount: Mount) -> str | None:
     asked = set(zones_of(spec, mount.system))
     owners = (flow.owner for flow in spec.flows if flow.source in asking and flow.target in asked)
     return next((owner for owner in owners if owner), None)
+
+
+@dataclass(frozen=True, slots=True)
+class InternetFlow:
+    """A flow between the internet and a zone of the cluster."""
+
+    flow: Flow
+    zone: Zone
+    """The zone of the cluster."""
+    is_outward: bool
+    """Whether the cluster's zone opens it."""
+    key: str
+    """The key of the flow that names the internet: ``from`` or ``to``."""
+
+
+def with_internet(spec: ClusterSpec) -> ClusterSpec:
+    """The spec with the addresses of the internet in each zone of that kind that has none and that a flow opens.
+
+    It then stands for all public addresses that are neither the cluster's nor those of another zone, so that filters,
+    access lists and proofs treat it like any zone outside. A flow with an isolated zone opens nothing, even where its
+    finding (CW520) is suppressed.
+    """
+    isolated = {zone.name for zone in spec.zones if zone.isolated}
+    opening = [flow for flow in spec.flows if isolated.isdisjoint((flow.source, flow.target))]
+    named = {name for flow in opening for name in (flow.source, flow.target)}
+    is_opened = [zone.kind == INTERNET and not zone.prefixes and zone.name in named for zone in spec.zones]
+    if not any(is_opened):
+        return spec
+    internet = internet_without(_networks_of_others(spec))
+    zones = []
+    for zone, opened in zip(spec.zones, is_opened, strict=True):
+        zones.append(replace(zone, prefixes=internet) if opened else zone)
+    return replace(spec, zones=tuple(zones))
+
+
+def _networks_of_others(spec: ClusterSpec) -> Iterator[Network]:
+    """The networks of the cluster itself, of its borders, and of the zones outside that are not the internet."""
+    for fabric in spec.fabrics:
+        if fabric.addressing is not None:
+            yield from (fabric.addressing.hosts, fabric.addressing.links, fabric.addressing.loopbacks)
+        for partition in fabric.partitions:
+            if partition.ipoib is not None:
+                yield partition.ipoib.network
+    for border in spec.borders:
+        yield border.address.network
+    for zone in spec.zones:
+        if zone.kind != INTERNET:
+            yield from zone.prefixes
+
+
+def is_whole_internet(zone: Zone) -> bool:
+    """True for a zone of kind ``internet`` that is no list of a few networks."""
+    return zone.kind == INTERNET and takes_in_internet(zone.prefixes)
+
+
+def internet_flows(spec: ClusterSpec) -> Iterator[InternetFlow]:
+    """The flows from and to the whole internet, in the spec's order."""
+    zone_by_name = {zone.name: zone for zone in spec.zones}
+    for flow in spec.flows:
+        source, target = zone_by_name.get(flow.source), zone_by_name.get(flow.target)
+        if source is None or target is None:
+            continue
+        if is_whole_internet(target):
+            yield InternetFlow(flow=flow, zone=source, is_outward=True, key="to")
+        elif is_whole_internet(source):
+            yield InternetFlow(flow=flow, zone=target, is_outward=False, key="from")
+
+
+def internet_fabrics(spec: ClusterSpec, node_group: str) -> tuple[Fabric, ...]:
+    """The plain Ethernet fabrics over which nodes of a group have a default route."""
+    opened = [each.zone for each in internet_flows(spec) if not each.zone.isolated]
+    zones = [zone for zone in opened if node_group in members_of(spec, zone)]
+    found = []
+    for fabric in spec.fabrics:
+        is_attached = any(attach.nodes == node_group for attach in fabric.attach)
+        if fabric.technology == "ethernet" and is_attached and any(covers(spec, zone, fabric) for zone in zones):
+            found.append(fabric)
+    return tuple(found)

@@ -47,6 +47,7 @@ from clusterwright.spec.fabric import Bond
 from clusterwright.spec.hardware.accelerators import BY_SWITCH_TRAYS, fabric_manager_of, knows_fabric_state
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import FILTER, NETWORK, SLURM, USUAL_HEALTH, Health, Image, ImageCheck
+from clusterwright.spec.zone_reach import internet_fabrics
 from clusterwright.text.json_lines import dump_lines
 from clusterwright.text.templates import template
 
@@ -195,7 +196,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
             *boot_services(plan, image, kind.node_group, kernel),
             *(kind.slurm_units if image.owns(SLURM) else ()),
         ],
-        **({} if image.owns(NETWORK) else {"owns_routes": False}),
+        **(_default_routes(plan, kind) if image.owns(NETWORK) else {"owns_routes": False}),
         "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
         "commands": [
             {"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in image.own_checks
@@ -222,6 +223,17 @@ def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
     devices = [port.rdma_device for nic in kind.by_fabric().get(nccl.fabric, ()) for port in nic.ports]
     expected = {"name": partition.name, "key": port_key(partition), "devices": devices, "file": NCCL_CONF}
     return {"partition": expected}
+
+
+def _default_routes(plan: Plan, kind: NodeKind) -> dict[str, Any]:
+    """The interfaces over which a flow to the internet needs a default route; without them there may be none."""
+    fabrics = {fabric.name for fabric in internet_fabrics(plan.spec, kind.node_group)}
+    found = [
+        {"interface": nic.interface, "version": nic.version}
+        for nic in kind.nics
+        if nic.version and nic.fabric in fabrics
+    ]
+    return {"default_routes": sorted(found, key=lambda route: str(route["interface"]))} if found else {}
 
 
 def _clock(image: Image) -> str:

@@ -14,6 +14,7 @@ from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.zone_reach import internet_flows
 from clusterwright.text.json_lines import dump_lines
 from clusterwright.text.templates import template
 
@@ -25,12 +26,8 @@ _INTERVAL_S = 900
 _DNS, _HTTPS = 53, 443
 # Somebody who always answers, a.root-servers.net (IANA, named.root), and blocks that nobody has (RFC 5737, RFC 3849):
 # an answer from those is a proxy's or a middlebox's.
-_EGRESS = (
-    ("198.41.0.4", _DNS),
-    ("2001:503:ba3e::2:30", _DNS),
-    ("192.0.2.1", _HTTPS),
-    ("2001:db8::1", _HTTPS),
-)
+_ROOT_SERVER = (("198.41.0.4", _DNS), ("2001:503:ba3e::2:30", _DNS))
+_NOBODY = (("192.0.2.1", _HTTPS), ("2001:db8::1", _HTTPS))
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -46,13 +43,20 @@ def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
 WRITER = Writer(KIND, applies, shared=shared)
 
 
+def _probes(plan: Plan) -> tuple[tuple[str, int], ...]:
+    """Where nodes try to get out; no server that a flow to the internet lets any of them reach."""
+    if any(internet.is_outward and internet.flow.opens("tcp", _DNS) for internet in internet_flows(plan.spec)):
+        return _NOBODY
+    return (*_ROOT_SERVER, *_NOBODY)
+
+
 @per_plan
 def _files(plan: Plan) -> tuple[SharedFile, ...]:
     archives = [f"/{archive_path(package)}" for package in (NODE_HEALTH, PACKAGE)]
     program = template("watch/program.py.j2").render(archives=archives)
     service = template("watch/isolation-watch.service.j2").render(program=PROGRAM, key=WATCH_KEY)
     timer = template("watch/isolation-watch.timer.j2").render(interval_s=_INTERVAL_S, spread_s=_INTERVAL_S // 10)
-    watch = {"cluster": plan.name, "egress": [{"address": address, "port": port} for address, port in _EGRESS]}
+    watch = {"cluster": plan.name, "egress": [{"address": address, "port": port} for address, port in _probes(plan)]}
     return tuple(
         sorted(
             [

@@ -47,6 +47,8 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
         elif not is_announced(at, subnet):
             message = f"{shown_prefix(subnet)} is in no prefix that {router.device} announces"
             yield example(tree, nic.device, nic.file, nic.mark, message)
+        for mark in _undeclared_defaults(tree, nic):
+            yield example(tree, nic.device, nic.file, mark, "a default route leads out of the fabric")
         for mark, message in _route_faults(nic, router, (subnet, subnets.get(subnet, ())), uncovered):
             yield example(tree, nic.device, nic.file, mark, message)
 
@@ -57,6 +59,14 @@ def _first_uncovered(hosts: list[Prefix], reached: frozenset[Prefix]) -> Prefix 
         if not any(covers(route, host) for route in reached):
             return host
     return None
+
+
+def _undeclared_defaults(tree: RenderedTree, nic: ConfiguredNic) -> Sequence[Mark]:
+    """A NIC's default routes where no flow joins its node with the internet; else the isolation claim checks them."""
+    declaration = tree.declaration
+    isolation = declaration.isolation if declaration is not None else None
+    is_joined = isolation is not None and nic.device in isolation.default_gateways
+    return () if is_joined else nic.defaults
 
 
 def _is_announced(router: Router, subnet: Prefix) -> bool:
@@ -74,8 +84,6 @@ def _route_faults(
 
     ``on_link`` is the NIC's subnet, with the addresses that its switch has there.
     """
-    for mark in nic.defaults:
-        yield mark, "a default route leads out of the fabric"
     subnet, gateways = on_link
     for prefix, gateway in nic.routes:
         if gateway is None and not covers(subnet, prefix):

@@ -28,6 +28,7 @@ from clusterwright.proofs.isolation.declared import (
     DeclaredZone,
     ZonePart,
 )
+from clusterwright.proofs.isolation.declared_internet import declared_gateways, declared_openings
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.site_limits import site_for, untold
 from clusterwright.spec.hardware.systems import System, system_of, systems
@@ -137,6 +138,8 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         lease_servers=_lease_servers(plan),
         managed={system.name: _managed(plan.spec.site, system) for system in systems().values()},
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
+        internet=tuple(declared_openings(plan.spec)),
+        default_gateways=declared_gateways(plan),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from clusterwright.facts.reader import LEASES
@@ -178,6 +178,10 @@ class DeclaredIsolation:
     collecting: int | None = None
     beside_others: frozenset[str] = frozenset()
     """Nodes that somebody else installed: other programs have tables there too."""
+    internet: tuple[str, ...] = ()
+    """What flows open between zones and the internet, in words."""
+    default_gateways: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    """By node that a flow joins with the internet, the version and number of each interface's gateway."""
 
     @cached_property
     def known(self) -> Mapping[int, Ranges]:
@@ -318,6 +322,17 @@ class DeclaredIsolation:
             for (version, number), end in self.addresses.items()
             if end[0] in self.management
         }
+
+    def has_default_route(self, device: str, destination: str, hop: str) -> bool:
+        """Whether a device's default route through a gateway is the one that a flow to the internet needs."""
+        gateways = self.default_gateways.get(device, {}).values()
+        if destination not in ("0.0.0.0/0", "::/0"):
+            return False
+        try:
+            version, number, _ = _begins(hop)
+        except ValueError:
+            return False
+        return (version, number) in gateways and version == (6 if ":" in destination else 4)
 
     @cached_property
     def zone(self) -> Mapping[str, DeclaredZone]:

@@ -30,6 +30,7 @@ from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.proofs.isolation.default_routes import default_route_faults
 from clusterwright.proofs.isolation.edges import (
     HOSTS,
     MANAGEMENT,
@@ -96,12 +97,18 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *switches.faults,
         *host_port_faults(tree, declared),
         *carried_faults(tree, declared),
+        *default_route_faults(tree, declared),
     ]
     return Verdict(
         facts=(*_facts(tree, declared, nodes, ports), *partitions.facts),
         counterexamples=tuple(found),
         cases=Cases("zones", len(declared.zones)),
-        notes=(*_open_notes(tree, declared), *enforcement_notes(tree, declared), *uncarried_notes(tree, declared)),
+        notes=(
+            *declared.internet,
+            *_open_notes(tree, declared),
+            *enforcement_notes(tree, declared),
+            *uncarried_notes(tree, declared),
+        ),
     )
 
 

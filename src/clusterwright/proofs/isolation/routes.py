@@ -25,19 +25,23 @@ def route_faults(
     known: Mapping[int, Ranges],
     owner: Callable[[str], str] | None = None,
     note: Callable[[str, str, str], None] | None = None,
+    is_declared_default: Callable[[str, str, str], bool] | None = None,
 ) -> Iterator[Counterexample]:
     """Every route to where no zone and no fabric is, or through a host, and everything that could bring one in.
 
     ``known`` are the addresses that a route may lead to, by IP version, and ``owner`` says which device has an address:
     none of them passes packets on, but what is sent there it could read. Without ``owner`` nothing is declared, only
     what a tree happens to name is known, and a route is at fault when it leads to public addresses and none of these.
-    ``note`` is told of every route: its device, its destination and its next hop.
+    ``note`` is told of every route: its device, its destination and its next hop. ``is_declared_default`` says of the
+    same three whether a flow to the internet needs that route.
     """
     judged: dict[str, str] = {}
 
     def judge(device: str, destination: str, hop: str) -> str:
         if note is not None:
             note(device, destination, hop)
+        if is_declared_default is not None and is_declared_default(device, destination, hop):
+            return ""
         if destination not in judged:
             judged[destination] = _judge(known, destination, is_declared=owner is not None)
         if owner is not None and (host := owner(hop)) and not judged[destination]:

@@ -64,7 +64,7 @@ def _part(noted: NotedEnds, shapes: dict[object, object], part: RenderedTree) ->
     return _SwitchPart(
         ports=tuple(ports),
         firewalls=tuple(firewall_faults(part, declared)),
-        routes=tuple(route_faults(part, declared.known, declared.owner, noted.route)),
+        routes=tuple(route_faults(part, declared.known, declared.owner, noted.route, declared.has_default_route)),
         openings=tuple(opening_faults(part, noted)),
     )
 

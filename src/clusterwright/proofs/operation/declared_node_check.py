@@ -20,8 +20,8 @@ from clusterwright.spec.hardware.accelerators import (
     vendor_of_module,
 )
 from clusterwright.spec.hardware.models import HardwareModel
-from clusterwright.spec.image import Driver, Health, Image
-from clusterwright.spec.zone_reach import data_partitions
+from clusterwright.spec.image import NETWORK, Driver, Health, Image
+from clusterwright.spec.zone_reach import data_partitions, internet_fabrics
 
 # What an Ethernet packet leaves of its length to RDMA, and the lengths that RDMA knows (Linux, iboe_get_mtu).
 _ROCE_HEADERS = 96
@@ -114,6 +114,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "firmware.bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
         "direct_paths": _has_direct_paths(plan, image),
         **({} if image.is_existing else {"image.name": image.name}),
+        **(_default_routes(plan, node, cables) if image.owns(NETWORK) else {"owns_routes": False}),
         "commands": [
             {"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in image.own_checks
         ],
@@ -132,6 +133,18 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         answers_s=max([image.health.patience_s, *(check.timeout_s for check in image.own_checks)]),
         lossless=frozenset(name for name, fabric in fabrics.items() if _has_lossless_class(fabric)),
     )
+
+
+def _default_routes(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, Any]:
+    """The interfaces that have to have a default route; one without a flow to the internet has none."""
+    fabrics = {fabric.name for fabric in internet_fabrics(plan.spec, node.node_group)}
+    version_by_interface = {}
+    for cable in cables:
+        if cable.fabric in fabrics and cable.a.address is not None:
+            interface = cable.bond.interface if cable.bond is not None else cable.a.port
+            version_by_interface[interface] = plan.address_version(cable.fabric)
+    found = [{"interface": name, "version": version} for name, version in sorted(version_by_interface.items())]
+    return {"default_routes": found} if found else {}
 
 
 def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping[str, Any]:

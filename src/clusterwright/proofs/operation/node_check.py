@@ -40,6 +40,7 @@ _FILTER = "etc/nftables.conf"
 # Files of a node that its expectations have to agree with, beside the expectations themselves.
 _SHARED = (LIMITS, SETTINGS, SCRIPT, TIMER, SERVICE, CHECK_WANTS, *SERVICES, *PROGRAMS)
 _COMPARED = frozenset({"encryption", "mounts", "nftables", "node-qos", "node-system", "slurm"})
+_ROUTES = ("default_routes", "owns_routes")
 _NFS = "nfs4"  # what the kernel calls a mount of any version (proc_pid_mounts(5))
 _ROCE_V2 = "RoCE v2"
 _CLOCKS = {"chronyd.service": "chrony", "chrony.service": "chrony", "systemd-timesyncd.service": "timesyncd"}
@@ -145,6 +146,8 @@ def _faults_of_plan(values: Mapping[str, Any], planned: DeclaredCheck) -> Iterat
     for part in ("drivers", "gpus", "parts", "partition"):
         for key in sorted(key for key in values if key.startswith(f"{part}.") and key not in planned.values):
             yield key, f"{key} is {values[key]}, and nothing of it is planned"
+    unplanned_routes = [key for key in _ROUTES if key in values and key not in planned.values]
+    yield from ((key, f"{key} is {values[key]}, and nothing of it is planned") for key in unplanned_routes)
     if "bmc" not in planned.values:
         oldest = values.get("bmc.oldest_s")
         if not isinstance(oldest, int) or oldest < _HEARD_AGAIN * planned.interval_s:

@@ -14,7 +14,7 @@ from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.systems import system_of, systems
 from clusterwright.spec.isolation import Border
 from clusterwright.spec.model import ClusterSpec
-from clusterwright.spec.zone_reach import is_outside
+from clusterwright.spec.zone_reach import is_outside, is_whole_internet
 
 
 @rule("CW534", Severity.ERROR)
@@ -51,6 +51,8 @@ def unreachable_outside(subject: Subject) -> Iterator[Problem]:
     named = {name for border in spec.borders for name in border.zones}
     if spec.borders:
         for zone in spec.zones:
+            if is_whole_internet(zone):
+                continue  # CW515
             flow = next((flow for flow in spec.flows if zone.name in (flow.source, flow.target)), None)
             if zone.prefixes and is_outside(spec, zone) and zone.name not in named and flow is not None:
                 message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."

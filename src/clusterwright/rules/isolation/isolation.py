@@ -36,12 +36,14 @@ def internet_zone(subject: Subject) -> Iterator[Problem]:
 
 def _short_prefixes(spec: ClusterSpec) -> Iterator[Problem]:
     for zone in spec.zones:
+        if spec.document.at((*zone.path, "prefixes")) is None:
+            continue  # the addresses of a declared internet, which CW514 and CW515 check
         for at, network in enumerate(zone.prefixes):
             if _is_internet(network):
                 yield Problem(
                     (*zone.path, "prefixes", at),
                     f"{network} takes in the internet; zone {zone.name} would open the cluster to it.",
-                    "List the owner's own prefixes.",
+                    "List the owner's own prefixes, or declare the internet: a zone of `kind: internet` without any.",
                 )
 
 

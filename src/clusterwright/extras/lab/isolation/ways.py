@@ -22,12 +22,14 @@ TWIN_PREFIX = "fd77:4::"  # before an IPv4 address: its twin in IPv6
 
 
 def routes_outside(stage: Stage) -> list[str]:
-    """Ways of the twin's nodes to the internet, and default routes; there should be none."""
+    """Ways to the internet of the twin's nodes that no flow joins with it; there should be none."""
     found = []
     internet = [
         m for m in stage.members if m.is_outside and any(stage.declared.zone[z].kind == INTERNET for z in m.zones)
     ]
     for node in stage.twin.nodes:
+        if node.name in stage.declared.default_gateways:
+            continue
         for target in internet:
             for version, number in sorted(target.addresses.items()):
                 route = _route(stage.twin.namespace(node.name), version, address(version, number))

@@ -9,7 +9,7 @@ from clusterwright.facts.reader import Fault, RouteJudge
 
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _NETWORK = re.compile(
-    r"\n(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|Gateway=(?P<via>\S+)|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
+    r"\n(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|(?:Gateway|MultiPathRoute)=(?P<via>[^@\s]+)\S*|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
     r"(?!no\b|false\b|0\b).*))$",
     re.M,
 )
@@ -20,32 +20,37 @@ _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 
 def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Routes of a .network file, and what takes some from others."""
-    section, start, hop = "", 0, ""
+    section, start = "", 0
+    hops: list[str] = []
     destinations: list[tuple[int, str]] = []
     for found in _NETWORK.finditer(f"\n{text}"):
         if found["section"]:
             if section == "[Route]":
-                yield from _route_faults(start, hop, destinations, judge)
-            section, start, hop, destinations = found["section"], found.start(), "", []
+                yield from _route_faults(start, hops, destinations, judge)
+            section, start, hops, destinations = found["section"], found.start(), [], []
         elif found["to"]:
             destinations.append((found.start(), found["to"]))
         elif found["via"]:
-            hop = found["via"]
+            hops.append(found["via"])
             if section == "[Network]":
                 yield found.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
         else:
             yield found.start(), f"{found['learnt']} takes routes from whoever offers them"
     if section == "[Route]":
-        yield from _route_faults(start, hop, destinations, judge)
+        yield from _route_faults(start, hops, destinations, judge)
 
 
-def _route_faults(start: int, hop: str, destinations: list[tuple[int, str]], judge: RouteJudge) -> Iterator[Fault]:
-    """What is wrong with a section [Route]."""
-    if hop and not destinations:
+def _route_faults(
+    start: int, hops: list[str], destinations: list[tuple[int, str]], judge: RouteJudge
+) -> Iterator[Fault]:
+    """What is wrong with a section [Route], of a route over each of its hops."""
+    if hops and not destinations:
         yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
     for at, prefix in destinations:
-        if fault := judge(prefix, hop):
-            yield at, fault
+        faults = dict.fromkeys(judge(prefix, hop) for hop in hops or [""])
+        for fault in faults:
+            if fault:
+                yield at, fault
 
 
 def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:

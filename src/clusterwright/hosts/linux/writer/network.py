@@ -1,8 +1,9 @@
 """Names, addresses and routes of a node's NICs, for systemd-networkd.
 
 Every NIC has a routing table of its own, chosen by source address or by the interface a socket is bound to: traffic
-leaves by the NIC whose address it bears, which is what keeps a rail a rail. There is never a default route: a node
-knows the way to its own fabrics and to the zones that a flow lets it talk with, and to nothing else.
+leaves by the NIC whose address it bears, which is what keeps a rail a rail. A node knows the way to its own fabrics and
+to the zones that a flow lets it talk with, and to nothing else. Only a flow to or from the internet gives it a default
+route.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Device, Plan, fabric_of, format_address
+from clusterwright.spec.address_space import DEFAULT_ROUTE
 from clusterwright.spec.ipoib import ipoib_of
 from clusterwright.spec.isolation import Network
+from clusterwright.spec.zone_reach import internet_fabrics, is_whole_internet
 from clusterwright.text.places import PLACE, as_format
 from clusterwright.text.templates import template
 
@@ -186,14 +189,15 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
 
     They are the fabric's own hosts, which packet filters and not routes keep apart; the pools of other fabrics in which
     the nodes meet the zones that flows name over this one, but for those that they are attached to themselves; what
-    lies outside the cluster; and, for boot servers, the relays that they answer.
+    lies outside the cluster; for boot servers, the relays that they answer; and last, where a flow joins the nodes with
+    the internet, everything.
     """
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
         return ()
     found: list[Network] = [fabric.addressing.hosts]
     for contact in contacts_of(plan, node_group):
-        if fabric_name not in contact.fabrics:
+        if fabric_name not in contact.fabrics or is_whole_internet(contact.peer):
             continue
         for entry in peers_over(plan, contact.zone.name, contact.peer.name, fabric_name):
             other = plan.spec.fabric(entry.fabric)
@@ -205,7 +209,10 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
         found += relay_networks(plan, fabric_name)
     own = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
     others = [each for each in collapse(found[1:]) if each.version == own.version and not _within(each, own)]
-    return tuple(str(network) for network in sorted([own, *others], key=lambda each: int(each.network_address)))
+    networks = sorted([own, *others], key=lambda each: int(each.network_address))
+    if fabric in internet_fabrics(plan.spec, node_group):  # beside the others, which keep their own NICs
+        networks.append(DEFAULT_ROUTE[own.version])
+    return tuple(str(network) for network in networks)
 
 
 def _network(plan: Plan, device: Device, nic: HostNic) -> str:
@@ -260,7 +267,7 @@ def _ways(
     border learns them. What no border learns is sent everywhere alike: the spec does not say what carries it.
     """
     addressing = nic.fabric.addressing
-    if not _is_in_planes(plan, nic.fabric.name) or addressing is None:
+    if not _is_in_planes(plan, nic.fabric.name) or addressing is None or prefix == _everything(nic):
         yield prefix, siblings
         return
     planes = _planes(plan, nic.fabric.name)
@@ -278,6 +285,11 @@ def _ways(
     for network, where in learnt.items():
         if own in where:
             yield str(network), tuple(other for other in siblings if planes[other.switch] in where)
+
+
+def _everything(nic: HostNic) -> str:
+    """The destination of a default route of the NIC's IP version."""
+    return str(DEFAULT_ROUTE[nic.version])
 
 
 @per_plan

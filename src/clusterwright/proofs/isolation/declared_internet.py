@@ -1,0 +1,44 @@
+"""What is declared of the internet: what flows open, and the gateways of the nodes that they join with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterwright.plan.model import Plan
+from clusterwright.plan.node_parts import owns_part
+from clusterwright.spec.image import NETWORK
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.zone_reach import internet_fabrics, internet_flows
+
+
+def declared_openings(spec: ClusterSpec) -> Iterator[str]:
+    """What each flow opens between a zone and the internet, in words."""
+    for internet in internet_flows(spec):
+        flow = internet.flow
+        ports = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in flow.ports)
+        which = "any protocol" if flow.protocol == "any" else f"{flow.protocol} {ports}".rstrip()
+        direction = "outwards" if internet.is_outward else "inwards"
+        yield f"internet: open {direction} for {internet.zone.name} ({which}, flow {flow.name}), declared"
+
+
+def declared_gateways(plan: Plan) -> Mapping[str, Mapping[str, tuple[int, int]]]:
+    """By node that a flow joins with the internet and whose network is ours, the gateway of each interface."""
+    fabrics = {group.name: internet_fabrics(plan.spec, group.name) for group in plan.spec.node_groups}
+    if not any(fabrics.values()):
+        return {}
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for cable in plan.cables:
+        node = plan.by_name[cable.a.device]
+        names = {fabric.name for fabric in fabrics.get(node.node_group, ())}
+        if cable.fabric not in names or cable.a.side != "host" or cable.a.address is None:
+            continue
+        if not owns_part(plan, node.image, NETWORK):
+            continue
+        gateway = cable.b.address
+        if gateway is None:
+            subnet = plan.host_subnet_of.get((cable.fabric, cable.b.device))
+            gateway = subnet.gateway if subnet is not None else None
+        if gateway is not None:
+            interface = cable.bond.interface if cable.bond is not None else cable.a.port
+            found.setdefault(node.name, {})[interface] = (plan.address_version(cable.fabric), gateway)
+    return found
