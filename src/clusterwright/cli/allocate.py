@@ -10,6 +10,7 @@ import click
 
 import clusterwright
 from clusterwright import durable
+from clusterwright.cli.terminal import progress
 
 _EXIT_DIFFERENT = 1
 
@@ -54,7 +55,7 @@ def allocate(spec: Path, cables: Path | None, check: bool) -> int:
     known = before.spec.allocated if before.spec.allocated.is_own else NOTHING_STANDS
     added = len(stands.switches) + len(stands.nodes) - len(known.switches) - len(known.nodes)
     said = "is up to date" if is_same else f"would change ({added:+,} devices)" if check else f"has {added:+,} devices"
-    click.echo(f"{file} {said}; {stands.freed:,} ports and addresses rest", err=True)
+    progress(f"{file} {said}; {stands.freed:,} ports and addresses rest")
     if cables is not None:
         sys.stdout.writelines(f"{line}\n" for line in standing_lines(compare_plans(before, plan), as_laid=True))
     return _EXIT_DIFFERENT if check and not is_same else 0

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import click
 
-from clusterwright.cli.isolating import with_isolation
+from clusterwright.cli.shared_options import with_shared_options
 
 _WHOLE_SENTENCE = 500  # characters; click cuts the summaries of commands at the first line's end
 
@@ -17,7 +17,7 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The subcommand called ``cmd_name``, with the options that all commands of its kind have."""
         command = super().get_command(ctx, cmd_name)
-        return None if command is None else with_isolation(command)
+        return None if command is None else with_shared_options(command, f"{self.name} {cmd_name}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes each subcommand with the first sentence of its help."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
     images = image_changes(one, other, changes.devices.renamed) if config else ()
     if cables is not None:
         write_lines(cables, [work_order_csv(work_order(one, other, changes.cables))])
-        click.echo(f"wrote {cables}", err=True)
+        progress(f"wrote {cables}")
     if prove and form != MARKDOWN:
         raise ClusterwrightError("--prove is for --format markdown.")
     if form == MARKDOWN:

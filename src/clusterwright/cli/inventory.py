@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plugins import INVENTORY_FORMATS, load_plugin, plugins
 
@@ -90,7 +91,7 @@ def inventory(
     records = Inventory(plan, pod, site, report_url)
     if form not in SINGLE_FILES and out is not None:
         written = replace_files(out, _folder_files(form, records, serial))
-        click.echo(f"wrote {', '.join(str(path) for path in written)}", err=True)
+        progress(f"wrote {', '.join(str(path) for path in written)}")
         return 0
     if form == "json":
         lines = json_lines(records, figures(plan))
@@ -106,7 +107,7 @@ def inventory(
         sys.stdout.writelines(lines)
     else:
         write_lines(out, lines)
-        click.echo(f"wrote {out}", err=True)
+        progress(f"wrote {out}")
     return 0
 
 

@@ -32,7 +32,13 @@ _STDIN = "-"
     metavar="DATE",
     help="Judge expiry dates as of this day, written 2026-12-31; today when left out.",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of the standard output.")
+@click.option(
+    "--out",
+    "--output",
+    "output",
+    type=click.Path(path_type=Path),
+    help="Write to this file instead of the standard output.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Leave out the line that counts; text only.")
 @click.option(
     "--since",

@@ -19,6 +19,7 @@ from clusterwright import __version__
 from clusterwright.cli.command_group import CommandGroup
 from clusterwright.cli.command_groups import GROUPS, OTHERS
 from clusterwright.cli.isolating import with_isolation
+from clusterwright.cli.shared_options import with_shared_options
 from clusterwright.cli.terminal import echo_styled, escaping_streams
 from clusterwright.extras.summaries import SUMMARIES
 from clusterwright.finding import ClusterwrightError, SpecError
@@ -168,10 +169,13 @@ class LazyGroup(CommandGroup):
         """The subcommand called ``cmd_name``, imported now; None when there is none."""
         if cmd_name not in COMMANDS:
             entry = plugins(PLUGIN_COMMANDS).get(cmd_name)
-            return None if entry is None else with_isolation(load_plugin(entry, click.Command))
+            if entry is None:
+                return None
+            command = load_plugin(entry, click.Command)
+            return with_shared_options(command, cmd_name) if is_extra(entry) else with_isolation(command)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return with_isolation(command)
+        command = getattr(import_module(module), attribute)
+        return with_shared_options(command, cmd_name)
 
     def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
         """First sentences of the help of all commands, from COMMANDS and SUMMARIES: no command is imported."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 from clusterwright.given_file import read_given_text
 
@@ -150,7 +151,7 @@ def _collect_running(spec: Path, access: Path | None, keep: Path, adopt: bool, f
     if not collected.texts:
         raise ClusterwrightError("\n".join(silent) or f"{access}: reaches no device")
     folder = collecting.keep(collected.texts, keep, datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ"))
-    click.echo(f"kept in {folder}", err=True)
+    progress(f"kept in {folder}")
     status = _observe_running(spec, folder, adopt, form)
     if silent:
         raise ClusterwrightError("\n".join(silent))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -75,10 +76,10 @@ def render(
         return _write_bundles(plan, names, bundles, secrets or (spec if plan.spec.secrets else None))
     if out is None:
         return 0
-    click.echo(f"{plan.name}: rendering {len(names):,} devices", err=True)
+    progress(f"{plan.name}: rendering {len(names):,} devices")
     written = render_tree(plan, names, out, is_merged=merged)
     files, size_mb = sum(device.files for device in written), sum(device.size_bytes for device in written) / 1e6
-    click.echo(f"{plan.name}: {files:,} files, {size_mb:,.1f} MB, in {out}", err=True)
+    progress(f"{plan.name}: {files:,} files, {size_mb:,.1f} MB, in {out}")
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 
 _EXIT_FINDINGS = 1
@@ -37,5 +38,5 @@ def snapshot_command(spec: Path, out: Path, only: tuple[str, ...]) -> int:
     if not switches:
         raise ClusterwrightError(f"none of the chosen devices of {plan.name} runs EOS or SONiC")
     write_tree(snapshot(plan, switches), out, plan.name)
-    click.echo(f"{plan.name}: {len(switches):,} switches, in {out}", err=True)
+    progress(f"{plan.name}: {len(switches):,} switches, in {out}")
     return 0

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # C0 and C1 controls, direction and order marks, lone surrogates. A line may end in CR LF, as CSV has it.
 _STEERING = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+QUIET = "clusterwright.quiet"
+"""Where a command's context keeps that nobody wants to hear of progress."""
+
 _IN_TEXT = re.compile(rf"{_STEERING}|\r(?!\n)")
 _IN_LINE = re.compile(rf"{_STEERING}|[\t\n\r]")
 
@@ -62,6 +65,13 @@ def escaping_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+def progress(text: str) -> None:
+    """Say on standard error how far a command is, or where it wrote, unless ``--quiet`` asks for silence."""
+    context = click.get_current_context(silent=True)
+    if context is None or not context.meta.get(QUIET):
+        click.echo(text, err=True)
 
 
 def echo_styled(text: str, *, err: bool = False) -> None:

@@ -22,6 +22,7 @@ from clusterwright.cli.stacks.options import (
     stack_options,
     tell_ran,
 )
+from clusterwright.cli.terminal import progress
 
 if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.automation import Engine, Ran
@@ -119,7 +120,7 @@ def preview(
     status, changes = _drive(previewed, options) if by_engine else (0, False)
     if save and status == 0:
         save_approval(save, prepared, text)
-        click.echo(f"saved to {save}: manifest {prepared.digest}", err=True)
+        progress(f"saved to {save}: manifest {prepared.digest}")
     is_owed = any(image.keeps_former for image in prepared.unbuilt)
     pending = expect_no_changes and (changes or is_owed or not prepared.is_quiet)
     return _EXIT_PENDING if status == 0 and pending else status
@@ -178,7 +179,7 @@ def _drive(previewed: _Previewed, options: dict[str, Any]) -> tuple[int, bool]:
     from clusterwright.deploy.pulumi.units import units_of_devices
 
     stacks, engine = previewed.stacks, previewed.engine
-    click.echo(f"preview: {', '.join(stack.name for stack in stacks)}", err=True)
+    progress(f"preview: {', '.join(stack.name for stack in stacks)}")
     with shown(options["events"]) as listen, interruptible(engine) as is_stopped:
 
         def run(stack: Stack) -> Ran:

@@ -25,6 +25,7 @@ from clusterwright.cli.stacks.options import (
     stack_options,
     tell_ran,
 )
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def _drive(
     from clusterwright.rollout.ledger import rollout_name
     from clusterwright.rollout.stack_change import UnitReports, destroyed, refreshed
 
-    click.echo(f"{action}: {', '.join(stack.name for stack in site.stacks)}", err=True)
+    progress(f"{action}: {', '.join(stack.name for stack in site.stacks)}")
     before = {stack.name: Given({}, {}) for stack in site.stacks} | engine.all_given(site.stacks)
     asks = action == "refresh"
     lost = fill_holes(site.plan, site.target, site.stacks, site.source, before) if asks else ()

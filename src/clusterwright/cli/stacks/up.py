@@ -25,6 +25,7 @@ from clusterwright.cli.stacks.options import (
     rollback_option,
     stack_options,
 )
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def up(
     site = open_site(options, asks_for_secrets=True)
     if site is None:
         return EXIT_FINDINGS
-    click.echo(f"up: {', '.join(stack.name for stack in site.stacks)}", err=True)
+    progress(f"up: {', '.join(stack.name for stack in site.stacks)}")
     engine = Engine(site.deployment)
     with closing(engine), site.alone("up"):
         return update_stacks(site, engine, wishes, options["events"], options["parallel"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ _COLUMNS = ("MODEL", "KIND", "SYSTEM", "PORTS", "DESCRIBED IN")
 @click.option(
     "--hardware", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="A catalogue of yours."
 )
-def models(text: str, files: tuple[Path, ...]) -> int:
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def models(text: str, files: tuple[Path, ...], form: str) -> int:
     """Lists the hardware catalogue: what specs call each model, its kind, system, ports and where it is described.
 
     Ports are those of each block in each of its modes, or a machine's NICs; "assumed" stands beside models of which
@@ -36,6 +38,11 @@ def models(text: str, files: tuple[Path, ...]) -> int:
     lines = [line for line in map(_line, loaded_models(extra=files)) if text.lower() in " ".join(line).lower()]
     if not lines:
         raise ClusterwrightError(f'no model of the catalogue has "{text}"; without --grep all are listed')
+    if form == "json":
+        keys = [column.lower().replace(" ", "_") for column in _COLUMNS]
+        rows = [dict(zip(keys, line, strict=True)) for line in lines]
+        click.echo(json.dumps({"models": rows}, indent=1, ensure_ascii=False))
+        return 0
     for line in aligned_lines([_COLUMNS, *lines]):
         click.echo(line)
     return 0

@@ -38,11 +38,15 @@ def noting_reads() -> Iterator[Mapping[FilePath, frozenset[str]]]:
     """Gives every file that ``read_text`` reads within, by its absolute path, with the SHA-256 of what it read each
     time, or ABSENT: what is made of the same bytes again comes out the same."""
     noted: Read = {}
+    outer = _NOTED.get()
     before = _NOTED.set(noted)
     try:
         yield noted
     finally:
         _NOTED.reset(before)
+        if outer is not None:  # who notes around it hears of these too
+            for path, digests in noted.items():
+                outer[path] = outer.get(path, frozenset()) | digests
 
 
 @contextmanager
