@@ -26,7 +26,10 @@ from clusterwright.spec.load import load_spec
 from clusterwright.spec.text.reader import read_document
 from clusterwright.start.stub import stub_text
 
-NODE_MODELS = ("dgx-a100", "dgx-h100", "grand-teton-h100")
+# Every machine with GPUs: what the catalogue gains is tried from then on.
+NODE_MODELS = tuple(name for name, model in load_catalogue().items() if model.kind == "node" and model.gpus is not None)
+# Nobody published where the adapters of some models are; and trays of NVL72 wait for their domains.
+KNOWN_GAPS = {UNTRIED, "CW274", "CW286"}
 STORAGE = tuple(name for name, model in load_catalogue().items() if model.kind == "storage")
 
 
@@ -80,7 +83,8 @@ def test_whatever_is_wished_lints_clean_and_plans_or_is_refused_with_a_reason(
         assert not path.exists()
         return
     assert done.return_value == 0
-    assert not [finding for finding in lint_path(path).findings if finding.code != UNTRIED]
+    findings = lint_path(path).findings
+    assert not [finding for finding in findings if finding.code not in KNOWN_GAPS]
     spec = load_spec(path)
     plan = build_plan(spec)
     wanted = float(wish[wish.index("--oversubscription") + 1])
@@ -111,6 +115,16 @@ def test_it_renders_and_every_proof_holds(tmp_path: Path, wish: str) -> None:
     assert verified.return_value == 0, verified.output
     assert ": proven." in verified.output
     assert "refuted" not in verified.output
+    assert ": not proven" not in verified.output
+
+
+@pytest.mark.parametrize("fabric", ["roce", "infiniband"])
+@pytest.mark.parametrize("model", NODE_MODELS)
+def test_the_first_spec_for_each_machine_is_proven(tmp_path: Path, model: str, fabric: str) -> None:
+    """MI300X and B300 with two ports a GPU were offered, and their specs never proven."""
+    assert init(tmp_path, "--nodes", 2, "--node-model", model, "--fabric", fabric).return_value == 0
+    verified = run("verify", tmp_path / "cluster.yaml")
+    assert verified.return_value == 0, verified.output
     assert ": not proven" not in verified.output
 
 

@@ -23,6 +23,7 @@ from clusterwright.proofs.declared_cables import (
     switch_fabrics,
     switches_configured_elsewhere,
 )
+from clusterwright.proofs.declared_jobs import library_environments, nccl_profiles
 from clusterwright.proofs.declared_logins import Accounts, declared_logins
 from clusterwright.proofs.encryption.declared import (
     declared_protections,
@@ -266,15 +267,12 @@ class Declaration:
     @cached_property
     def nccl_nodes(self) -> Mapping[str, int]:
         """The nodes that have an NCCL profile, each with the profile's number."""
-        profile_of_group = {}
-        for number, profile in enumerate(self._plan.spec.nccl_profiles):
-            for group in profile.nodes:
-                profile_of_group[group] = number
-        return {
-            device.name: profile_of_group[device.node_group]
-            for device in self._plan.devices
-            if device.node_group in profile_of_group
-        }
+        return nccl_profiles(self._plan)
+
+    @cached_property
+    def library_environments(self) -> Mapping[str, Mapping[str, str]]:
+        """By node the variables that lead its GPUs' collective library to nccl.conf."""
+        return library_environments(self._plan)
 
     # InfiniBand
 

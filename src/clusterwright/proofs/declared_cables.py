@@ -74,15 +74,19 @@ def headroom_lengths(plan: Plan) -> Mapping[tuple[str, str], float]:
 
 
 def ports_of_gpus(plan: Plan) -> Mapping[tuple[str, str, int], frozenset[str]]:
-    """By fabric, node and GPU, the NICs in service beside a GPU, where they are at several switches.
+    """By Ethernet fabric, node and GPU, the NICs in service beside a GPU, where they are at several switches.
 
-    Nodes that bring their own system are left out: their network is not rendered.
+    Nodes that bring their own system are left out: their network is not rendered. Those on InfiniBand too: which port
+    is at which switch is proven of the subnet manager's list of cables.
     """
     gpu_of = _gpus_with_several_nics(plan)
     if not gpu_of:
         return {}
+    routed = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
     switch_at: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for cable in plan.cables:
+        if cable.fabric not in routed:
+            continue
         node = plan.by_name[cable.a.device]
         gpu = gpu_of.get((node.node_group, cable.a.port))
         if gpu is not None and cable.in_service and node.image is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from clusterwright.plan.racks.lengths import reach_m
 from clusterwright.spec.hardware.accelerators import (
     BY_NODE_WITH_NVLSM,
     fabric_manager_of,
@@ -23,6 +24,7 @@ from clusterwright.text.templates import template
 _KEPT = ("gpus", "switches.", "oversubscription.", "narrowest.")  # the figures that say what was wanted
 _ASNS_OF_TIER = 100_000  # apart: no tier has as many switches
 _FIBRE_M = 5  # within a rack
+_RACK_M = 3  # from the top of 42 units to their foot, with slack at both ends
 _ROUNDING = 1e-6
 _SPARE = 0.75  # of what stays where one of a tier's switches is away: a rollout takes one after the other
 
@@ -112,9 +114,14 @@ def _driver_words(model: HardwareModel) -> dict[str, Any]:
 
 
 def _host_cables(wish: Wish, leaf: SizedTier, nics: str, medium: str, length_m: int) -> tuple[str, int]:
-    """Medium and length in metres of the cables to nodes: single-mode fibre where ports and adapters differ in lanes,
-    as its transceivers have optical lanes in common."""
+    """Medium and length in metres of the cables to nodes.
+
+    Active cables where copper does not reach through a rack; single-mode fibre where ports and adapters differ in
+    lanes, as its transceivers have optical lanes in common.
+    """
     group = wish.node_model.nic_group(nics)
+    if medium == "dac" and group is not None and reach_m(group.speed_gbps) < _RACK_M:
+        medium, length_m = "aoc", _RACK_M
     modes = [] if group is None else [found for block in leaf.model.blocks if (found := _at(block, group.speed_gbps))]
     if group is None or group.lanes is None or not modes or (wish.fabric == "infiniband" and nics == "backend"):
         return medium, length_m

@@ -13,6 +13,7 @@ from clusterwright.hosts.linux.reader.nccl import CONF_FILES, NCCL, NCCL_PARTITI
 from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.infiniband.declared import DeclaredNccl
+from clusterwright.proofs.library_environment import library_faults
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.runtime.switches import RDMA, c_number, switched_off
 
@@ -45,6 +46,7 @@ def _run(tree: RenderedTree) -> Verdict:
         adapters += len(declared.devices) if declared is not None else 0
         for path, name, message in tried[key]:
             counterexamples.append(example(tree, device, path, (name,) if name else (), message))
+    counterexamples += library_faults(tree, nodes)
     facts = [Fact("nodes whose NCCL sends by InfiniBand", len(nodes))]
     if adapters:
         facts.append(Fact("adapters that it uses", adapters))

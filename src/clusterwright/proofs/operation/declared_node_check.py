@@ -149,7 +149,7 @@ def _default_routes(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[st
 
 def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping[str, Any]:
     """Expected values of GPUs; a single None where no check is written for their vendor."""
-    vendor = _vendor(model, image)
+    vendor = declared_vendor(model, image)
     if model.gpus is None or vendor is None or vendor.node_check is None:
         return {"gpus": None}
     driver = _gpu_driver(image)
@@ -169,7 +169,8 @@ def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping
     }
 
 
-def _vendor(model: HardwareModel, image: Image) -> Vendor | None:
+def declared_vendor(model: HardwareModel, image: Image) -> Vendor | None:
+    """The vendor of a model's GPUs: by their name, or else by the driver of the image."""
     by_name = vendor_of(model.gpus) if model.gpus is not None else None
     driver = _gpu_driver(image)
     if by_name is not None or driver is None:

@@ -8,7 +8,7 @@ from math import ceil
 
 from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
-from clusterwright.plan.racks.lengths import at_most_m, rack_places
+from clusterwright.plan.racks.lengths import at_most_m, rack_places, reach_m
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import attached_tier
@@ -97,9 +97,6 @@ def _may_be_too_long(subject: Subject, skeleton: FabricSkeleton) -> bool:
 
 
 RACK = "rack"
-# How far passive copper reaches up to a speed in Gb/s: 7 m for SFP+, 5 m with lanes of 25G (IEEE 802.3by, 802.3bj),
-# 3 m with lanes of 50G (802.3cd), 2 m with lanes of 100G (802.3ck). 400G is taken as eight lanes of 50G.
-DAC_REACH_M = ((10, 7.0), (100, 5.0), (400, 3.0), (1600, 2.0))
 
 
 @rule("CW701", Severity.ERROR)
@@ -151,11 +148,6 @@ def copper_too_long(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             if tier.role in fastest:
                 yield from _too_long(tier.down, fastest[tier.role], f"NICs below {tier.role}")
-
-
-def reach_m(speed_gbps: int) -> float:
-    """How far passive copper reaches at a speed, in metres."""
-    return next(metres for fastest, metres in DAC_REACH_M if speed_gbps <= fastest)
 
 
 def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ NCCL = "etc/nccl.conf"
 NCCL_PARTS = "etc/nccl/nccl.conf"
 NCCL_PARTITION = "etc/nccl/partition.conf"
 CONF_FILES = (NCCL_PARTS, NCCL)
-_OWN = "etc/profile.d/clusterwright-nccl.sh"
+SHELL_ENVIRONMENT = "etc/profile.d/clusterwright-nccl.sh"
 # What brings the same to batch scripts and containers, in forms of their own.
 _OF_JOBS = frozenset(
     {
@@ -32,6 +32,11 @@ NCCL_PLACES = (
     *("usr/local/libexec/clusterwright/task-environment", "etc/containers/", "etc/enroot/"),
     *("root/.nccl.conf", "etc/systemd/system.conf.d/", "etc/systemd/user.conf.d/"),
 )
+JOB_ENVIRONMENTS = (SHELL_ENVIRONMENT, *sorted(_OF_JOBS))
+# In a shell's export, a task's echo, a list of containers, or a line of its own.
+_VARIABLE = re.compile(r"""\b(NCCL_[A-Z0-9_]+)(\+set|=([^\s"',]*))?""")
+# Names the file that is read here anyway.
+_CONF_FILE = ("NCCL_CONF_FILE", f"/{NCCL}")
 _CLAIMS = frozenset({"qos", "ib-nccl"})
 _SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>.*)")
 # Values that proofs read, or under which data stays RDMA of version 2 on the adapters that are named.
@@ -67,6 +72,12 @@ def read_nccl(text: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
+def variables_of(text: str) -> dict[str, str]:
+    """The variables of NCCL that a file of JOB_ENVIRONMENTS sets, by name."""
+    return {match[1]: match[3] for match in _VARIABLE.finditer(text) if match[3] is not None}
+
+
+@lru_cache(maxsize=256)
 def read_partition(text: str) -> tuple[str, tuple[str, ...]] | None:
     """The P_Key and the adapters of partition.conf; None where it is none."""
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
@@ -86,15 +97,15 @@ def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
         )
     if path in _OF_JOBS:
         return tuple(
-            Unread(file=path, line=text.count("\n", 0, found.start()) + 1, text=found[0], claims=_CLAIMS)
-            for found in re.finditer(r"\bNCCL_[A-Z0-9_]+", text)
-            if not _IDLE.fullmatch(found[0])
+            Unread(file=path, line=text.count("\n", 0, found.start()) + 1, text=found[1], claims=_CLAIMS)
+            for found in _VARIABLE.finditer(text)
+            if not _IDLE.fullmatch(found[1]) and not _is_conf_file(found)
         )
-    if path not in {*CONF_FILES, _OWN}:
+    if path not in {*CONF_FILES, SHELL_ENVIRONMENT}:
         at = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
         what = "the whole file: it sets variables of NCCL before nccl.conf is read"
         return () if at < 0 else (Unread(file=path, line=text.count("\n", 0, at) + 1, text=what, claims=_CLAIMS),)
-    start = "export " if path == _OWN else ""
+    start = "export " if path == SHELL_ENVIRONMENT else ""
     return tuple(
         Unread(file=path, line=number, text=line, claims=_CLAIMS)
         for number, line in enumerate(text.split("\n"), 1)
@@ -102,10 +113,17 @@ def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
     )
 
 
+def _is_conf_file(variable: re.Match[str]) -> bool:
+    """Whether the file is named that is read anyway, or asked whether one is named."""
+    return variable[1] == _CONF_FILE[0] and variable[2] in {"+set", f"={_CONF_FILE[1]}"}
+
+
 def _is_known(line: str, start: str) -> bool:
     """Whether a line sets what a proof reads, or what touches no claim; only the latter in the environment."""
     found = _SETTING.fullmatch(line.removeprefix(start)) if line.startswith(start) else None
     if found is None:
         return False
+    if start and (found["name"], found["value"]) == _CONF_FILE:
+        return True
     values = None if start else _READ.get(found["name"])
     return re.fullmatch(values, found["value"]) is not None if values else _IDLE.fullmatch(found["name"]) is not None

@@ -14,6 +14,7 @@ from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
 from clusterwright.proofs.ethernet.qos.nccl import ECN_BITS, is_elsewhere, marks_of, nccl_faults, unusual
+from clusterwright.proofs.library_environment import library_faults
 from clusterwright.proofs.tree import RenderedTree
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ def node_qos_faults(
         if _runs_nccl(tree, device):
             marks = marks_of(read_nccl(tree.text(device, NCCL) or ""))
             told.setdefault(kin[device], Counter()).update([marks])
+    yield from library_faults(tree, [device for device in blocks if _runs_nccl(tree, device)])
     for device, own in blocks.items():
         usual_class, usual_settings = _most(classes[kin[device]], None), _most(told.get(kin[device], Counter()), ())
         if not own:
