@@ -1,4 +1,4 @@
-"""A border's session: that it comes up with the neighbour alone, and what it learns and announces.
+"""A border's session: it comes up with the neighbour alone, and learns and announces planned prefixes alone.
 
 Its policies and prefix lists are compared with the zones on either side.
 """
@@ -85,18 +85,19 @@ def _border(
 
 
 def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
-    """What keeps the border's port from carrying the session: another address, or none."""
-    own, far = (packed(address(border.version, number)) for number in (border.own, border.neighbour))
+    """Faults of the border's port, which keep the session from coming up."""
+    near = packed(address(border.version, border.own))
+    far = packed(address(border.version, border.neighbour))
     port = next((port for port in router.ports if port.name == border.port), None)
     if port is None:
         yield router.asn_mark, f"{border.port} is not in service"
-    elif port.address != own or port.subnet is None or not covers(port.subnet, (far, 8 * len(far))):
+    elif port.address != near or port.subnet is None or not covers(port.subnet, (far, 8 * len(far))):
         has = "no address" if port.address is None else f"{shown(port.address)}/{port.length}"
-        yield port.mark, f"{border.port} has {has}, and the session is between {shown(own)} and {shown(far)}"
+        yield port.mark, f"{border.port} has {has}, and the session is between {shown(near)} and {shown(far)}"
 
 
 def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
-    """What lets another one than the neighbour speak, or the neighbour say more than it has."""
+    """Faults that let another neighbour speak, or let the neighbour announce more than it has."""
     if session.remote_as != border.asn:
         yield session.as_mark, f"the neighbour is AS {border.asn}, and the session expects AS {session.remote_as}"
     if border.authentication is not None and (fault := unlike_asked(session, border.authentication)):
@@ -123,27 +124,29 @@ def _unoriginated(router: Router, border: DeclaredBorder, declared: DeclaredIsol
 
 
 def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "") -> tuple[_Network, ...]:
-    """The host subnets, whole, in which zones that have a flow with those behind a border have addresses: of the whole
-    fabric, or behind one ``switch``.
+    """Host subnets, whole, of zones that have a flow with the zones behind a border.
+
+    ``switch`` limits them to the subnets behind one switch; "" gives those of the whole fabric.
     """
-    met = {
-        other
-        for flow in declared.flows
-        for mine, other in ((flow.source, flow.target), (flow.target, flow.source))
-        if mine in border.zones and not flow.is_rdma and border.prefixes
-    }
-    own = EMPTY
+    met: set[str] = set()
+    for flow in declared.flows:
+        if flow.is_rdma or not border.prefixes:
+            continue
+        if flow.source in border.zones:
+            met.add(flow.target)
+        if flow.target in border.zones:
+            met.add(flow.source)
+    addresses_inside = EMPTY
     for name in met:
         for part in declared.zone[name].parts:
             if (part.fabric, part.version) == (border.fabric, border.version):
-                own |= part.addresses
+                addresses_inside |= part.addresses
     bits = 32 if border.version == 4 else 128
-    return tuple(
-        (low, bits - (high - low).bit_length())
-        for edge in declared.edges
-        if edge.fabric == border.fabric and edge.subnet & own and switch in {"", edge.switch}
-        for low, high in edge.subnet.bounds
-    )
+    networks = []
+    for edge in declared.edges:
+        if edge.fabric == border.fabric and edge.subnet & addresses_inside and switch in {"", edge.switch}:
+            networks += [(low, bits - (high - low).bit_length()) for low, high in edge.subnet.bounds]
+    return tuple(networks)
 
 
 def _direction(
@@ -183,7 +186,10 @@ def _lists(
     bits = 32 if border.version == 4 else 128
     whole = ranges((low, low + (1 << bits - length) - 1) for low, length in wanted)
     passes: list[PrefixRule] = []
-    for term, rule in ((permit, rule) for permit in permits for rule in permit.prefixes or ()):
+    entries = []
+    for permit in permits:
+        entries += [(permit, rule) for rule in permit.prefixes or ()]
+    for term, rule in entries:
         if 8 * len(rule.within[0]) != bits:
             continue
         prefix, mark = shown_prefix(rule.within), _place(term, rule)

@@ -1,7 +1,7 @@
-"""Flows that nothing carries: they are permitted, and the network has no path between the two ends.
+"""Flows that no path carries: filters permit them, and the network does not join the two ends.
 
-Filters say what may pass, cables what can. Two hosts meet on a fabric as in ``reachability``; an address outside is met
-at the switch of a border that names its zone.
+Filters decide which packets may pass, cables which can. Two hosts meet on a fabric as in ``reachability``; an address
+outside is met at the switch of a border that names its zone.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ _Reach = tuple[tuple[str, int], ...]  # fabric and bits of the switches over whi
 
 
 def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every flow that is permitted between two hosts which no path joins, with such a pair."""
+    """Every flow that is permitted between two hosts without a path between them, with such a pair."""
     if not has_network(tree) or _unread(tree):
         return
-    known = wirings(tree)
-    members = _members(declared, known)
+    wiring_by_fabric = wirings(tree)
+    members = _members(declared, wiring_by_fabric)
     for flow in declared.flows:
         fabrics = [fabric.name for fabric in declared.fabrics if not flow.is_rdma or fabric.technology == "roce"]
-        pair = _parted(declared, members, flow, frozenset(fabrics)) or _cut_off(declared, members, known, flow)
+        pair = _parted(declared, members, flow, frozenset(fabrics))
+        if pair is None:
+            pair = _cut_off(declared, members, wiring_by_fabric, flow)
         if pair is not None:
             one, other, switch = pair
             file = next((router.file for router in ROUTERS if (switch, router.file) in tree.files), "")
@@ -37,7 +39,7 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
 
 
 def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """Zones outside that flows name and no border leads to: the way there is not in the spec, and nothing proves it."""
+    """Zones outside that flows name and no border leads to: the spec has no path there, and nothing proves it."""
     if unread := _unread(tree):
         yield f"whether anything carries the flows was not judged: there is no text of {and_more(unread, 3)}"
     bordered = {name for border in declared.borders for name in border.zones}
@@ -55,7 +57,7 @@ def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
 
 
 def _unread(tree: RenderedTree) -> list[str]:
-    """Planned Ethernet switches without which the tree's network is not whole."""
+    """Planned Ethernet switches that the tree has no text of."""
     declaration = tree.declaration
     if declaration is None:
         return []
@@ -64,29 +66,30 @@ def _unread(tree: RenderedTree) -> list[str]:
 
 
 def _members(
-    declared: DeclaredIsolation, known: Mapping[str, Wiring]
+    declared: DeclaredIsolation, wiring_by_fabric: Mapping[str, Wiring]
 ) -> Mapping[str, Mapping[_Reach, tuple[str, str]]]:
-    """For each zone, the different ways in which its devices reach others: each with one device and its switch."""
+    """For each zone, the different sets of switches that its devices reach: each with one device and its switch."""
     reach: dict[str, dict[str, int]] = {}
     place: dict[tuple[str, str], str] = {}
-    for name, wiring in known.items():
+    for name, wiring in wiring_by_fabric.items():
         above = [wiring.above_all(wiring.devices[device].switches) for device in wiring.kinds]
         for device, kind in wiring.kind_of.items():
             reach.setdefault(device, {})[name] = above[kind]
             place[device, name] = wiring.devices[device].switches[0]
-    found: dict[str, dict[_Reach, tuple[str, str]]] = {zone.name: {} for zone in declared.zones}
+    members: dict[str, dict[_Reach, tuple[str, str]]] = {zone.name: {} for zone in declared.zones}
     alike: set[object] = set()
-    for device, own in reach.items():
+    for device, reach_by_fabric in reach.items():
         zones = declared.zones_of.get(device, ())
-        if (what := (zones, *own.items())) in alike:
+        if (what := (zones, *reach_by_fabric.items())) in alike:
             continue  # the first like it stands for it
         alike.add(what)
         for zone in declared.zones:
-            is_member = zone.name in zones or zone.is_ports
-            there = tuple(sorted((name, bits) for name, bits in own.items() if zone.on(name))) if is_member else ()
+            if zone.name not in zones and not zone.is_ports:
+                continue
+            there = tuple(sorted((name, bits) for name, bits in reach_by_fabric.items() if zone.on(name)))
             if there:
-                found[zone.name].setdefault(there, (device, place[device, there[0][0]]))
-    return found
+                members[zone.name].setdefault(there, (device, place[device, there[0][0]]))
+    return members
 
 
 def _parted(
@@ -100,39 +103,50 @@ def _parted(
     ends = [_within(members[zone], both) for zone in (flow.source, flow.target)]
     for reach, (device, switch) in ends[0].items():
         for other, (far, _) in ends[1].items():
-            if not any(name == there and bits & theirs for name, bits in reach for there, theirs in other):
+            if not _meet(reach, other):
                 return device, far, switch
     return None
 
 
-def _within(own: Mapping[_Reach, tuple[str, str]], fabrics: set[str]) -> Mapping[_Reach, tuple[str, str]]:
-    """The ways that lead over some fabrics."""
-    found: dict[_Reach, tuple[str, str]] = {}
-    for reach, device in own.items():
-        limited = tuple(each for each in reach if each[0] in fabrics)
+def _meet(one: _Reach, other: _Reach) -> bool:
+    """Whether two hosts reach a common switch on some fabric."""
+    switches_by_fabric: dict[str, int] = {}
+    for fabric, switches in other:
+        switches_by_fabric[fabric] = switches_by_fabric.get(fabric, 0) | switches
+    return any(switches & switches_by_fabric.get(fabric, 0) for fabric, switches in one)
+
+
+def _within(members: Mapping[_Reach, tuple[str, str]], fabrics: set[str]) -> Mapping[_Reach, tuple[str, str]]:
+    """The entries that lead over ``fabrics``."""
+    on_fabrics: dict[_Reach, tuple[str, str]] = {}
+    for reach, device in members.items():
+        limited = tuple((fabric, switches) for fabric, switches in reach if fabric in fabrics)
         if limited:
-            found.setdefault(limited, device)
-    return found
+            on_fabrics.setdefault(limited, device)
+    return on_fabrics
 
 
 def _cut_off(
     declared: DeclaredIsolation,
     members: Mapping[str, Mapping[_Reach, tuple[str, str]]],
-    known: Mapping[str, Wiring],
+    wiring_by_fabric: Mapping[str, Wiring],
     flow: DeclaredFlow,
 ) -> tuple[str, str, str] | None:
-    """A host of a flow from or to a zone behind borders that reaches none of those, the zone, and its switch."""
+    """A host of a flow with a zone behind borders that reaches none of these borders.
+
+    The two ends in the flow's direction, and the host's switch.
+    """
     plain = {fabric.name for fabric in declared.fabrics if fabric.technology == "ethernet"}
     for inside, outside in ((flow.source, flow.target), (flow.target, flow.source)):
         borders = [border for border in declared.borders if outside in border.zones and border.fabric in plain]
         doors = [
-            (border.fabric, known[border.fabric].tops[border.switch])
+            (border.fabric, wiring_by_fabric[border.fabric].tops[border.switch])
             for border in borders
-            if border.fabric in known and border.switch in known[border.fabric].tops
+            if border.fabric in wiring_by_fabric and border.switch in wiring_by_fabric[border.fabric].tops
         ]
         if borders:
             for reach, (device, switch) in _within(members[inside], plain).items():
-                if not any(name == there and bits & theirs for name, bits in reach for there, theirs in doors):
+                if not _meet(reach, tuple(doors)):
                     ends = (device, outside) if inside == flow.source else (outside, device)
                     return *ends, switch
     return None

@@ -1,6 +1,6 @@
 """The declaration behind a plan: from the spec's zones and flows and the planned addresses, by no renderer's code.
 
-Whose an address is says the plan, for writers too; what passes between zones is worked out here in sets of packets.
+The plan gives the owner of an address to writers too; permitted packets between zones are worked out here as sets.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
 
 
 def declared_of(plan: Plan) -> DeclaredIsolation:
-    """What the spec behind a plan declares."""
+    """The isolation that the spec behind a plan declares."""
     ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
     addresses: dict[tuple[int, int], tuple[str, str]] = {}
     management: dict[str, str] = {}
@@ -106,8 +106,8 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
             if (image := plan.spec.image(device.image or "")) is not None and image.is_existing
         ),
         edges=tuple(
-            _edge(plan, fabric, switch, ports=own, targets=relays, sources=sources)
-            for (fabric, switch), own in sorted(ports.items())
+            _edge(plan, fabric, switch, ports=ends, targets=relays, sources=sources)
+            for (fabric, switch), ends in sorted(ports.items())
         ),
         borders=tuple(
             DeclaredBorder(
@@ -126,7 +126,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
             for border in plan.spec.borders
         ),
         management=management,
-        plumbing=tuple((each.version, _range([each])) for each in _plumbing(plan)),
+        plumbing=tuple((network.version, _range([network])) for network in _plumbing(plan)),
         networks={fabric.name: _networks(fabric) for fabric in plan.spec.fabrics},
         switches={device.name: device.fabric for device in plan.devices if device.kind == "switch" and device.fabric},
         addresses=addresses,
@@ -144,11 +144,11 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
 
 
 def _managed(site: Site, system: System) -> DeclaredManagement:
-    told = site_for(site, system)
+    of_system = site_for(site, system)
     return DeclaredManagement(
-        logins=_operators(told),
-        snmp_users=frozenset() if told.snmp is None else frozenset({told.snmp.user}),
-        asked=_asked(told),
+        logins=_operators(of_system),
+        snmp_users=frozenset() if of_system.snmp is None else frozenset({of_system.snmp.user}),
+        asked=_asked(of_system),
         untold=tuple(f"{value.key}: {value.reason}" for value in untold(site, system)),
     )
 
@@ -165,29 +165,29 @@ def _operators(site: Site) -> dict[str, DeclaredLogin]:
 
 
 def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLogin]:
-    """The operators with what the lines that the spec adds to a switch give accounts: who wrote them planned them."""
+    """The operators, with the accounts that lines of ``extra_config`` add on a switch: these are planned too."""
     if device is None or device.kind != "switch" or not plan.spec.extra_config:
         return {}
     system = system_of(plan.spec.catalogue[device.model])
     reader = next((reader for reader in READERS if system is not None and reader.system == system.name), None)
     read = None if reader is None else reader.logins.get(reader.file)
-    found = _operators(plan.spec.site if system is None else site_for(plan.spec.site, system))
+    logins = _operators(plan.spec.site if system is None else site_for(plan.spec.site, system))
     for entry in plan.spec.extra_config:
         is_own = entry.lines and entry.concerns(device.name, device.role, device.fabric)
         if reader is None or read is None or not is_own:
             continue
         for login in read(reader.file, "\n".join(entry.lines)):
-            own = found.get(login.name, DeclaredLogin(frozenset(), has_password=False, is_admin=False))
-            found[login.name] = DeclaredLogin(
-                own.keys | {login.key}, own.has_password or login.has_password, own.is_admin or login.is_admin
+            before = logins.get(login.name, DeclaredLogin(frozenset(), has_password=False, is_admin=False))
+            logins[login.name] = DeclaredLogin(
+                before.keys | {login.key}, before.has_password or login.has_password, before.is_admin or login.is_admin
             )
-    return found
+    return logins
 
 
 def _servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
     site = plan.spec.site
     nodes = {NAMES: site.dns, TIME: site.ntp, LOGS: site.syslog, LOGINS: ()}
-    return {what: own | _numbers(nodes[what]) for what, own in _asked(site).items()}
+    return {what: servers | _numbers(nodes[what]) for what, servers in _asked(site).items()}
 
 
 def _lease_servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
@@ -213,25 +213,28 @@ def _asked(site: Site) -> Mapping[str, frozenset[tuple[int, int]]]:
 
 
 def _numbers(servers: Iterable[str]) -> frozenset[tuple[int, int]]:
-    return frozenset((own.version, int(own)) for own in map(ip_address, servers))
+    return frozenset((address.version, int(address)) for address in map(ip_address, servers))
 
 
 def _plumbing(plan: Plan) -> list[Network]:
-    servers = plan.spec.site
-    own = [ip_network(text) for each in (servers, servers.management) for text in (*each.dns, *each.ntp, *each.syslog)]
-    own += [ip_network(text) for text in (() if servers.aaa is None else servers.aaa.servers)]
+    site = plan.spec.site
+    networks: list[Network] = []
+    for services in (site, site.management):
+        networks += [ip_network(text) for text in (*services.dns, *services.ntp, *services.syslog)]
+    if site.aaa is not None:
+        networks += [ip_network(text) for text in site.aaa.servers]
     for fabric in plan.spec.fabrics:
         if fabric.addressing is not None:
-            own += [fabric.addressing.loopbacks, fabric.addressing.links]
-    return own
+            networks += [fabric.addressing.loopbacks, fabric.addressing.links]
+    return networks
 
 
 def _networks(fabric: Fabric) -> dict[int, Ranges]:
     """All addresses of a fabric by IP version: of its hosts, its switches and the links between them."""
     networks: dict[int, Ranges] = {}
     if fabric.addressing is not None:
-        for each in (fabric.addressing.hosts, fabric.addressing.loopbacks, fabric.addressing.links):
-            networks[each.version] = networks.get(each.version, EMPTY) | _range([each])
+        for network in (fabric.addressing.hosts, fabric.addressing.loopbacks, fabric.addressing.links):
+            networks[network.version] = networks.get(network.version, EMPTY) | _range([network])
     return networks
 
 
@@ -269,11 +272,11 @@ def _edge(
 
 
 def _zone(plan: Plan, zone: Zone) -> DeclaredZone:
-    parts = [
-        ZonePart(fabric.name, _version(fabric), found)
-        for fabric in plan.spec.fabrics
-        if (found := ranges(zone_addresses(plan, zone, fabric)))
-    ]
+    parts = []
+    for fabric in plan.spec.fabrics:
+        addresses = ranges(zone_addresses(plan, zone, fabric))
+        if addresses:
+            parts.append(ZonePart(fabric.name, _version(fabric), addresses))
     for version in (4, 6):
         outside = _range([prefix for prefix in zone.prefixes if prefix.version == version])
         if outside:

@@ -1,4 +1,4 @@
-"""What a spec declares: zones as addresses, the flows between them, where each device stands. All else is denied."""
+"""The isolation of a spec: zones as addresses, the flows between them, the place of each device. All else is denied."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class DeclaredEdge:
 class DeclaredBorder:
     """A session with a network outside, over a switch's port; ``zones`` lie behind it.
 
-    ``prefixes`` are theirs in its IP version, as addresses and lengths, each as its zone writes it. The neighbour is of
-    AS ``asn``, and both ends prove themselves by ``authentication``, where the spec asks for it.
+    ``prefixes`` are theirs in its IP version, as addresses and lengths, each as its zone writes it. The neighbour is
+    of AS ``asn``, and both ends authenticate by ``authentication``, where the spec asks for it.
     """
 
     name: str
@@ -120,7 +120,7 @@ class DeclaredLogin:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredManagement:
-    """What switches of one system are to be told of the site."""
+    """The site's logins and servers for switches of one system."""
 
     logins: Mapping[str, DeclaredLogin]
     snmp_users: frozenset[str]
@@ -130,7 +130,7 @@ class DeclaredManagement:
     """Keys of the spec of which the system has no place for all values, and why."""
 
     def unasked(self, what: str, servers: Iterable[str]) -> tuple[str, ...]:
-        """The servers for ``what`` that are not among ``servers``."""
+        """The planned servers for ``what`` that are not among ``servers``."""
         asked = set()
         for server in servers:
             with suppress(ValueError):  # a name: isolation says so
@@ -140,19 +140,18 @@ class DeclaredManagement:
 
 @dataclass(frozen=True, eq=False)
 class DeclaredIsolation:
-    """The whole matrix, and where it is enforced. Compared by identity, so that what was judged by it is remembered.
+    """The whole matrix, and the places that enforce it. Compared by identity, so that results can be cached by it.
 
-    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image, ``addresses`` all hosts'
-    addresses with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing``
-    are other addresses that routes may lead to, with their version: switches' own, and the site's servers.
-    ``networks`` are all addresses of each fabric by IP version, of hosts and of its switches, ``switches`` the fabric
-    of each switch.
-    ``linked`` are the ports of each switch that a cable or a border is planned for.
-    ``logins`` are the operators of switches, ``added_logins`` by switch the same with what the spec adds there by
-    hand, and ``snmp_users`` the users of SNMP.
-    ``servers`` are by service (`facts.reader`) those that switches may ask, or tell what happens; ``managed`` says by
-    system what of it all its switches are to be told.
-    ``collecting`` is the port at which collectors ask switches, None where the spec has no telemetry.
+    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image, ``addresses`` all hosts' addresses
+    with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing`` are
+    other addresses that routes may lead to, with their version: switches' own, and the site's servers. ``networks``
+    are all addresses of each fabric by IP version, of hosts and of its switches, ``switches`` the fabric of each
+    switch. ``linked`` are the ports of each switch that a cable or a border is planned for.
+
+    ``logins`` are the operators of switches, ``added_logins`` by switch the same with the accounts that the spec adds
+    there by hand, and ``snmp_users`` the users of SNMP. ``servers`` are by service (`facts.reader`) those that
+    switches may ask or report to; ``managed`` has by system the part of it that the system takes. ``collecting`` is
+    the port at which collectors ask switches, None where the spec has no telemetry.
     """
 
     zones: tuple[DeclaredZone, ...]
@@ -186,13 +185,13 @@ class DeclaredIsolation:
     @cached_property
     def known(self) -> Mapping[int, Ranges]:
         """All addresses that a route may lead to, by IP version."""
-        found = {**self._plumbed}
+        addresses = {**self._plumbed}
         for zone in self.zones:
             for part in zone.parts:
-                found[part.version] |= part.addresses
+                addresses[part.version] |= part.addresses
         for fabric in self.fabrics:
-            found[fabric.version] |= fabric.pool
-        return found
+            addresses[fabric.version] |= fabric.pool
+        return addresses
 
     def ports_by_zones(self, edge: DeclaredEdge) -> Mapping[tuple[str, ...], list[str]]:
         """The ports of a switch to hosts, by the zones that these hosts are in on its fabric."""
@@ -211,10 +210,10 @@ class DeclaredIsolation:
     @cached_property
     def _plumbed(self) -> Mapping[int, Ranges]:
         """The addresses of ``plumbing`` by IP version."""
-        return {
-            version: ranges(bounds for other, own in self.plumbing if other == version for bounds in own.bounds)
-            for version in (4, 6)
-        }
+        bounds: dict[int, list[tuple[int, int]]] = {4: [], 6: []}
+        for version, addresses in self.plumbing:
+            bounds[version].extend(addresses.bounds)
+        return {version: ranges(of_version) for version, of_version in bounds.items()}
 
     @property
     def _beyond(self) -> frozenset[tuple[str, int, int]]:
@@ -237,11 +236,12 @@ class DeclaredIsolation:
         for edge in self.edges:
             if edge.relays and edge.relay_source is not None:
                 relays.setdefault(edge.fabric, []).append(edge.relay_source)
-        return {fabric: values(*own) for fabric, own in relays.items()}
+        return {fabric: values(*sources) for fabric, sources in relays.items()}
 
     def unmet(self, switch: str, neighbour: str) -> str:
-        """What is wrong with an address that a switch has a BGP session with, "" where a link or border is planned
-        there: hosts have none. Raises ValueError for what is no address.
+        """The fault of an address that a switch has a BGP session with; "" where a link or border is planned there.
+
+        Hosts have no sessions. Raises ValueError for text that is no address.
         """
         version, number, _ = _begins(neighbour)
         if number in self._plumbed[version] or (switch, version, number) in self._beyond:
@@ -249,7 +249,7 @@ class DeclaredIsolation:
         return f"a BGP session with {neighbour}, which is on no planned link and at no border"
 
     def serves(self, what: str, server: str, switch: str) -> bool:
-        """True where the spec has this server for a service of a switch. Raises ValueError for what is no address."""
+        """True where the spec has this server for a service of a switch. Raises ValueError for no address."""
         if what == LEASES:
             return _server(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
         return _server(server) in self.servers[what]
@@ -265,11 +265,11 @@ class DeclaredIsolation:
         return length != "0" and number in self.known[version]
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
-        """What is wrong with an address of a switch's interface, with or without its length; "" where it is planned.
+        """The fault of an address of a switch's interface, with or without its length; "" where it is planned.
 
-        A management port has the address that the plan gives it, in a network as large as that behind the switch where
-        it enters, and no interface has that of another device or of another fabric's networks. Raises ValueError for
-        what is no address.
+        A management port has the address that the plan gives it, in a network as large as that behind the switch it
+        is cabled to, and no interface has an address of another device or of another fabric's networks. Raises
+        ValueError for text that is no address.
         """
         version, number, length = _begins(text)
         planned = self.managed_ends.get((switch, port))
@@ -286,23 +286,21 @@ class DeclaredIsolation:
         return "" if is_known else f"{port} has the address {text}, which is on no planned network"
 
     def _elsewhere(self, switch: str, version: int, number: int) -> str:
-        """The fabric in whose networks an address is, "" where the switch is in it itself, or where it is in none.
+        """The fabric whose networks have an address; "" for an address of the switch's own fabric or of none.
 
-        Nothing is known of a switch's own address in the management network where no cable leads there.
+        A switch's own address in the management network is not checked where no cable leads there.
         """
         networks = self.networks.get(self.switches.get(switch, ""), {})
         if number in networks.get(version, EMPTY):
             return ""
-        own = set[str]()
-        if switch not in self._managed:
-            own.add(self.management.get(switch, ""))
-        if any(number in self.networks[name].get(version, EMPTY) for name in own if name in self.networks):
+        management = self.networks.get(self.management.get(switch, ""), {})
+        if switch not in self._managed and number in management.get(version, EMPTY):
             return ""
         holders = (name for name, networks in self.networks.items() if number in networks.get(version, EMPTY))
         return next(holders, "")
 
     def owner(self, text: str) -> str:
-        """The device whose host's or management port's address this is; "" for another, or what is no address."""
+        """The device of a host's or management port's address; "" for any other text."""
         try:
             return self.addresses.get(_begins(text)[:2], ("", ""))[0]
         except ValueError:
@@ -358,26 +356,24 @@ class DeclaredIsolation:
             return EMPTY
         else:
             wanted = {fabric.name for fabric in self.fabrics} | {OUTSIDE}
-        found = EMPTY
+        addresses = EMPTY
         for part in two.parts:
             if part.fabric in wanted and part.version == version:
-                found |= part.addresses
-        return found
+                addresses |= part.addresses
+        return addresses
 
     def zone_at(self, version: int, address: int) -> str:
         """The zone that an address belongs to, by the narrowest one; "the internet" where it is in none."""
-        found = [
-            (part.addresses.size(), zone.kind == "boot", at, zone.name)
-            for at, zone in enumerate(self.zones)
-            for part in zone.parts
-            if part.version == version and address in part.addresses
-        ]
-        return min(found)[-1] if found else "the internet"
+        candidates: list[tuple[int, bool, int, str]] = []
+        for index, zone in enumerate(self.zones):
+            holding = [part for part in zone.parts if part.version == version and address in part.addresses]
+            candidates += [(part.addresses.size(), zone.kind == "boot", index, zone.name) for part in holding]
+        return min(candidates)[-1] if candidates else "the internet"
 
 
 @lru_cache(maxsize=1 << 10)
 def _server(text: str) -> tuple[int, int]:
-    """The version and number of a server's address, of which all switches are told the same. Raises ValueError."""
+    """The version and number of a server's address. Cached: all switches name the same servers. Raises ValueError."""
     return _begins(text)[:2]
 
 

@@ -1,4 +1,4 @@
-"""The filters of switches: what each host port and each management port lets in, beside what it should."""
+"""The filters of switches: packets that each host port and each management port lets in, and those it should."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)
 
 @dataclass(frozen=True)
 class PortFilter:
-    """What ports of a switch do with the packets that come in there; ``ports`` have the same rules.
+    """The filter of ports of a switch that have the same rules.
 
-    ``what`` says what kind of ports these are, ``wanted`` what should pass, ``local`` the addresses behind them.
+    ``what`` is the kind of these ports, ``wanted`` the packets that should pass, ``local`` the addresses behind them.
     """
 
     device: str
@@ -54,18 +54,18 @@ class PortFilter:
         return OUT if self.what in OUTWARDS else IN
 
     def decide(self, packet: Packet) -> Decision:
-        """What becomes of a packet, and by which line."""
+        """The decision on a packet, with its line."""
         return decide(self.ruleset, self.direction, packet)
 
     def passes(self) -> tuple[PacketSet, tuple[Idle, ...]]:
         """Everything that passes, and rules that never decide. Raises Unreadable."""
-        found = passing(self.ruleset, self.direction, EVERYTHING)
-        return PacketSet(tuple(merged(found.packets.boxes))), found.idle
+        result = passing(self.ruleset, self.direction, EVERYTHING)
+        return PacketSet(tuple(merged(result.packets.boxes))), result.idle
 
 
 @dataclass(frozen=True)
 class PortGroup:
-    """Ports of one kind of a switch of a ``tree``, whose rules are read when they are asked for, and not kept."""
+    """Ports of one kind of a switch of a ``tree``; their rules are read on demand, and not kept."""
 
     tree: RenderedTree
     declared: DeclaredIsolation
@@ -89,7 +89,7 @@ class PortGroup:
         return _lists(self.tree, self.device, self.file)
 
     def shape(self) -> object:
-        """Equal for groups that differ in nothing but their local addresses, and so are right or wrong together.
+        """Equal for groups that differ in local addresses alone, and so have the same faults.
 
         In the text the local prefix is replaced by a word; every other address in it counts by how it stands to the
         local ones, and so do the zones.
@@ -100,13 +100,11 @@ class PortGroup:
         if self.what in {HOSTS, OTHER_IN}:
             for name in _prefixes(self.local):
                 text = text.replace(name, "LOCAL")
-        zones = tuple(
-            (zone.name, _stands(part.addresses, self.local))
-            for zone in self.declared.zones
-            for part in zone.parts
-            if part.fabric == self.fabric
-        )
-        return self.file, self.what, self.fabric, self.relays, text, _relations(text, self.local), zones
+        zones = []
+        for zone in self.declared.zones:
+            parts = [part for part in zone.parts if part.fabric == self.fabric]
+            zones += [(zone.name, _stands(part.addresses, self.local)) for part in parts]
+        return self.file, self.what, self.fabric, self.relays, text, _relations(text, self.local), tuple(zones)
 
     def filters(self) -> Iterator[PortFilter]:
         """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
@@ -121,10 +119,11 @@ class PortGroup:
             except Unreadable as error:
                 leave_open(self.tree, self.device, self.file, unreadable(self.device, self.file, error))
                 continue
-            own = behaviour(ruleset)
-            ports = next((ports for other, ports, _ in alike if other == own), None)
+            effect = behaviour(ruleset)
+            ports = next((ports for other, ports, _ in alike if other == effect), None)
             if ports is None:
-                alike.append((own, ports := [], ruleset))
+                ports = []
+                alike.append((effect, ports, ruleset))
             ports.append(port)
         for _, ports, ruleset in alike:
             whole = PacketSet(tuple(merged(wanted.boxes)))
@@ -162,7 +161,7 @@ def _lists(tree: RenderedTree, device: str, file: str) -> Lists:
 def leave_open(
     tree: RenderedTree, device: str, file: str, error: VerifyError, claims: frozenset[str] = OF_FILTERS
 ) -> None:
-    """Leave open what a device's file decides: those of others are judged all the same."""
+    """Leave the claims that a device's file decides open; other files are checked all the same."""
     tree.left_open.setdefault((device, tree.files[device, file]), []).append((str(error), claims))
 
 
@@ -195,7 +194,7 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FilteredSwitch:
-    """A switch whose lists were read, with the edges and borders that the spec has on it."""
+    """A switch with lists, and the edges and borders that the spec has on it."""
 
     tree: RenderedTree
     declared: DeclaredIsolation
@@ -228,7 +227,7 @@ class _FilteredSwitch:
             yield group(what=what, fabric=name, ports=tuple(other_ports), local=hosts)
 
     def _judged_ports(self) -> set[tuple[str, str]]:
-        """Ports and directions that are more than some other port of the switch."""
+        """Ports and directions of the plan, as opposed to other ports of the switch."""
         judged = {(port, IN) for edge in self.edges for port in edge.ports}
         judged |= {(port, IN) for port in self.lists.management_ports()}
         for border in self.borders:
@@ -239,17 +238,17 @@ class _FilteredSwitch:
 def _tenants(
     declared: DeclaredIsolation, edge: DeclaredEdge, reader: SystemReader
 ) -> Iterator[tuple[tuple[str, ...], Ranges]]:
-    """Ports of a switch whose hosts are in the same zones, with the addresses of their links.
+    """Ports of a switch with hosts in the same zones, with the addresses of their links.
 
-    All of them with the whole subnet where no port tells tenants apart.
+    All ports with the whole subnet where no port tells tenants apart.
     """
     ports = declared.ports_by_zones(edge)
     if len(ports) < 2 or not tells_tenants_apart(edge, reader):
         yield tuple(edge.ports), edge.subnet
         return
-    for own in ports.values():
-        links = [declared.link_at[edge.ports[port]] for port in own if edge.ports[port] in declared.link_at]
-        yield tuple(own), ranges(links)
+    for tenant_ports in ports.values():
+        links = [declared.link_at[edge.ports[port]] for port in tenant_ports if edge.ports[port] in declared.link_at]
+        yield tuple(tenant_ports), ranges(links)
 
 
 def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
@@ -260,7 +259,7 @@ def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
 
 
 def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:
-    """Ports with a list in a direction where none is enforced: what the list stops may be what others permit."""
+    """Ports with a list in a direction without a filter of ours: the list may stop packets that others permit."""
     others: dict[str, list[str]] = {}
     if not isinstance(reader.router, Unsupported):
         for port, direction in lists.bound():
@@ -270,14 +269,14 @@ def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) ->
 
 
 def behaviour(ruleset: Ruleset) -> object:
-    """Equal for rulesets that do the same in the same order, wherever their rules stand."""
+    """Equal for rulesets that do the same in the same order, whatever their line numbers."""
     chains = [chain for table in ruleset.tables for chain in table.chains.values()]
     return tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
 
 
 @contextmanager
 def reading(device: str, file: str) -> Iterator[None]:
-    """Within, a text is read: what is not known in it, and text that is no such file, is raised as VerifyError."""
+    """Within, errors of reading a text are raised as VerifyError."""
     try:
         yield
     except Unreadable as error:
@@ -288,7 +287,7 @@ def reading(device: str, file: str) -> Iterator[None]:
 
 @contextmanager
 def judging(tree: RenderedTree, device: str, file: str, claims: frozenset[str] = OF_FILTERS) -> Iterator[None]:
-    """Within, a device's text is read: what is not known in it leaves open what it decides, and ends nothing else."""
+    """Within, errors of reading a device's text leave the ``claims`` that it decides open, and end nothing else."""
     try:
         with reading(device, file):
             yield
@@ -297,7 +296,7 @@ def judging(tree: RenderedTree, device: str, file: str, claims: frozenset[str] =
 
 
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
-    """The error for text whose meaning is not known."""
+    """The error for text of unknown meaning."""
     return VerifyError(
         f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with what "
         f"`clusterwright explain isolation` names."
@@ -306,7 +305,7 @@ def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
 
 @lru_cache(maxsize=1 << 16)
 def _prefixes(local: Ranges) -> tuple[str, ...]:
-    """The local addresses as one prefix, in the ways in which files write it; nothing where they are none."""
+    """The local addresses as one prefix, as files write it; empty where they are no single prefix."""
     if len(local.bounds) != 1:
         return ()
     low, high = local.bounds[0]
@@ -329,20 +328,23 @@ def addresses_in(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _relation(text: str, local: Ranges) -> str:
-    """How addresses in a text stand to the local ones; "" for what is no address."""
-    own = _meant(text)
-    return "" if own is None else _stands(own, local)
+    """The relation of addresses in a text to the local ones; "" for text without an address."""
+    named = _meant(text)
+    return "" if named is None else _stands(named, local)
 
 
 @lru_cache(maxsize=1 << 12)
 def _meant(text: str) -> Ranges | None:
-    """The addresses of a text, which many switches have; None for what is none."""
+    """The addresses that a text means; None for other text. Cached: many switches have the same."""
     try:
         return addresses(text, 6 if ":" in text else 4)
     except ValueError:
         return None
 
 
-def _stands(own: Ranges, local: Ranges) -> str:
-    both = own & local
-    return "none" if not both else "all" if both == local else repr(both)
+def _stands(named: Ranges, local: Ranges) -> str:
+    """The relation of ``named`` addresses to ``local`` ones: "none", "all", or their intersection."""
+    both = named & local
+    if not both:
+        return "none"
+    return "all" if both == local else repr(both)

@@ -1,8 +1,8 @@
-"""Where flows end at switches: the port that a host hangs on, and a switch's own management port.
+"""The ends of flows at switches: the port of a host, and a switch's own management port.
 
 A flow that is permitted all the way is not carried where the port at its end is in no network, or in another one than
-the host's, where nobody has the gateway's address, or where a management port has no route back. Nobody here writes
-what a baseboard controller has, nor what a host without an image has: only the switch's text can tell.
+the host's, where no port has the gateway's address, or where a management port has no route back. No file here is a
+baseboard controller's, or that of a host without an image: only the switch's text can tell.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _End = tuple[str, str]
 
 @dataclass(frozen=True)
 class NotedEnds:
-    """What is declared, which notes the management ports about whose address it is asked, and switches' routes."""
+    """The declared isolation, and the management ports and routes of switches that readers came across."""
 
     declared: DeclaredIsolation
     addresses: set[_End] = field(default_factory=set)
@@ -61,7 +61,7 @@ class NotedEnds:
 
 
 def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every port in service by whose network the device that hangs on it is not met. Raises VerifyError."""
+    """Every port in service whose network does not reach the device at its end. Raises VerifyError."""
     if not has_network(tree):
         return
     routers, ends = network_of_tree(tree).routers, _Ends(declared)
@@ -70,7 +70,7 @@ def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterato
         if router is None:
             continue
         ports = {port.name: port for port in router.ports}
-        own = {at for _, at in router.own_addresses}
+        addresses_here = {at for _, at in router.own_addresses}
         for name, end in edge.ports.items():
             if end not in ends.of or _is_idle(tree, end):
                 continue
@@ -84,13 +84,13 @@ def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterato
                 there = "no network" if port.subnet is None else shown_prefix(port.subnet)
                 message = f"{name} is in {there}, and {' '.join(end)} has {shown(host)}: nothing reaches it"
                 yield example(tree, router.device, router.ports_file, port.start, message)
-            elif edge.gateway is not None and _packed(version, edge.gateway) not in own:
+            elif edge.gateway is not None and _packed(version, edge.gateway) not in addresses_here:
                 message = f"{' '.join(end)} sends to {address(version, edge.gateway)}, which is no address here"
                 yield example(tree, router.device, router.ports_file, port.start, message)
 
 
 def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: NotedEnds) -> Iterator[Counterexample]:
-    """Every management port of a switch that has not its address, or no route to whom a flow joins it with."""
+    """Every management port of a switch without its address, or without a route to the peers of a flow."""
     ends = _Ends(declared)
     unread = tree.left_open_for("isolation")
     wanted: dict[tuple[str, int], tuple[tuple[str, Ranges], ...]] = {}
@@ -102,7 +102,7 @@ def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: No
             if end is None or device in unread or _is_idle(tree, end):
                 continue
             version, number = ends.of[end]
-            if end not in noted.addresses:  # another one than its own is told where it stands
+            if end not in noted.addresses:  # another address than its own is a fault of its line
                 message = f"{end[1]} has not the address {address(version, number)}: no flow reaches the switch there"
                 yield Counterexample(device=device, file=reader.file, line=0, message=message)
             edge = ends.edge[end]
@@ -128,11 +128,11 @@ class _Ends:
     @cached_property
     def of(self) -> Mapping[_End, tuple[int, int]]:
         """The version and number of the address at each end."""
-        return {end: own for own, end in self.declared.addresses.items()}
+        return {end: numbered for numbered, end in self.declared.addresses.items()}
 
     @cached_property
     def edge(self) -> Mapping[_End, DeclaredEdge]:
-        """Where each end enters."""
+        """The edge of the switch that each end is cabled to."""
         return {end: edge for edge in self.declared.edges for end in edge.ports.values()}
 
     @cached_property
@@ -158,24 +158,24 @@ def _gateway(edge: DeclaredEdge, number: int) -> int:
 
 
 def _reached(routes: set[tuple[str, str]], version: int, gateway: int) -> Ranges:
-    """Where routes through a gateway lead."""
-    found, hop = EMPTY, address(version, gateway)
+    """The destinations of routes through a gateway."""
+    destinations, hop = EMPTY, address(version, gateway)
     for destination, via in routes:
         if via != hop:
             continue
         if leads_everywhere(destination):
             return everywhere(version)
-        with suppress(ValueError):  # one that does not read is told where it stands
-            found |= addresses(destination, version)
-    return found
+        with suppress(ValueError):  # text that does not read is a fault of its line
+            destinations |= addresses(destination, version)
+    return destinations
 
 
 def _wanted(declared: DeclaredIsolation, fabric: str, version: int) -> Iterator[tuple[str, Ranges]]:
-    """The addresses that each flow joins management ports of a fabric with."""
+    """By flow, the addresses that it joins management ports of a fabric with."""
     for flow in declared.flows:
-        found = EMPTY
+        peers = EMPTY
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
             if mine in holders(declared, fabric):
-                found |= declared.peers(mine, other, fabric, version)
-        if found:
-            yield flow.name, found
+                peers |= declared.peers(mine, other, fabric, version)
+        if peers:
+            yield flow.name, peers

@@ -1,4 +1,4 @@
-"""Where each zone's matrix is enforced: by hosts and the ports that they hang on, or by the ports alone."""
+"""The place that enforces each zone's matrix: hosts and the ports of their edges, or ports alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterwright.switches.readers import READERS, ROUTERS
 
 
 def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """What a reader of the proof should know: zones whose hosts judge nothing, and switches that no file is read of."""
+    """Notes for a reader of the proof: zones without filters on hosts, and switches without a file that is read."""
     yield from _enforcement(tree, declared)
     beside = sorted(declared.beside_others & set(tree.devices_with(RUNNING)))
     if beside:
@@ -32,19 +32,18 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
 
 
 def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
-    """Switches of whose chips no source says how many entries they hold: a list that is too long holds nowhere."""
+    """Switches without a known bound on list entries in their chip: a list that is too long is not in force."""
     for reader in ROUTERS:
         system = systems()[reader.system]
-        own = sorted(edges & set(tree.devices_with(reader.file)))
-        if own and not system.has_chip_bound:
-            what = (
-                f"whether the chips of {count(len(own), 'switch')} with {system.title}, as {own[0]}, hold their lists"
-            )
+        switches = sorted(edges & set(tree.devices_with(reader.file)))
+        if switches and not system.has_chip_bound:
+            who = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
+            what = f"whether the chips of {who}, hold their lists"
             yield f"{what} was not judged: no bound of theirs is known (`clusterwright explain systems`)."
 
 
 def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """Switches whose filters know tenants by the source addresses alone that their hosts write."""
+    """Switches whose filters tell tenants apart by the source addresses alone that hosts write."""
     for reader in ROUTERS:
         devices = set(tree.devices_with(reader.file))
         shared: list[str] = []
@@ -61,20 +60,18 @@ def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
 
 
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
-    """Accounts that switches come with and that no rendered text speaks of: they open with what the switch has."""
+    """Factory accounts that no rendered text names: they open with the password that the switch has."""
     unread = tree.left_open_for("isolation")
     for reader in READERS:
         system = systems()[reader.system]
         left: dict[str, list[str]] = {}
         if system.factory_accounts:
             for device in sorted(set(tree.devices_with(reader.file)) - unread):
-                said = {
-                    login.name
-                    for path, read in reader.logins.items()
-                    for login in read(path, tree.text(device, path) or "")
-                }
+                named: set[str] = set()
+                for path, read in reader.logins.items():
+                    named.update(login.name for login in read(path, tree.text(device, path) or ""))
                 for name in system.factory_accounts:
-                    if name not in said:
+                    if name not in named:
                         left.setdefault(name, []).append(device)
         for name, devices in left.items():
             who = f"{count(len(devices), 'switch')} with {system.title}, as {devices[0]}"
@@ -91,8 +88,8 @@ def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[st
         for name in zones:
             hosts.setdefault((name, (device, RUNNING) in tree.files), []).append(device)
     for zone in declared.zones:
-        own, others = hosts.get((zone.name, True), []), hosts.get((zone.name, False), [])
-        parts = [f"hosts and edges ({count(len(own), 'host')})"] if own else []
+        filtering, others = hosts.get((zone.name, True), []), hosts.get((zone.name, False), [])
+        parts = [f"hosts and edges ({count(len(filtering), 'host')})"] if filtering else []
         parts += [f"edges alone ({count(len(others), 'host')} without an image, as {others[0]})"] if others else []
         if parts:
             yield f"{zone.name}: enforced by {' and '.join(parts)}."

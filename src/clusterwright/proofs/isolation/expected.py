@@ -1,8 +1,8 @@
-"""What each place of enforcement should let pass, as the declaration and docs/isolation.md have it."""
+"""The packets that each place of enforcement should let pass, by the declaration and docs/isolation.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clusterwright.packets.boxes import (
     CT,
@@ -36,7 +36,7 @@ from clusterwright.packets.boxes import (
     union,
 )
 from clusterwright.packets.filters import InterfaceNumbers
-from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
+from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredFlow, DeclaredIsolation
 from clusterwright.spec.isolation import WITH_PORTS
@@ -102,58 +102,63 @@ Nics = Mapping[str, tuple[str, ...]]  # fabric to the node's interfaces with an 
 def node_input(
     declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
-    """What a node takes; ``boots`` for the rules while it installs itself."""
+    """The packets that a node should take; ``boots`` for the rules while it installs itself."""
     foreign = [
         box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - _dropped(declared, version))
         for version, family in ((4, V4), (6, V6))
     ]
     inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=False)]
-    found = [both for a in foreign for b in inner if (both := meet(a, b)) is not None]
-    return PacketSet((box(iif=interfaces.of("lo")), *found)) & STATEFUL_PACKETS
+    taken = [box(iif=interfaces.of("lo"))]
+    for source in foreign:
+        taken += _meeting(inner, source)
+    return PacketSet(tuple(taken)) & STATEFUL_PACKETS
+
+
+def _meeting(boxes: Iterable[Box], limit: Box) -> list[Box]:
+    """The parts of ``boxes`` within ``limit``; empty parts are left out."""
+    parts = (meet(candidate, limit) for candidate in boxes)
+    return [part for part in parts if part is not None]
 
 
 def _dropped(declared: DeclaredIsolation, version: int) -> Ranges:
-    """Sources that a node takes from no network: link-local ones of IPv4 are among them unless a zone holds them."""
+    """Sources that a node takes from no network; IPv4's link-local ones are among them unless a zone holds them."""
     if version == 6:
         return _NEVER_A_SOURCE[6]
-    held = ranges(
-        bounds
-        for zone in declared.zones
-        for part in zone.parts
-        if part.version == 4
-        for bounds in (part.addresses & _LINK_LOCAL).bounds
-    )
+    held = EMPTY
+    for zone in declared.zones:
+        for part in zone.parts:
+            if part.version == 4:
+                held |= part.addresses & _LINK_LOCAL
     return _NEVER_A_SOURCE[4] | (_LINK_LOCAL - held)
 
 
 def node_output(
     declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
-    """What a node sends."""
+    """The packets that a node should send."""
     inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=True)]
-    own = box(origin=values(OWN))
-    found = [both for each in inner if (both := meet(own, each)) is not None]
+
     before = [
         box(oif=interfaces.of("lo")),
         box(family=V6, proto=values(ICMP6), icmp=_NEIGHBOURS, hops=values(255)),
         box(family=V6, proto=values(ICMP6), icmp=_REPORTS),
     ]
-    return PacketSet((*before, *found)) & STATEFUL_PACKETS
+    return PacketSet((*before, *_meeting(inner, box(origin=values(OWN))))) & STATEFUL_PACKETS
 
 
 def edge_input(
     declared: DeclaredIsolation, fabric: str, subnet: Ranges, *, relays: bool, single_ports: bool = False
 ) -> PacketSet | None:
-    """What hosts behind a switch may send into a fabric; None where no zone covers the fabric.
+    """The packets that hosts behind a switch may send into a fabric; None where no zone covers the fabric.
 
-    Where it ``relays``, they also ask for addresses and routers, with those that they have before.
-    With ``single_ports`` the switch knows no ranges of ports and compares TCP flags as a whole: flows with a long range
+    Where it ``relays``, hosts also ask for addresses and routers, from the addresses they have before. With
+    ``single_ports`` the switch knows no ranges of ports and compares TCP flags as a whole: flows with a long range
     pass with every port, and replies with the flags that TCP sends.
     """
     if not any(zone.on(fabric) for zone in declared.zones):
         return None
     version = declared.fabric[fabric].version
-    found = [*_link(version), *(_asking(version) if relays else ())]
+    boxes = [*_link(version), *(_asking(version) if relays else ())]
     everybody = EMPTY
     for zone in declared.zones:
         local = EMPTY
@@ -164,59 +169,59 @@ def edge_input(
             continue
         everybody |= local
         for flow in declared.flows:
-            found += _sent(declared, flow, zone.name, fabric, local, single_ports=single_ports)
+            boxes += _sent(declared, flow, zone.name, fabric, local, single_ports=single_ports)
             if flow.target == zone.name:
-                found += _relayed(declared, flow, fabric, local, reply=True)
+                boxes += _relayed(declared, flow, fabric, local, reply=True)
     if everybody:
-        found.append(_icmp(version, _ERRORS[version], src=everybody))
-    return PacketSet(tuple(found)) & EVERYTHING
+        boxes.append(_icmp(version, _ERRORS[version], src=everybody))
+    return PacketSet(tuple(boxes)) & EVERYTHING
 
 
 def _sent(
     declared: DeclaredIsolation, flow: DeclaredFlow, zone: str, fabric: str, local: Ranges, *, single_ports: bool
 ) -> Iterator[Box]:
-    """What a zone's hosts at the addresses ``local`` send of a flow: its packets, or the replies to them."""
+    """A flow's packets that a zone's hosts at the addresses ``local`` send: requests, or replies to them."""
     version = declared.fabric[fabric].version
     for mine, other, reply in ((flow.source, flow.target, False), (flow.target, flow.source, True)):
         if mine == zone and _may_ride(declared, flow, fabric) and not (reply and flow.is_rdma):
             targets = declared.peers(mine, other, fabric, version)
-            for each in _stateless(flow, version, local, targets, reply=reply):
-                yield _coarse(each, flow) if single_ports else each
+            for packets in _stateless(flow, version, local, targets, reply=reply):
+                yield _coarse(packets, flow) if single_ports else packets
 
 
 def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:
-    """What a switch's management port takes; None where no zone holds the management ports of the fabric.
+    """The packets that a switch's management port takes; None where no zone holds the fabric's management ports.
 
-    With ``is_stateful`` replies over TCP are what connection tracking knows, and long ranges pass with every port.
+    With ``is_stateful`` replies over TCP are known connections, and long ranges pass with every port.
     """
     holders = [zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric)]
     if not holders:
         return None
     version = declared.fabric[fabric].version
-    found = [*_link(version)]
+    packets = [*_link(version)]
     for holder in holders:
         for flow in declared.flows:
             for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
                 if mine == holder:
                     sources = declared.peers(mine, other, fabric, version)
                     boxes = _stateless(flow, version, sources, WHOLE[DST], reply=reply)
-                    found += [_tracked(box, flow) for box in boxes] if is_stateful else boxes
-    found.append(_icmp(version, _ERRORS[version]))
-    return PacketSet(tuple(found)) & EVERYTHING
+                    packets += [_tracked(box, flow) for box in boxes] if is_stateful else boxes
+    packets.append(_icmp(version, _ERRORS[version]))
+    return PacketSet(tuple(packets)) & EVERYTHING
 
 
 def carried(declared: DeclaredIsolation, fabric: str) -> PacketSet:
-    """What any port of a fabric's switches may have to carry: all flows, both ways, and the sessions of its switches.
+    """The packets that any port of a fabric's switches may have to carry: flows, both ways, and sessions of switches.
 
     Everything where no zone covers the fabric.
     """
-    known = declared.fabric.get(fabric)
+    known_fabric = declared.fabric.get(fabric)
     relays = any(edge.relays for edge in declared.edges if edge.fabric == fabric)
-    inside = edge_input(declared, fabric, known.pool, relays=relays) if known is not None else None
-    if known is None or inside is None:
+    inside = edge_input(declared, fabric, known_fabric.pool, relays=relays) if known_fabric is not None else None
+    if known_fabric is None or inside is None:
         return EVERYTHING
-    family = V4 if known.version == 4 else V6
-    near = declared.known[known.version]
+    family = V4 if known_fabric.version == 4 else V6
+    near = declared.known[known_fabric.version]
     session = box(family=family, proto=values(TCP), src=near, dst=near, fragment=_NOT_LATER)
     watch = box(family=family, proto=values(UDP), src=near, dst=near, dport=_BFD, fragment=_NOT_LATER)
     sessions = (_with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP}), watch)
@@ -230,13 +235,13 @@ def carried(declared: DeclaredIsolation, fabric: str) -> PacketSet:
 
 
 def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outward: bool) -> PacketSet:
-    """What passes a border's port: the session, flows with the zones behind it and their replies, ICMP errors."""
+    """The packets that pass a border's port: its session, flows with zones behind it, replies, and ICMP errors."""
     version = border.version
     family = V4 if version == 4 else V6
-    own, neighbour = values(border.own), values(border.neighbour)
-    source, target = (own, neighbour) if outward else (neighbour, own)
+    local, neighbour = values(border.own), values(border.neighbour)
+    source, target = (local, neighbour) if outward else (neighbour, local)
     session = box(family=family, proto=values(TCP), src=source, dst=target, fragment=_NOT_LATER)
-    found = [*_link(version), _with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP, FLAGS: _ACK_OR_RST})]
+    boxes = [*_link(version), _with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP, FLAGS: _ACK_OR_RST})]
     behind = EMPTY
     for name in border.zones:
         outer = _part(declared, name, OUTSIDE, version)
@@ -246,26 +251,26 @@ def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outwar
                 if there == name and not flow.is_rdma:
                     inner = _part(declared, other, border.fabric, version)
                     ends = (inner, outer) if outward else (outer, inner)
-                    found += _stateless(flow, version, *ends, reply=begins is outward)
+                    boxes += _stateless(flow, version, *ends, reply=begins is outward)
     if behind:
-        found.append(_icmp(version, _ERRORS[version], **{"dst" if outward else "src": behind}))
-    return PacketSet(tuple(found)) & EVERYTHING
+        boxes.append(_icmp(version, _ERRORS[version], **{"dst" if outward else "src": behind}))
+    return PacketSet(tuple(boxes)) & EVERYTHING
 
 
 def _part(declared: DeclaredIsolation, zone: str, fabric: str, version: int) -> Ranges:
-    found = EMPTY
+    addresses = EMPTY
     for part in declared.zone[zone].parts:
         if (part.fabric, part.version) == (fabric, version):
-            found |= part.addresses
-    return found
+            addresses |= part.addresses
+    return addresses
 
 
-def _with(found: Box, changed: Mapping[int, Ranges]) -> Box:
-    return tuple(changed.get(at, field) for at, field in enumerate(found))
+def _with(packets: Box, changed: Mapping[int, Ranges]) -> Box:
+    return tuple(changed.get(at, field) for at, field in enumerate(packets))
 
 
 def _baseline() -> Iterator[Box]:
-    """What passes a node besides flows: known connections, neighbour discovery, errors."""
+    """Packets that pass a node besides flows: known connections, neighbour discovery, errors."""
     yield box(ct=_KNOWN)
     yield box(ct=_FRESH, family=V6, proto=values(ICMP6), icmp=_NEIGHBOURS, hops=values(255))
     for version in (4, 6):
@@ -284,7 +289,7 @@ def _contacts(
     """The flows of a node's zones, on the interfaces of the fabrics over which the zones meet."""
     for flow in declared.flows:
         mine, other = (flow.source, flow.target) if outbound else (flow.target, flow.source)
-        # Towards a zone of kind boot is only who installs itself; those who serve it run all the time.
+        # A flow towards a zone of kind boot is for a node that installs itself; boot servers run all the time.
         if mine not in zones or (declared.zone[other].kind == BOOT) is not boots:
             continue
         for fabric, names in nics.items():
@@ -292,19 +297,15 @@ def _contacts(
                 continue
             if not outbound:
                 side = box(ct=_FRESH, iif=interfaces.of(*names))
-                asked = _relayed(declared, flow, fabric, WHOLE[DST], reply=False)
-                yield from (both for each in asked if (both := meet(each, side)) is not None)
+                yield from _meeting(_relayed(declared, flow, fabric, WHOLE[DST], reply=False), side)
             for version in (4, 6):
                 far = declared.peers(mine, other, fabric, version)
                 if not far:
                     continue
                 number = interfaces.of(*names)
                 side = box(ct=_FRESH, oif=number) if outbound else box(ct=_FRESH, iif=number)
-                own, peer = (WHOLE[SRC], far) if outbound else (far, WHOLE[DST])
-                for each in _stateless(flow, version, own, peer, reply=False):
-                    both = meet(each, side)
-                    if both is not None:
-                        yield both
+                source, target = (WHOLE[SRC], far) if outbound else (far, WHOLE[DST])
+                yield from _meeting(_stateless(flow, version, source, target, reply=False), side)
 
 
 def _may_ride(declared: DeclaredIsolation, flow: DeclaredFlow, fabric: str) -> bool:
@@ -336,29 +337,29 @@ def _ported(flow: DeclaredFlow, number: int, family: Ranges, source: Ranges, tar
     return box(**made)
 
 
-def _coarse(found: Box, flow: DeclaredFlow) -> Box:
-    """What a chip without port ranges and flag masks passes for a flow."""
-    made = list(found)
+def _coarse(packets: Box, flow: DeclaredFlow) -> Box:
+    """A flow's packets as a chip without port ranges and flag masks passes them."""
+    fields = list(packets)
     if flow.has_long_range:
-        made[DPORT], made[SPORT] = WHOLE[DPORT], WHOLE[SPORT]
-        if found[FLAGS] is WHOLE[FLAGS]:
-            made[FRAGMENT] = WHOLE[FRAGMENT]
-    if found[FLAGS] is not WHOLE[FLAGS]:
-        made[FLAGS] = _SENT_FLAGS
-    return tuple(made)
+        fields[DPORT], fields[SPORT] = WHOLE[DPORT], WHOLE[SPORT]
+        if packets[FLAGS] is WHOLE[FLAGS]:
+            fields[FRAGMENT] = WHOLE[FRAGMENT]
+    if packets[FLAGS] is not WHOLE[FLAGS]:
+        fields[FLAGS] = _SENT_FLAGS
+    return tuple(fields)
 
 
-def _tracked(found: Box, flow: DeclaredFlow) -> Box:
-    """What a filter with connection tracking and without port ranges passes for a flow."""
+def _tracked(packets: Box, flow: DeclaredFlow) -> Box:
+    """A flow's packets as a filter with connection tracking and without port ranges passes them."""
     changed: dict[int, Ranges] = {}
-    if found[FLAGS] is not WHOLE[FLAGS]:
+    if packets[FLAGS] is not WHOLE[FLAGS]:
         changed |= {FLAGS: WHOLE[FLAGS], CT: values(ESTABLISHED)}
     if flow.has_long_range:
         changed |= {DPORT: WHOLE[DPORT], SPORT: WHOLE[SPORT]}
-    if found[FLAGS] is not WHOLE[FLAGS] or flow.has_long_range:
-        ports = [at for at in (DPORT, SPORT) if changed.get(at, found[at]) is not WHOLE[at]]
+    if packets[FLAGS] is not WHOLE[FLAGS] or flow.has_long_range:
+        ports = [at for at in (DPORT, SPORT) if changed.get(at, packets[at]) is not WHOLE[at]]
         changed |= {} if ports else {FRAGMENT: WHOLE[FRAGMENT]}
-    return _with(found, changed)
+    return _with(packets, changed)
 
 
 def _link(version: int) -> list[Box]:
@@ -368,7 +369,7 @@ def _link(version: int) -> list[Box]:
 def _relayed(
     declared: DeclaredIsolation, flow: DeclaredFlow, fabric: str, servers: Ranges, *, reply: bool
 ) -> list[Box]:
-    """What relays ask boot servers by a flow for addresses, which their hosts have none to ask from, or the answers."""
+    """Packets of DHCP relays to boot servers by a flow, or the answers; empty where no relay or flow has any."""
     version, relays = declared.fabric[fabric].version, declared.relays(fabric)
     port = _DHCP[version][2]
     opens = flow.protocol in ("udp", "any") and (flow.ports is None or not port - flow.ports)

@@ -1,4 +1,4 @@
-"""What a folder alone tells of isolation: faults that are faults whatever the matrix of flows says.
+"""Isolation of a folder alone: faults under any matrix of flows.
 
 A folder cannot vouch for its own matrix, so nothing here is ever proven; things can be refuted.
 """
@@ -40,9 +40,9 @@ _EVERYTHING = frozenset({"0.0.0.0/0", "::/0", "::", "224.0.0.0/3", "ff00::/8", "
 
 
 def folder_verdict(tree: RenderedTree) -> Verdict:
-    """Refuted by what is wrong under any matrix, else unjudged. Raises VerifyError for text that does not read."""
+    """Refuted by faults under any matrix, else unjudged. Raises VerifyError for text that does not read."""
     nodes, switches = list(_nodes(tree)), list(_switches(tree))
-    found = [
+    counterexamples = [
         *_unfiltered(tree),
         *unloaded(tree),
         *other_filters(tree),
@@ -57,7 +57,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
     )
     return Verdict(
         facts=facts,
-        counterexamples=tuple(found),
+        counterexamples=tuple(counterexamples),
         cases=Cases("files with a filter", sum(int(fact.value) for fact in facts)),
         notes=(),
         unjudged=UNJUDGED,
@@ -79,7 +79,7 @@ def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:
 
 
 def _nodes(tree: RenderedTree) -> Iterator[Counterexample]:
-    """What is wrong with nodes' own filters; files with equal text are one."""
+    """Faults of nodes' own filters; files with equal text are one."""
     for file in (RUNNING, BOOTING):
         devices = sorted(tree.devices_with(file), key=lambda device: (tree.text(device, file), device))
         for text, alike in groupby(devices, key=lambda device: tree.text(device, file) or ""):
@@ -113,7 +113,7 @@ def _node(ruleset: Ruleset) -> Iterator[tuple[int, str]]:
 
 
 def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
-    """What is wrong with switches' lists, wherever they are on a port; ports with equal lists are judged once."""
+    """Faults of switches' lists on any port; ports with equal lists are checked once."""
     clean: set[object] = set()
     for reader in READERS:
         file = reader.file
@@ -121,7 +121,7 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
             try:
                 lists = reader.lists(tree.text(device, file) or "")
                 yield from (Counterexample(device, file, *fault) for fault in lists.faults())
-                told: set[tuple[int, str]] = set()
+                reported: set[tuple[int, str]] = set()
                 for port, direction in lists.bound():
                     ruleset = lists.at(port, direction)
                     shape = (direction, behaviour(ruleset))
@@ -130,26 +130,26 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
                     idle = passing(ruleset, direction).idle
                     if not idle:
                         clean.add(shape)
-                    for each in idle:
-                        if (each.line, each.name) not in told:
-                            told.add((each.line, each.name))
-                            yield Counterexample(
-                                device=device, file=file, line=each.line, message=idle_phrase(f"port {port}", each)
-                            )
+                    for rule in idle:
+                        if (rule.line, rule.name) not in reported:
+                            reported.add((rule.line, rule.name))
+                            message = idle_phrase(f"port {port}", rule)
+                            yield Counterexample(device=device, file=file, line=rule.line, message=message)
             except Unreadable as error:
                 leave_open(tree, device, file, unreadable(device, file, error))
 
 
 def _known(tree: RenderedTree) -> dict[int, Ranges]:
-    """The addresses that interfaces and filters of the tree name: where else should a public route lead?"""
+    """The addresses that interfaces and filters of the tree name, by IP version."""
     names: set[str] = set()
     for (_, path), file in tree.files.items():
         pattern = _NETWORK if path.startswith(NETWORKS) else _NAMED.get(path)
         if pattern is not None:
-            names.update(name for line in pattern.findall(file.read()) for name in addresses_in(line))
-    found = {4: EMPTY, 6: EMPTY}
+            for line in pattern.findall(file.read()):
+                names.update(addresses_in(line))
+    known_addresses = {4: EMPTY, 6: EMPTY}
     for name in sorted(names - _EVERYTHING):
         version = 6 if ":" in name else 4
         with suppress(ValueError):  # looks like an address and is none
-            found[version] |= addresses(name, version)
-    return found
+            known_addresses[version] |= addresses(name, version)
+    return known_addresses

@@ -34,13 +34,16 @@ _HIGHEST_PORT = 65535
 
 
 def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every difference between what a switch's own Linux takes and the flows to its management port."""
+    """Differences between the packets that a switch's own Linux takes and the flows to its management port."""
     clean: set[tuple[str, str]] = set()
     profiles: dict[str, list[str]] = {}
-    for own, path in tree.below(PROFILES):
-        profiles.setdefault(own, []).append(path)
-    guarded = (reader.file for reader in READERS if reader.has_host_firewall)
-    for device in (device for file in guarded for device in tree.devices_with(file)):
+    for switch, path in tree.below(PROFILES):
+        profiles.setdefault(switch, []).append(path)
+    devices: list[str] = []
+    for reader in READERS:
+        if reader.has_host_firewall:
+            devices += tree.devices_with(reader.file)
+    for device in devices:
         fabric = declared.management.get(device, "")
         if not holders(declared, fabric):
             continue
@@ -61,27 +64,27 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
         except Unreadable as error:
             leave_open(tree, device, ZONE_FILE, unreadable(device, ZONE_FILE, error))
             continue
-        found = list(_differences(declared, passes, _permitted(declared, fabric), text))
-        if not found:
+        faults = list(_differences(declared, passes, _permitted(declared, fabric), text))
+        if not faults:
             clean.add((fabric, text))
         yield from (
-            Counterexample(device=device, file=ZONE_FILE, line=line, message=message) for line, message in found
+            Counterexample(device=device, file=ZONE_FILE, line=line, message=message) for line, message in faults
         )
 
 
 def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterator[Counterexample]:
     """Profiles of the management port that name another zone than the closed one, or none."""
     for path in profiles:
-        found = _ZONE.search(tree.text(device, path) or "")
-        if found is None or found[1] != "management":
-            zone = "none" if found is None else found[1]
+        zone_named = _ZONE.search(tree.text(device, path) or "")
+        zone = "none" if zone_named is None else zone_named[1]
+        if zone != "management":
             message = f"the profile names {zone} as its zone, and not management: the firewall takes everything"
             yield Counterexample(device=device, file=path, line=0, message=message)
 
 
 def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     version = declared.fabric[fabric].version
-    found: list[Box] = []
+    boxes: list[Box] = []
     for holder in holders(declared, fabric):
         for flow in declared.flows:
             sources = declared.peers(holder, flow.source, fabric, version) if flow.target == holder else None
@@ -95,12 +98,12 @@ def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
             if flow.ports is not None:
                 also = declared.collecting is not None and declared.collecting in flow.ports
                 fields["dport"] = flow.ports | _FSDB if also else flow.ports
-            found.append(box(**fields))
-    return PacketSet(tuple(found))
+            boxes.append(box(**fields))
+    return PacketSet(tuple(boxes))
 
 
 def _passes(text: str) -> PacketSet:
-    """What new connections a zone takes. Raises Unreadable for an element whose meaning is not known here."""
+    """The packets of new connections that a zone takes. Raises Unreadable for an element of unknown meaning."""
     try:
         zone = ElementTree.fromstring(text)  # noqa: S314 - what this project rendered
     except ElementTree.ParseError as error:
@@ -120,17 +123,17 @@ def _passes(text: str) -> PacketSet:
 
 def _rule(rule: ElementTree.Element) -> Box:
     parts = {part.tag: part for part in rule}
-    known = {"source", "port", "protocol", "icmp-type", "accept"}
-    if set(parts) - known or len(parts) != len(rule) or "accept" not in parts or len(parts.keys() & _MATCHING) > 1:
+    known_tags = {"source", "port", "protocol", "icmp-type", "accept"}
+    if set(parts) - known_tags or len(parts) != len(rule) or "accept" not in parts or len(parts.keys() & _MATCHING) > 1:
         raise Unreadable(0, f"a rule of {', '.join(part.tag for part in rule)} is not known here")
-    family, version = _FAMILIES[_said(rule, "family", _FAMILIES)]
+    family, version = _FAMILIES[_attribute(rule, "family", _FAMILIES)]
     fields = {"family": family}
     if "port" in parts:
         fields |= {"proto": _protocol(parts["port"]), "dport": _ports(parts["port"])}
     if "protocol" in parts:
-        fields["proto"] = values(_PROTOCOLS[_said(parts["protocol"], "value", _PROTOCOLS)])
+        fields["proto"] = values(_PROTOCOLS[_attribute(parts["protocol"], "value", _PROTOCOLS)])
     if "icmp-type" in parts:
-        _said(parts["icmp-type"], "name", {"echo-request"})
+        _attribute(parts["icmp-type"], "name", {"echo-request"})
         fields |= _PINGS[version]
     if "source" in parts:
         try:
@@ -140,16 +143,16 @@ def _rule(rule: ElementTree.Element) -> Box:
     return box(**fields)
 
 
-def _said(part: ElementTree.Element, attribute: str, known: Container[str]) -> str:
+def _attribute(part: ElementTree.Element, attribute: str, meanings: Container[str]) -> str:
     """An attribute's value. Raises Unreadable where its meaning is not known here."""
     value = part.get(attribute, "")
-    if value not in known:
+    if value not in meanings:
         raise Unreadable(0, f'<{part.tag} {attribute}="{value}"> is not known here')
     return value
 
 
 def _protocol(port: ElementTree.Element) -> Ranges:
-    return values(_PROTOCOLS[_said(port, "protocol", _PROTOCOLS)])
+    return values(_PROTOCOLS[_attribute(port, "protocol", _PROTOCOLS)])
 
 
 def _ports(port: ElementTree.Element) -> Ranges:
@@ -181,9 +184,9 @@ def _differences(
 
 
 def _line(text: str, port: int) -> int:
-    """The first line that names a port in a range; 0 where none does."""
+    """The first line that names a port in a range; 0 without one."""
     for number, line in enumerate(text.splitlines(), 1):
-        found = re.search(r'port="(\d+)(?:-(\d+))?"', line)
-        if found is not None and int(found[1]) <= port <= int(found[2] or found[1]):
+        match = re.search(r'port="(\d+)(?:-(\d+))?"', line)
+        if match is not None and int(match[1]) <= port <= int(match[2] or match[1]):
             return number
     return 0

@@ -1,4 +1,4 @@
-"""Whether the filter that lies on a node's disk is the one in force: what loads it, and what starts another one."""
+"""The filter on a node's disk is the one in force: a unit loads it, and no unit starts another."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _STARTED = re.compile(r"^[ \t]*(?:Wants|Requires|Requisite|BindsTo|Upholds|OnSuc
 
 
 def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Nodes whose filter lies on the disk, and that do not load it when they start."""
-    judged: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
+    """Nodes with a filter on their disk that do not load it when they start."""
+    faults_by_texts: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
     for device in tree.devices_with(RUNNING):
         texts = tree.text(device, LOADING), tree.text(device, STARTING)
-        if texts not in judged:
-            judged[texts] = list(_unloaded(*(unit_of(text or "") for text in texts)))
-        yield from (
-            Counterexample(device=device, file=path, line=0, message=message) for path, message in judged[texts]
-        )
+        if texts not in faults_by_texts:
+            faults_by_texts[texts] = list(_unloaded(*(unit_of(text or "") for text in texts)))
+        for path, message in faults_by_texts[texts]:
+            yield Counterexample(device=device, file=path, line=0, message=message)
 
 
 def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
@@ -41,30 +40,29 @@ def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
 
 
 def other_filters(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Units that load another filter than the rendered one, and what keeps that from being loaded at all."""
+    """Units that load another filter than the rendered one, or keep that from being loaded."""
     filtered = frozenset(tree.devices_with(RUNNING))
-    judged: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    faults_by_unit: dict[tuple[str, str], list[tuple[int, str]]] = {}
     units = frozenset(path for path in tree.paths if path.startswith(UNIT_FOLDERS))
     for (device, path), file in tree.files.items():
         if path not in units or device not in filtered:
             continue
         unit = file.device, path  # an image's is judged once for all that take it
-        if unit not in judged:
-            judged[unit] = list(_other_filter(path, file.read()))
-        yield from (
-            Counterexample(device=device, file=path, line=line, message=message) for line, message in judged[unit]
-        )
+        if unit not in faults_by_unit:
+            faults_by_unit[unit] = list(_other_filter(path, file.read()))
+        for line, message in faults_by_unit[unit]:
+            yield Counterexample(device=device, file=path, line=line, message=message)
 
 
 def _other_filter(path: str, text: str) -> Iterator[tuple[int, str]]:
-    """What is wrong with a unit, with the line."""
+    """Faults of a unit, with the line."""
     name = path.rpartition("/")[2]
     if path == OWN and not text:
         yield 0, "nftables.service is masked: the filter is not in force"
     if name in FIREWALL_UNITS and (text or ".wants/" in path or ".requires/" in path):
         yield 0, f"{name} loads a packet filter of its own"
     if text:
-        for found in _STARTED.finditer(text):
-            line = text.count("\n", 0, found.start()) + 1
-            for unit in sorted(FIREWALL_UNITS.intersection(found[1].split())):
+        for match in _STARTED.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            for unit in sorted(FIREWALL_UNITS.intersection(match[1].split())):
                 yield line, f"{unit} is started, and loads a packet filter of its own"

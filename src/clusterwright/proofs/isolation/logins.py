@@ -24,15 +24,15 @@ def _fault(login: Login, planned: Mapping[str, DeclaredLogin], users: frozenset[
         if login.name not in users:
             return f"the SNMP user {login.name} reads the switch, and nobody planned it"
         return f"the SNMP user {login.name} may write, and ought to read alone" if login.is_admin else ""
-    own = planned.get(login.name)
-    if own is None:
+    operator = planned.get(login.name)
+    if operator is None:
         return f"the account {login.name} is no operator's: nobody planned who opens it"
-    if login.key and login.key not in own.keys:
+    if login.key and login.key not in operator.keys:
         return f"the account {login.name} opens with a key that is none of its operator's"
-    if login.has_password and not own.has_password:
+    if login.has_password and not operator.has_password:
         return f"the account {login.name} opens with a password, and its operator has none"
     return (
         f"the account {login.name} may change the switch, and its operator may not"
-        if login.is_admin > own.is_admin
+        if login.is_admin > operator.is_admin
         else ""
     )

@@ -1,12 +1,13 @@
-"""How switches are managed, as their files have it: whom they ask, who logs in, what answers.
+"""The management of switches by their files: servers, logins, and services that answer.
 
-It is asked for twice: `isolation` looks for strangers in it, `management` for what is missing.
+It is read for two claims: `isolation` looks for strangers in it, `management` for missing entries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.facts.reader import Fault, Login, Server, ServersByFile, SwitchService, SystemReader, Unsupported
@@ -36,7 +37,7 @@ class FoundLogin(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What answers at a switch's management port by one of its files, and what is left switched off there."""
+    """The services that answer at a switch's management port by one of its files, and those switched off there."""
 
     services: tuple[SwitchService, ...]
     silent: tuple[Fault, ...]
@@ -51,7 +52,7 @@ class Managed(NamedTuple):
 
 
 def management_read(tree: RenderedTree) -> tuple[SwitchReading[Managed], ...]:
-    """What finds how the switches of a tree are managed; nothing where no spec says how they ought to be."""
+    """The reading of how switches are managed; empty without a spec."""
     declared = None if tree.declaration is None else tree.declaration.isolation
     return () if declared is None else (_management_read(tree),)
 
@@ -62,8 +63,8 @@ def _management_read(tree: RenderedTree) -> SwitchReading[Managed]:
 
 
 def managed(tree: RenderedTree) -> tuple[Managed, ...]:
-    """How the switches of a tree are managed, part by part; what does not read is left open."""
-    return tuple(part for each in management_read(tree) for part in each.parts)
+    """The management of the switches of a tree, part by part; text that does not read is left open."""
+    return tuple(chain.from_iterable(reading.parts for reading in management_read(tree)))
 
 
 def line_at(tree: RenderedTree, device: str, file: str, at: int) -> int:
@@ -74,47 +75,48 @@ def line_at(tree: RenderedTree, device: str, file: str, at: int) -> int:
 def _managed(part: RenderedTree) -> Managed:
     asked = (_named(part, reader.servers, is_relay=False) for reader in READERS)
     relays = (_named(part, reader.relays, is_relay=True) for reader in READERS)
-    return Managed(
-        tuple(server for each in (*asked, *relays) for server in each),
-        tuple(login for reader in READERS for login in _logins(part, reader)),
-        {place: answers for reader in READERS for place, answers in _answers(part, reader)},
-    )
+    servers = tuple(chain.from_iterable((*asked, *relays)))
+    logins = tuple(chain.from_iterable(_logins(part, reader) for reader in READERS))
+    answers: dict[tuple[str, str], Answers] = {}
+    for reader in READERS:
+        answers.update(_answers(part, reader))
+    return Managed(servers=servers, logins=logins, answers=answers)
 
 
 def _named(part: RenderedTree, files: ServersByFile, *, is_relay: bool) -> Iterator[NamedServer]:
     for file, read in files.items():
-        known: dict[RenderedFile, tuple[Server, ...]] = {}  # of an image's file, which many devices have
+        servers_by_file: dict[RenderedFile, tuple[Server, ...]] = {}  # of an image's file, which many devices have
         for device in part.devices_with(file):
-            own = part.files[device, file]
-            if own not in known:
+            rendered = part.files[device, file]
+            if rendered not in servers_by_file:
                 with judging(part, device, file, _CLAIMS):
-                    known[own] = tuple(read(own.read()))
-            for server in known.get(own, ()):
+                    servers_by_file[rendered] = tuple(read(rendered.read()))
+            for server in servers_by_file.get(rendered, ()):
                 yield NamedServer(device=device, file=file, server=server, is_relay=is_relay)
 
 
 def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
-    """All that lets somebody in to a system's switches."""
-    known: dict[RenderedFile, tuple[Login, ...]] = {}
+    """The logins of a system's switches."""
+    logins_by_file: dict[RenderedFile, tuple[Login, ...]] = {}
     for device, path, read in _login_files(part, reader):
-        own = part.files[device, path]
-        if own not in known:
+        rendered = part.files[device, path]
+        if rendered not in logins_by_file:
             with judging(part, device, path, _CLAIMS):
-                known[own] = tuple(read(path, own.read()))
-        yield from (FoundLogin(device, path, login) for login in known.get(own, ()))
+                logins_by_file[rendered] = tuple(read(path, rendered.read()))
+        yield from (FoundLogin(device, path, login) for login in logins_by_file.get(rendered, ()))
 
 
 def _login_files(
     part: RenderedTree, reader: SystemReader
 ) -> Iterator[tuple[str, str, Callable[[str, str], Iterable[Login]]]]:
-    """The files of a system's switches that say who logs in; a path that ends in a slash stands for a folder."""
+    """The files with logins of a system's switches, with their reader; a path ending in a slash is a folder."""
     folders = tuple(path for path in reader.logins if path.endswith("/"))
-    own = frozenset(part.devices_with(reader.file))
+    switches = frozenset(part.devices_with(reader.file))
     for path, read in reader.logins.items():
-        yield from ((device, path, read) for device in part.devices_with(path) if device in own)
-    if folders and own:
+        yield from ((device, path, read) for device in part.devices_with(path) if device in switches)
+    if folders and switches:
         for device, path in part.below(folders):
-            if device in own:
+            if device in switches:
                 yield device, path, next(read for folder, read in reader.logins.items() if path.startswith(folder))
 
 

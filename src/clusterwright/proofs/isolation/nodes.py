@@ -1,4 +1,4 @@
-"""The filters of nodes: what each can let pass, compared with what its zones' flows ask for."""
+"""The filters of nodes: the packets that each can let pass, compared with the flows of its zones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)
 
 @dataclass(frozen=True)
 class NodeFilter:
-    """One file of rules and the nodes that have it with equal zones and NICs."""
+    """One file of rules, and the nodes that have it with equal zones and NICs."""
 
     file: str
     nodes: tuple[str, ...]
@@ -43,19 +43,21 @@ class NodeFilter:
         return self.file == BOOTING
 
     def decide(self, hook: str, packet: Packet) -> Decision:
-        """What becomes of a packet, and by which line."""
+        """The decision on a packet, with its line."""
         return decide(self.ruleset, hook, packet)
 
     def stopping(self, hook: str, packet: Packet) -> tuple[int, bool]:
-        """The line by which a packet does not always pass, and whether it passes up to a rate."""
+        """The line that stops a packet, at least above some rate, and whether the packet passes up to that rate."""
         usual, at_worst = self.decide(hook, packet), decide(at_any_rate(self.ruleset), hook, packet)
         return (at_worst if at_worst.line in rated_lines(self.ruleset) else usual).line, usual.passes
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedHook:
-    """What a filter lets pass at a hook: all that can, what does ``always`` where rules have rates, what should, and
-    rules that never decide."""
+    """The packets that a filter lets pass at a hook, and rules that never decide.
+
+    ``passes`` are all that can pass, ``always`` those without a rate, ``wanted`` those that should.
+    """
 
     hook: str
     passes: PacketSet
@@ -97,12 +99,12 @@ def node_filters(
 def _nics(
     tree: RenderedTree, declared: DeclaredIsolation
 ) -> tuple[dict[str, tuple[tuple[str, tuple[str, ...]], ...]], frozenset[str]]:
-    """Each node's interfaces by fabric, and the nodes of which one does not read.
+    """Each node's interfaces by fabric, and the nodes with an interface that does not read.
 
     An interface is on the fabric whose pool its address is in.
     """
     unread: set[str] = set()
-    found: dict[str, dict[str, list[str]]] = {}
+    interfaces: dict[str, dict[str, list[str]]] = {}
     for device, path in tree.below(NETWORKS):
         if not path.endswith(".network"):
             continue
@@ -119,40 +121,42 @@ def _nics(
             continue
         for fabric in declared.fabrics:
             if fabric.version == version and number in fabric.pool:
-                found.setdefault(device, {}).setdefault(fabric.name, []).append(name[1])
-    nics = {device: tuple((fabric, tuple(names)) for fabric, names in own.items()) for device, own in found.items()}
+                interfaces.setdefault(device, {}).setdefault(fabric.name, []).append(name[1])
+    nics = {}
+    for device, of_device in interfaces.items():
+        nics[device] = tuple((fabric, tuple(names)) for fabric, names in of_device.items())
     return nics, frozenset(unread)
 
 
-def judge(declared: DeclaredIsolation, own: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[JudgedHook]:
-    """What a filter does at each hook, beside what it should. Raises VerifyError for chains that jump in a circle."""
+def judge(declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[JudgedHook]:
+    """The packets that a filter lets pass at each hook, and those it should. Raises VerifyError for circular jumps."""
+    zones, nics, boots = node_filter.zones, node_filter.nics, node_filter.boots
     ask: Sequence[tuple[str, Callable[[], PacketSet]]] = (
-        ("input", partial(node_input, declared, own.zones, own.nics, interfaces, boots=own.boots)),
+        ("input", partial(node_input, declared, zones, nics, interfaces, boots=boots)),
         ("forward", lambda: NOTHING),
-        ("output", partial(node_output, declared, own.zones, own.nics, interfaces, boots=own.boots)),
+        ("output", partial(node_output, declared, zones, nics, interfaces, boots=boots)),
     )
-    at_worst = at_any_rate(own.ruleset)
+    at_worst = at_any_rate(node_filter.ruleset)
     for hook, wanted in ask:
-        passes, idle = _passing(own, own.ruleset, hook)
-        always = passes if at_worst is own.ruleset else _passing(own, at_worst, hook)[0]
+        passes, idle = _passing(node_filter, node_filter.ruleset, hook)
+        always = passes if at_worst is node_filter.ruleset else _passing(node_filter, at_worst, hook)[0]
         yield JudgedHook(hook=hook, passes=passes, always=always, wanted=wanted(), idle=idle)
 
 
-def _passing(own: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:
-    """What passes a hook and those before it, and the rules that never decide. Raises VerifyError."""
+def _passing(node_filter: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:
+    """The packets that pass a hook and those before it, and the rules that never decide. Raises VerifyError."""
     entering, idle = STATEFUL_PACKETS, tuple[Idle, ...]()
     for stage in _stages(ruleset, hook):
         try:
             result = passing(ruleset, stage, entering)
         except Unreadable as error:
-            raise unreadable(own.nodes[0], own.file, error) from None
+            raise unreadable(node_filter.nodes[0], node_filter.file, error) from None
         entering, idle = result.packets, (*idle, *result.idle)
     return entering, idle
 
 
 def _stages(ruleset: Ruleset, hook: str) -> tuple[str, ...]:
-    """The hooks that a packet passes: every packet from outside meets ``prerouting``, every one that leaves
-    ``postrouting``."""
+    """The hooks on a packet's path: ``prerouting`` for packets from outside, ``postrouting`` for those that leave."""
     order = {"input": ("prerouting", "input"), "forward": ("prerouting", "forward", "postrouting")}
     wanted = order.get(hook, ("output", "postrouting"))
-    return tuple(each for each in wanted if each == hook or base_chains(ruleset, each))
+    return tuple(stage for stage in wanted if stage == hook or base_chains(ruleset, stage))

@@ -1,8 +1,9 @@
-"""Ways beside the filters of switches, whatever the system: what they say that no list of theirs judges."""
+"""Packets and services that bypass the filters of switches, whatever the system."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.facts.reader import Planned, Server
 from clusterwright.proofs.check import Counterexample
@@ -14,11 +15,12 @@ from clusterwright.switches.readers import READERS
 
 
 def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Counterexample]:
-    """Everything that takes packets past the lists of a switch, or opens its services; what does not read is noted.
+    """Text that takes packets past the lists of a switch, or opens its services; unread text is noted.
 
-    Without what is ``declared`` (a folder), only what is wrong under any matrix.
+    Without ``declared`` (a folder), only faults under any matrix.
     """
-    for file, read in ((file, read) for reader in READERS for file, read in reader.openings.items()):
+    readers = chain.from_iterable(reader.openings.items() for reader in READERS)
+    for file, read in readers:
         for device in tree.devices_with(file):
             text = tree.text(device, file) or ""
             with judging(tree, device, file):
@@ -29,7 +31,7 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
 
 
 def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Servers that a switch asks, or tells what happens, and that the spec has not for that. Raises VerifyError."""
+    """Servers of a switch that the spec does not have for that service. Raises VerifyError."""
     for part in managed(tree):
         for device, file, server, _ in part.servers:
             if what := _stranger(server, device, declared):
@@ -39,7 +41,7 @@ def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[C
 
 
 def _stranger(server: Server, device: str, declared: DeclaredIsolation) -> str:
-    """What is wrong with a server, "" where the spec has it for that."""
+    """The fault of a server; "" where the spec has it for its service."""
     relies = f"the switch relies on {server.address} for {server.what}"
     try:
         if declared.serves(server.what, server.address, device):

@@ -1,8 +1,8 @@
-"""InfiniBand as a path class: which zones reach each other by partitions, beside what the spec's partitions ask for.
+"""InfiniBand as a path class: zones that reach each other by partitions, beside those that the spec joins.
 
 Two ports reach each other by a P_Key that both hold and at least one of them as a full member; switches and adapters
-judge every packet so, both ways alike. Ports of the same zones with the same memberships are judged together. Beside
-the planned ports stands one adapter that nobody planned: what a file gives to all it gives to that one too.
+check every packet so, both ways alike. Ports of the same zones with the same memberships are checked together. Beside
+the planned ports stands one unplanned adapter: rights that a file gives to all, it gives to that one too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Keys = frozenset[tuple[int, bool]]
 
 
 class _Kind(NamedTuple):
-    """What ports have in common: their zones, what the text makes them, what the spec wants."""
+    """The common properties of ports: their zones, their keys by the text and by the spec."""
 
     zones: tuple[str, ...]
     given: _Keys
@@ -37,7 +37,7 @@ class _Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionVerdict:
-    """What the partitions of all InfiniBand fabrics let pass, beside the declaration."""
+    """The packets that partitions of all InfiniBand fabrics let pass, compared with the declaration."""
 
     facts: tuple[Fact, ...]
     faults: tuple[Counterexample, ...]
@@ -45,7 +45,7 @@ class PartitionVerdict:
 
 def partition_verdict(tree: RenderedTree, declaration: Declaration) -> PartitionVerdict:
     """Every pair of zones that reach each other and should not, or do not and should."""
-    clean: set[object] = set()
+    checked: set[object] = set()
     faults: list[Counterexample] = []
     fabrics: set[str] = set()
     ports = pairs = 0
@@ -56,22 +56,23 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
             text = tree.text(device, path)
             fabric = _fabric(declaration, device, options["guid"].value if "guid" in options else "")
             enforced = options["part_enforce"].value if "part_enforce" in options else "both"
-            if fabric is None or (fabric, text, enforced) in clean:
+            if fabric is None or (fabric, text, enforced) in checked:
                 continue
-            clean.add((fabric, text, enforced))
+            checked.add((fabric, text, enforced))
             managers = _managers(tree, config, declaration, fabric, text)
             everybody = declaration.ports[fabric] | {_STRANGER}
             seats = _seats(text, everybody, managers) if enforced != "off" else _open(everybody)
             kinds = _kinds(seats, declaration, fabric, managers)
-            found = list(_differences(kinds, seats, declaration, fabric))
+            differences = list(_differences(kinds, seats, declaration, fabric))
             faults += [
                 Counterexample(device=device, file=path or config, line=line, message=message)
-                for line, message in found[:_SHOWN]
+                for line, message in differences[:_SHOWN]
             ]
             if fabric not in fabrics:
                 fabrics.add(fabric)
                 ports += len(seats) - 1
-                pairs += len({(a, b) for one in kinds for other in kinds for a in one.zones for b in other.zones})
+                zones = set(chain.from_iterable(kind.zones for kind in kinds))
+                pairs += len(zones) ** 2
     facts = (Fact("InfiniBand ports in partitions", ports), Fact("pairs of zones over InfiniBand", pairs))
     return PartitionVerdict(facts if fabrics else (), tuple(faults))
 
@@ -79,41 +80,45 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
 def _fabric(declaration: Declaration, device: str, guid: str) -> str | None:
     """The fabric of a manager: that of the port it is bound to, else the one that its host is on."""
     number = int(guid, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", guid) else 0
-    bound = (name for name, own in declaration.ports.items() if number in own)
-    beside = (n for n, own in declaration.ports.items() if any(declaration.endpoints[g][0] == device for g in own))
-    return next(chain(bound, beside), None)
+    for fabric, guids in declaration.ports.items():
+        if number in guids:
+            return fabric
+    for fabric, guids in declaration.ports.items():
+        if any(declaration.endpoints[guid][0] == device for guid in guids):
+            return fabric
+    return None
 
 
 def _managers(
     tree: RenderedTree, config: str, declaration: Declaration, fabric: str, text: str | None
 ) -> frozenset[int]:
-    """The ports of a fabric's managers: those of the hosts whose files the tree has; and as far as the spec asks for
-    more of them, those that the file itself names full members of the default partition, on hosts that may be one."""
+    """The ports of a fabric's managers.
+
+    These are ports of the hosts whose files the tree has; and as far as the spec asks for more managers, ports that
+    the file itself names full members of the default partition, on hosts that may be one.
+    """
     hosts, wanted = declaration.managers.get(fabric, (frozenset(), 0))
     here = frozenset(tree.devices_with(config))
-    found = {guid for guid in declaration.ports[fabric] if declaration.endpoints[guid][0] in here}
-    left = wanted - len({declaration.endpoints[guid][0] for guid in found})
+    guids = {guid for guid in declaration.ports[fabric] if declaration.endpoints[guid][0] in here}
+    left = wanted - len({declaration.endpoints[guid][0] for guid in guids})
     try:
         statements = parse_partitions(text or "")
     except BadStatement:
-        return frozenset(found)
-    named = [
-        m.guid
-        for statement in statements
-        if statement.pkey == DEFAULT_PKEY
-        for m in statement.members
-        if m.membership in _FULL
-    ]
+        return frozenset(guids)
+    named: list[int] = []
+    for statement in statements:
+        if statement.pkey == DEFAULT_PKEY:
+            named += [member.guid for member in statement.members if member.membership in _FULL]
     for guid in named:
         host = declaration.endpoints.get(guid, ("", ""))[0]
         if left > 0 and host in hosts - here:
-            found.add(guid)
+            guids.add(guid)
             left -= 1
-    return frozenset(found)
+    return frozenset(guids)
 
 
 def _open(ports: frozenset[int]) -> _Seats:
-    """What opensm makes of no file, and of one it cannot read: everybody is a full member of the default partition."""
+    """The seats that opensm gives without a readable file: every port is a full member of the default partition."""
     return {guid: {DEFAULT_PKEY: (True, 0)} for guid in ports}
 
 
@@ -124,23 +129,23 @@ def _seats(text: str | None, ports: frozenset[int], managers: frozenset[int]) ->
         return _open(ports)
     if not statements:
         return _open(ports)
-    found: _Seats = {guid: {} for guid in ports}
+    seats_by_port: _Seats = {guid: {} for guid in ports}
     for statement in statements:
-        _sit(found, statement, ports, managers)
+        _sit(seats_by_port, statement, ports, managers)
     if not any(statement.pkey == DEFAULT_PKEY for statement in statements):
-        for seats in found.values():
+        for seats in seats_by_port.values():
             seats[DEFAULT_PKEY] = (True, 0)
-    return found
+    return seats_by_port
 
 
-def _sit(found: _Seats, statement: Statement, ports: frozenset[int], managers: frozenset[int]) -> None:
-    """Gives a statement's members their seats; of several for a port the last holds, as in opensm."""
+def _sit(seats_by_port: _Seats, statement: Statement, ports: frozenset[int], managers: frozenset[int]) -> None:
+    """Add a statement's members to their seats; of several for a port the last holds, as in opensm."""
     if statement.pkey is None:
         return
     for member in statement.members:
         named = {"ALL": ports, "ALL_CAS": ports, "SELF": managers}.get(member.keyword, frozenset())
         for guid in named or ((member.guid,) if member.guid else ()):
-            found.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
+            seats_by_port.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
 
 
 def _kinds(seats: _Seats, declaration: Declaration, fabric: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
@@ -165,7 +170,11 @@ def _kinds(seats: _Seats, declaration: Declaration, fabric: str, managers: froze
 
 def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
     """The P_Keys by which two ports reach each other."""
-    return {pkey: True for pkey, is_full in one for own, is_also in other if pkey == own and (is_full or is_also)}
+    reaching = {}
+    for pkey, is_full in one:
+        if (pkey, True) in other or (is_full and (pkey, False) in other):
+            reaching[pkey] = True
+    return reaching
 
 
 def _differences(
@@ -175,11 +184,11 @@ def _differences(
         DEFAULT_PKEY: "Default"
     }
     listed = list(kinds.items())
-    for at, (one, own) in enumerate(listed):
+    for at, (one, guids) in enumerate(listed):
         for other, theirs in listed[at:]:
-            if one == other and len(own) == 1:
+            if one == other and len(guids) == 1:
                 continue
-            first, second = own[0], theirs[1] if one == other else theirs[0]
+            first, second = guids[0], theirs[1] if one == other else theirs[0]
             given, wanted = _reach(one.given, other.given), _reach(one.wanted, other.wanted)
             if bool(given) == bool(wanted):
                 continue
@@ -195,7 +204,7 @@ def _differences(
 
 
 def _line(seats: _Seats, pkey: int, *ends: tuple[int, _Kind]) -> int:
-    """The line that makes one of two ports what the spec does not, for this P_Key; 0 where none does."""
+    """The line that gives one of two ports a P_Key it should not have; 0 without one."""
     lines = [seats[guid][pkey] for guid, _ in ends if pkey in seats[guid]]
     odd = [
         seats[guid][pkey][1]

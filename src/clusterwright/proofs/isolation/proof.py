@@ -1,4 +1,4 @@
-"""The isolation proof: everything that the rendered filters let pass, compared both ways with the declared matrix."""
+"""The isolation proof: packets that the rendered filters let pass, compared both ways with the declared matrix."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
-KINDS = frozenset({"nftables", "node-system", "node-network", "opensm", "ufm"}).union(*(each.kinds for each in READERS))
+_KINDS_OF_HOSTS = frozenset({"nftables", "node-system", "node-network", "opensm", "ufm"})
+KINDS = _KINDS_OF_HOSTS.union(*(reader.kinds for reader in READERS))
 _FILES = frozenset({RUNNING, BOOTING, *(reader.file for reader in READERS), *CONFIG_FILES})
 _SHOWN_PER_FILTER = 6
 
@@ -85,7 +86,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
     switches = read_switches(tree, declared)
     ports = tuple(group for group, _ in switches.ports)
     places = places_of(declared, interfaces, nodes, ports)
-    found = [
+    counterexamples = [
         *_missing(tree, declared),
         *unloaded(tree),
         *other_filters(tree),
@@ -101,7 +102,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
     ]
     return Verdict(
         facts=(*_facts(tree, declared, nodes, ports), *partitions.facts),
-        counterexamples=tuple(found),
+        counterexamples=tuple(counterexamples),
         cases=Cases("zones", len(declared.zones)),
         notes=(
             *declared.internet,
@@ -132,13 +133,13 @@ def _facts(
 
 
 def _open_zones(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
-    """Zones of hosts whose filters do not read: what reaches these hosts, and what they reach, is not known."""
+    """Zones of hosts whose filters do not read: the flows of these hosts are not known."""
     unread = tree.left_open_for("isolation")
     return frozenset(zone for device in unread for zone in declared.zones_of.get(device, ()))
 
 
 def _open_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """The hosts on which no pair of their zones is judged."""
+    """A note on hosts without any proven pair of zones."""
     unread = sorted(tree.left_open_for("isolation") & declared.zones_of.keys())
     if unread:
         zones = and_more(sorted(_open_zones(tree, declared)), 4)
@@ -163,7 +164,7 @@ def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
 
 
 def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Flows that a chip without port ranges passes with every port, to hosts that have no filter to narrow them.
+    """Flows that a chip without port ranges passes with every port, to hosts without a filter to narrow them.
 
     Replies pass the same way back, from every port.
     """
@@ -196,16 +197,18 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 
 
 def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | None:
-    """The first host of a zone on a fabric that judges no packet itself: it has no image, or is a management port."""
-    own = [part for part in declared.zone[zone].parts if part.fabric == fabric]
+    """The first host of a zone on a fabric that has no filter: it has no image, or is a management port."""
+    parts = [part for part in declared.zone[zone].parts if part.fabric == fabric]
     is_managed = fabric in declared.management.values()
-    found = {
-        device
-        for (version, number), (device, _) in (declared.addresses.items() if own else ())
-        if (is_managed or device not in declared.imaged)
-        and any(part.version == version and number in part.addresses for part in own)
-    }
-    return min(found, default=None)
+    if not parts:
+        return None
+    hosts: set[str] = set()
+    for (version, number), (device, _) in declared.addresses.items():
+        if device in declared.imaged and not is_managed:
+            continue
+        if any(part.version == version and number in part.addresses for part in parts):
+            hosts.add(device)
+    return min(hosts, default=None)
 
 
 def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]) -> Iterator[Counterexample]:
@@ -218,40 +221,40 @@ def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]
                 leave_open(tree, device, node.file, error)
 
 
-def _node(places: FilterPlaces, own: NodeFilter) -> Iterator[Counterexample]:
-    device = own.nodes[0]
-    also = f" {count(len(own.nodes), 'node')} have this file." if len(own.nodes) > 1 else ""
-    has_neighbours = any(node in places.declared.beside_others for node in own.nodes)
-    if not (own.ruleset.replaces_itself if has_neighbours else own.ruleset.flushes):
+def _node(places: FilterPlaces, node_filter: NodeFilter) -> Iterator[Counterexample]:
+    device = node_filter.nodes[0]
+    also = f" {count(len(node_filter.nodes), 'node')} have this file." if len(node_filter.nodes) > 1 else ""
+    has_neighbours = any(node in places.declared.beside_others for node in node_filter.nodes)
+    if not (node_filter.ruleset.replaces_itself if has_neighbours else node_filter.ruleset.flushes):
         yield Counterexample(
             device=device,
-            file=own.file,
+            file=node_filter.file,
             line=0,
             message=f"nothing flushes the rules that were loaded before: they stay.{also}",
         )
-    for judged in judge(places.declared, own, places.interfaces):
+    for judged in judge(places.declared, node_filter, places.interfaces):
         far = SRC if judged.hook == "input" else DST
         usual = OWN if judged.hook == "output" else FOREIGN
         near = tuple(_nics(places, device, judged.hook))
         extra, missing = judged.passes - judged.wanted, judged.wanted - judged.always
         for one in _differences(places, extra, missing, far=far, near=near, device=device):
             if one.extra:
-                line, is_rated = own.decide(judged.hook, one.packet).line, False
+                line, is_rated = node_filter.decide(judged.hook, one.packet).line, False
             else:
-                line, is_rated = own.stopping(judged.hook, one.packet)
+                line, is_rated = node_filter.stopping(judged.hook, one.packet)
             rated = " It passes up to a rate alone." if is_rated else ""
             name = f" ({_interface(places, judged.hook, one.packet)})"
             way = places.way(one.packet, hook=judged.hook)
             message = f"{judged.hook}{name} {_what(places, one, usual)}{way}.{rated}{also}"
-            yield Counterexample(device=device, file=own.file, line=line, message=message)
+            yield Counterexample(device=device, file=node_filter.file, line=line, message=message)
         for idle in judged.idle:
             yield Counterexample(
-                device=device, file=own.file, line=idle.line, message=f"{idle_phrase(judged.hook, idle)}{also}"
+                device=device, file=node_filter.file, line=idle.line, message=f"{idle_phrase(judged.hook, idle)}{also}"
             )
 
 
 def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
-    """What packets of each NIC of a node have in common: the interface and the address there."""
+    """The interface and address of each NIC of a node, as boxes of its packets."""
     for (version, number), (name, port) in places.declared.addresses.items():
         if name == device:
             family, interface = values(int(version == 6)), places.interfaces.of(port)
@@ -261,18 +264,20 @@ def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
                 yield box(family=family, oif=interface, src=values(number))
 
 
-def _hosts(places: FilterPlaces, own: PortFilter) -> Iterator[Box]:
-    """What packets from each host behind a switch's ports have in common: its address."""
-    edge = next((e for e in places.declared.edges if (e.switch, e.fabric) == (own.device, own.fabric)), None)
-    ends = {edge.ports[port] for port in own.ports if port in edge.ports} if edge is not None else set()
+def _hosts(places: FilterPlaces, port_filter: PortFilter) -> Iterator[Box]:
+    """The address of each host behind a switch's ports, as boxes of its packets."""
+    edge = next(
+        (e for e in places.declared.edges if (e.switch, e.fabric) == (port_filter.device, port_filter.fabric)), None
+    )
+    ends = {edge.ports[port] for port in port_filter.ports if port in edge.ports} if edge is not None else set()
     for (version, number), end in places.declared.addresses.items():
         if end in ends:
             yield box(family=values(int(version == 6)), src=values(number))
 
 
-def _own_port(places: FilterPlaces, own: PortFilter) -> Iterator[Box]:
-    """What packets to a management port have in common: its address."""
-    ends = {(own.device, port) for port in own.ports}
+def _own_port(places: FilterPlaces, port_filter: PortFilter) -> Iterator[Box]:
+    """The address of a management port, as a box of packets to it."""
+    ends = {(port_filter.device, port) for port in port_filter.ports}
     for (version, number), end in places.declared.addresses.items():
         if end in ends:
             yield box(family=values(int(version == 6)), dst=values(number))
@@ -297,44 +302,52 @@ def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> 
         counterexamples: list[Counterexample] = []
         with judging(group.tree, group.device, group.file):
             counterexamples += [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
-        for own in group.filters():
+        for port_filter in group.filters():
             with judging(group.tree, group.device, group.file):
-                passes, idle = own.passes()
-                counterexamples += [*_port(places, own, passes), *(_port_idle(own, each) for each in idle)]
+                passes, idle = port_filter.passes()
+                counterexamples += [
+                    *_port(places, port_filter, passes),
+                    *(_port_idle(port_filter, rule) for rule in idle),
+                ]
         if not counterexamples:
             clean.add(shape)
         yield from counterexamples
 
 
-def _port(places: FilterPlaces, own: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
-    extra = PacketSet(()) if own.what in OTHERS else passes - own.wanted
-    missing = own.wanted - passes
+def _port(places: FilterPlaces, port_filter: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
+    extra = PacketSet(()) if port_filter.what in OTHERS else passes - port_filter.wanted
+    missing = port_filter.wanted - passes
     if not extra and not missing:
         return
-    near = tuple(_NEAR[own.what](places, own)) if own.what in _NEAR else ()
-    far = DST if own.what == HOSTS or own.what in OUTWARDS else SRC
-    for one in _differences(places, extra, missing, far=far, near=near, device=own.device):
-        decision = own.decide(one.packet)
-        name = f"{own.what} {own.ports[0]}" + (f" and {len(own.ports) - 1:,} more" if len(own.ports) > 1 else "")
+    near = tuple(_NEAR[port_filter.what](places, port_filter)) if port_filter.what in _NEAR else ()
+    far = DST if port_filter.what == HOSTS or port_filter.what in OUTWARDS else SRC
+    for one in _differences(places, extra, missing, far=far, near=near, device=port_filter.device):
+        decision = port_filter.decide(one.packet)
+        name = f"{port_filter.what} {port_filter.ports[0]}" + (
+            f" and {len(port_filter.ports) - 1:,} more" if len(port_filter.ports) > 1 else ""
+        )
         rule = f", rule {decision.name}" if decision.name else ""
-        message = f"{name}{rule}: {_what(places, one, FOREIGN)}{places.way(one.packet, own.fabric)}."
-        yield Counterexample(device=own.device, file=own.file, line=decision.line, message=message)
+        message = f"{name}{rule}: {_what(places, one, FOREIGN)}{places.way(one.packet, port_filter.fabric)}."
+        yield Counterexample(device=port_filter.device, file=port_filter.file, line=decision.line, message=message)
 
 
-def _port_idle(own: PortFilter, idle: Idle) -> Counterexample:
+def _port_idle(port_filter: PortFilter, idle: Idle) -> Counterexample:
     return Counterexample(
-        device=own.device, file=own.file, line=idle.line, message=idle_phrase(f"{own.what} {own.ports[0]}", idle)
+        device=port_filter.device,
+        file=port_filter.file,
+        line=idle.line,
+        message=idle_phrase(f"{port_filter.what} {port_filter.ports[0]}", idle),
     )
 
 
 def _differences(
     places: FilterPlaces, extra: PacketSet, missing: PacketSet, *, far: int, near: tuple[Box, ...], device: str
 ) -> Iterator[_Difference]:
-    """Concrete packets for what passes beyond the matrix and for what it misses: one for each zone on the far side."""
-    for found, is_extra in ((extra, True), (missing, False)):
+    """Packets that pass beyond the matrix, and packets of it that do not: one for each zone on the far side."""
+    for packets, is_extra in ((extra, True), (missing, False)):
         shown = 0
-        left = found
-        if found:
+        left = packets
+        if packets:
             for limit in _far_sides(places.declared, far):
                 part = left & limit
                 if not part or shown == _SHOWN_PER_FILTER:
@@ -348,16 +361,16 @@ def _far_sides(declared: DeclaredIsolation, far: int) -> Iterator[PacketSet]:
     """The zones' addresses one after another, then all other addresses."""
     name = "src" if far == SRC else "dst"
     for zone in declared.zones:
-        found: dict[int, Ranges] = {}
+        addresses: dict[int, Ranges] = {}
         for part in zone.parts:
-            found[part.version] = found.get(part.version, EMPTY) | part.addresses
-        for version, own in found.items():
-            yield PacketSet((box(family=values(int(version == 6)), **{name: own}),)) & EVERYTHING
+            addresses[part.version] = addresses.get(part.version, EMPTY) | part.addresses
+        for version, of_version in addresses.items():
+            yield PacketSet((box(family=values(int(version == 6)), **{name: of_version}),)) & EVERYTHING
     yield EVERYTHING
 
 
 def _what(places: FilterPlaces, one: _Difference, usual_origin: int) -> str:
-    """What is wrong with what happens to a packet, in a sentence that ends before its way."""
+    """The fault of a packet in a sentence, without its path."""
     declared = places.declared
     version = version_of(one.packet)
     pair = [declared.zone_at(version, one.packet[side]) for side in (SRC, DST)]

@@ -1,11 +1,13 @@
-"""Routes in rendered text that lead where nothing is declared: default routes, to foreign addresses, between VRFs."""
+"""Routes to undeclared places: default routes, routes to foreign addresses, routes between VRFs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from ipaddress import ip_network
+from itertools import chain
 
+from clusterwright.facts.reader import Fault, RouteJudge
 from clusterwright.finding import VerifyError
 from clusterwright.hosts.linux.reader.routes import ROUTES
 from clusterwright.packets.ranges import Ranges
@@ -16,7 +18,7 @@ from clusterwright.proofs.isolation.edges import leave_open, unreadable
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
-_ROUTES = {**ROUTES, **{file: read for reader in READERS for file, read in reader.routes.items()}}
+_ROUTES = dict(chain(ROUTES.items(), *(reader.routes.items() for reader in READERS)))
 _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 
@@ -27,13 +29,13 @@ def route_faults(
     note: Callable[[str, str, str], None] | None = None,
     is_declared_default: Callable[[str, str, str], bool] | None = None,
 ) -> Iterator[Counterexample]:
-    """Every route to where no zone and no fabric is, or through a host, and everything that could bring one in.
+    """Routes to addresses of no zone and no fabric or through a host, and text that could bring one in.
 
-    ``known`` are the addresses that a route may lead to, by IP version, and ``owner`` says which device has an address:
-    none of them passes packets on, but what is sent there it could read. Without ``owner`` nothing is declared, only
-    what a tree happens to name is known, and a route is at fault when it leads to public addresses and none of these.
-    ``note`` is told of every route: its device, its destination and its next hop. ``is_declared_default`` says of the
-    same three whether a flow to the internet needs that route.
+    ``known`` are the addresses that a route may lead to, by IP version, and ``owner`` gives the device of an address:
+    hosts pass no packets on, but could read them. Without ``owner`` nothing is declared, only addresses that a tree
+    happens to name are known, and a route is at fault when it leads to public addresses and none of these. ``note``
+    is called with every route: its device, its destination and its next hop. ``is_declared_default`` says of the same
+    three whether a flow to the internet needs that route.
     """
     judged: dict[str, str] = {}
 
@@ -48,9 +50,8 @@ def route_faults(
             return f"a route to {destination} through {hop}, which is {host} and no gateway"
         return judged[destination]
 
-    readers = {path: read for path in tree.paths for ends, read in reversed(_ROUTES.items()) if path.endswith(ends)}
-    for device, path in sorted((device, reader) for reader in readers for device in tree.devices_with(reader)):
-        reader, text = readers[path], tree.text(device, path) or ""
+    for device, path, reader in _files_with_routes(tree):
+        text = tree.text(device, path) or ""
         try:
             for at, what in reader(text, partial(judge, device)):
                 yield Counterexample(device=device, file=path, line=text.count("\n", 0, at) + 1, message=what)
@@ -58,6 +59,16 @@ def route_faults(
             leave_open(tree, device, path, unreadable(device, path, error))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             leave_open(tree, device, path, VerifyError(f"{device}:/{path}: the routes do not read ({error!r})."))
+
+
+def _files_with_routes(tree: RenderedTree) -> list[tuple[str, str, Callable[[str, RouteJudge], Iterator[Fault]]]]:
+    """Device, path and reader of each file with routes, in order."""
+    files = []
+    for path in tree.paths:
+        reader = next((read for end, read in _ROUTES.items() if path.endswith(end)), None)
+        if reader is not None:
+            files += [(device, path, reader) for device in tree.devices_with(path)]
+    return sorted(files, key=lambda file: file[:2])
 
 
 def leads_everywhere(destination: str) -> bool:

@@ -1,4 +1,4 @@
-"""Who reaches the services of a switch: the lists of SSH, eAPI, SNMP and gNMI, beside the flows to management ports."""
+"""Access to the services of a switch: the lists of SSH, eAPI, SNMP and gNMI against flows to management ports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 3  # zones for each list and direction
 
 
 def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every difference between who reaches a switch's services and the flows. Raises VerifyError."""
+    """Differences between the sources that reach a switch's services and the flows. Raises VerifyError."""
     clean: set[object] = set()
     for part in managed(tree):
         for (device, file), (services, _) in part.answers.items():
@@ -30,10 +30,11 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
             shape = (fabric, tuple((s.name, s.port, s.version, _behaviour(s)) for s in services))
             if shape in clean:
                 continue
-            found = [fault for service in services for fault in _faults(declared, fabric, service)]
-            if not found:
+            faults = [fault for service in services for fault in _faults(declared, fabric, service)]
+            if not faults:
                 clean.add(shape)
-            yield from (Counterexample(device=device, file=file, line=line, message=message) for line, message in found)
+            for line, message in faults:
+                yield Counterexample(device=device, file=file, line=line, message=message)
 
 
 def holders(declared: DeclaredIsolation, fabric: str) -> tuple[str, ...]:
@@ -42,15 +43,15 @@ def holders(declared: DeclaredIsolation, fabric: str) -> tuple[str, ...]:
 
 
 def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, protocol: str, port: int) -> Ranges:
-    """Whom a flow lets reach a port of the switches' management ports."""
-    found = EMPTY
+    """The sources that flows let reach a port of the switches' management ports."""
+    sources = EMPTY
     if version != declared.fabric[fabric].version:
-        return found
+        return sources
     for flow in declared.flows:
         has_port = flow.ports is None or port in flow.ports
         if flow.target in holders(declared, fabric) and flow.protocol in {protocol, "any"} and has_port:
-            found |= declared.peers(flow.target, flow.source, fabric, version)
-    return found
+            sources |= declared.peers(flow.target, flow.source, fabric, version)
+    return sources
 
 
 def _behaviour(service: SwitchService) -> object:
@@ -73,26 +74,26 @@ def _faults(declared: DeclaredIsolation, fabric: str, service: SwitchService) ->
 
 
 def _passing(service: SwitchService) -> tuple[Ranges, list[int]]:
-    """The sources that a service takes, and the lines of entries that decide about none."""
+    """The sources that a service takes, and the lines of entries that never decide."""
     if service.rules is None:
         return WHOLE[SRC] & everywhere(service.version), []
     left, passes, idle = everywhere(service.version), EMPTY, []
     for rule in service.rules:
-        own = _sources(rule, service.version)
-        if not own & left:
+        sources = _sources(rule, service.version)
+        if not sources & left:
             idle.append(rule.line)
         if rule.verdict == ACCEPT:
-            passes |= own & left
-        left = left - own
+            passes |= sources & left
+        left = left - sources
     return passes, idle
 
 
 def _sources(rule: Rule, version: int) -> Ranges:
-    found = EMPTY
+    sources = EMPTY
     for match in rule.matches:
         if match[FAMILY] & _FAMILIES[version]:
-            found |= match[SRC]
-    return found & everywhere(version)
+            sources |= match[SRC]
+    return sources & everywhere(version)
 
 
 def _line(service: SwitchService, number: int) -> int:

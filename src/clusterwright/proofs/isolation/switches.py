@@ -1,4 +1,4 @@
-"""All that is judged of switches' files, which are read once for all who ask for them."""
+"""The checks of switches' files, which are read once for all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 @dataclass(frozen=True, slots=True)
 class FilteredSwitches:
-    """The filtered ports of all switches, each group with its shape, and what is wrong beside their filters."""
+    """The filtered ports of all switches, each group with its shape, and faults beside their filters."""
 
     ports: tuple[tuple[PortGroup, object], ...]
     faults: tuple[Counterexample, ...]
@@ -32,7 +32,7 @@ class FilteredSwitches:
 
 @dataclass(frozen=True, slots=True)
 class _SwitchPart:
-    """The filtered ports of some switches, and what is wrong with the Linux below, with routes and beside the lists."""
+    """The filtered ports of some switches, and faults of the Linux below, of routes and beside the lists."""
 
     ports: tuple[tuple[PortGroup, object], ...]
     firewalls: tuple[Counterexample, ...]
@@ -41,7 +41,7 @@ class _SwitchPart:
 
 
 def switches_read(tree: RenderedTree) -> tuple[SwitchReading[Any], ...]:
-    """What reads the switches of a tree; nothing where no spec says what they are to let pass."""
+    """The readings of a tree's switches; empty without a spec."""
     declared = None if tree.declaration is None else tree.declaration.isolation
     if declared is None:
         return ()
@@ -70,14 +70,14 @@ def _part(noted: NotedEnds, shapes: dict[object, object], part: RenderedTree) ->
 
 
 def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSwitches:
-    """All that is judged of them. Raises VerifyError for text that does not read."""
+    """The ports and faults of all switches. Raises VerifyError for text that does not read."""
     reading, noted = _switches_read(tree, declared)
     parts = reading.parts
     faults = (
         *service_faults(tree, declared),
-        *(fault for part in parts for fault in part.firewalls),
-        *(fault for part in parts for fault in part.routes),
-        *(fault for part in parts for fault in part.openings),
+        *chain.from_iterable(part.firewalls for part in parts),
+        *chain.from_iterable(part.routes for part in parts),
+        *chain.from_iterable(part.openings for part in parts),
         *server_faults(tree, declared),
         *login_faults(tree, declared),
         *management_faults(tree, declared, noted),

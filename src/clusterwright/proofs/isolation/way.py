@@ -1,4 +1,4 @@
-"""The way of one packet through a cluster: the places on it, what each does, and the line that says so."""
+"""The path of one packet through a cluster: the places on it, the decision of each, and its line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TRIED = 16  # boxes of a set, for one with a real address
 
 @dataclass(frozen=True)
 class FilterPlaces:
-    """Every filter of a cluster, as a packet finds them."""
+    """Every filter of a cluster by the place where packets meet it."""
 
     declared: DeclaredIsolation
     interfaces: InterfaceNumbers
@@ -43,9 +43,9 @@ class FilterPlaces:
     groups: Mapping[tuple[str, str], PortGroup]
 
     def way(self, packet: Packet, fabric: str = "", hook: str = "") -> str:
-        """The devices that a packet crosses and what each does, in one line; the first that stops it ends it.
+        """The devices that a packet crosses and the decision of each, in one line; the first that stops it ends it.
 
-        ``hook`` is where the packet was judged: there its source is what it was taken for, elsewhere an honest one.
+        At ``hook`` the packet was judged: there it keeps its origin, elsewhere the origin is an honest one.
         """
         version = version_of(packet)
         sender = self.declared.addresses.get((version, packet[SRC]))
@@ -70,18 +70,20 @@ class FilterPlaces:
         hook: str,
     ) -> Iterable[tuple[str, Decision | None]]:
         if sender is not None:
-            own = self.nodes.get(sender[0])
+            node_filter = self.nodes.get(sender[0])
             sent = packet[ORIGIN] if hook == "output" else OWN
             moved = _with(packet, {IIF: _NO_INTERFACE, OIF: self._number(sender[1]), ORIGIN: sent, FRAGMENT: 0})
-            yield f"{sender[0]} {sender[1]} output", own.decide("output", moved) if own is not None else None
+            decision = node_filter.decide("output", moved) if node_filter is not None else None
+            yield f"{sender[0]} {sender[1]} output", decision
             yield from self._edge(sender, packet)
         else:
             yield "from outside", None
         if receiver is not None:
-            own = self.nodes.get(receiver[0])
+            node_filter = self.nodes.get(receiver[0])
             got = packet[ORIGIN] if hook == "input" else FOREIGN
             moved = _with(packet, {OIF: _NO_INTERFACE, IIF: self._number(receiver[1]), ORIGIN: got, FRAGMENT: 0})
-            yield f"{receiver[0]} {receiver[1]} input", own.decide("input", moved) if own is not None else None
+            decision = node_filter.decide("input", moved) if node_filter is not None else None
+            yield f"{receiver[0]} {receiver[1]} input", decision
         else:
             yield f"to outside{' over ' + fabric if fabric else ''}", None
 
@@ -90,38 +92,42 @@ class FilterPlaces:
             for port, end in edge.ports.items():
                 if end == sender:
                     group = self.groups.get((edge.switch, port))
-                    own = (each for each in group.filters() if port in each.ports) if group is not None else iter(())
-                    found = next(own, None)
-                    yield f"{edge.switch} {port}", found.decide(packet) if found is not None else None
+                    decision = None
+                    for port_filter in group.filters() if group is not None else ():
+                        if port in port_filter.ports:
+                            decision = port_filter.decide(packet)
+                            break
+                    yield f"{edge.switch} {port}", decision
 
     def _number(self, name: str) -> int:
         return self.interfaces.of(name).bounds[0][0]
 
-    def concrete(self, found: PacketSet, far: int, near: Iterable[Box], device: str) -> Packet:
+    def concrete(self, packets: PacketSet, far: int, near: Iterable[Box], device: str) -> Packet:
         """A packet of a set with addresses of real hosts where it has some.
 
-        ``near`` are what packets of the device's own NICs have in common, in the order in which they are tried; on the
-        ``far`` side another host is preferred. Raises IndexError for the empty set.
+        ``near`` are boxes of the device's own NICs, in the order in which they are tried; on the ``far`` side another
+        host is preferred. Raises IndexError for the empty set.
         """
         name, side = ("src", DST) if far == SRC else ("dst", SRC)
         for limit in (*near, WHOLE):
-            part = found.limited(limit)
+            part = packets.limited(limit)
             if not part:
                 continue
-            for each in part.ordinary().boxes[:_TRIED]:
+            for candidate in part.ordinary().boxes[:_TRIED]:
                 for (version, number), (host, _) in self.declared.addresses.items():
                     is_near = limit is not WHOLE and number in limit[side]
-                    if host != device and not is_near and number in each[far] and int(version == 6) in each[FAMILY]:
+                    is_far = number in candidate[far] and int(version == 6) in candidate[FAMILY]
+                    if host != device and is_far and not is_near:
                         exact = box(family=values(int(version == 6)), **{name: values(number)})
-                        return PacketSet((each,)).limited(exact).witness()
+                        return PacketSet((candidate,)).limited(exact).witness()
             return part.witness()
-        return found.witness()
+        return packets.witness()
 
 
 def places_of(
     declared: DeclaredIsolation, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], groups: Iterable[PortGroup]
 ) -> FilterPlaces:
-    """All filters, by the node and port that they belong to."""
+    """All filters, by node and by port."""
     return FilterPlaces(
         declared=declared,
         interfaces=interfaces,
