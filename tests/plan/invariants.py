@@ -317,11 +317,13 @@ def check_addresses(plan: Plan) -> None:
             assert all(switch.loopback is None for switch in switches)
             continue
         every: list[int] = []
-        loopbacks, links, hosts = _bounds(pools.loopbacks), _bounds(pools.links), _bounds(pools.hosts)
-        for switch in switches:
-            assert switch.loopback is not None
-            assert switch.loopback in loopbacks
-            every.append(switch.loopback)
+        hosts = _bounds(pools.hosts)
+        links = range(0) if pools.links is None else _bounds(pools.links)
+        loopbacks = range(0) if pools.loopbacks is None else _bounds(pools.loopbacks)
+        assigned = [switch.loopback for switch in switches if switch.loopback is not None]
+        assert len(assigned) == (0 if pools.loopbacks is None else len(switches))
+        assert all(address in loopbacks for address in assigned)
+        every.extend(assigned)
         for subnet in plan.subnets:
             if subnet.fabric == fabric.name and subnet.gateway is not None:
                 assert subnet.gateway in _bounds_of(subnet.network, subnet.prefix_length, pools.hosts.max_prefixlen)

@@ -11,7 +11,7 @@ SPECS = Path(__file__).parent / "specs"
 PAGE = Path(__file__).parents[2] / "docs" / "four-nodes.md"
 
 
-@pytest.mark.parametrize(("name", "lines"), [("twelve", 12), ("existing", 28)])
+@pytest.mark.parametrize(("name", "lines"), [("twelve", 12), ("nineteen", 19), ("existing", 28)])
 def test_a_spec_has_as_many_lines_as_the_page_says(name: str, lines: int) -> None:
     assert len((SPECS / f"{name}.yaml").read_text().splitlines()) == lines
 
@@ -24,6 +24,17 @@ def test_twelve_lines_lint_clean_are_on_the_page_and_are_proven() -> None:
     assert answer.returncode == 0, answer.stdout
     for claim in ("ib-cabling", "ib-partitions", "ib-managers"):
         assert f"{claim}: proven." in answer.stdout
+
+
+def test_nineteen_lines_are_on_the_page_and_are_proven() -> None:
+    spec = SPECS / "nineteen.yaml"
+    assert spec.read_text() in PAGE.read_text()
+    told = command("lint", spec, cwd=SPECS).stdout
+    assert told.endswith("1 note in 1 file\n"), told
+    answer = command("verify", spec, cwd=SPECS).stdout
+    assert "REFUTED" not in answer
+    for claim in ("ethernet-links", "reachability", "qos", "isolation", "management", "node-check", "slurm"):
+        assert f"{claim}: proven." in answer, claim
 
 
 def test_nccl_and_limits_alone_ask_for_no_credential(tmp_path: Path) -> None:

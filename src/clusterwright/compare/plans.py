@@ -121,7 +121,7 @@ def _text(plan: Plan, device: Device, field: str) -> str:
 
 def _loopback_version(plan: Plan, fabric: str) -> int:
     found = plan.spec.fabric(fabric)
-    return found.addressing.loopbacks.version if found is not None and found.addressing is not None else 6
+    return found.addressing.hosts.version if found is not None and found.addressing is not None else 6
 
 
 def address_changes(

@@ -76,9 +76,12 @@ def relay_networks(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
     boot, addressing = plan.spec.boot, fabric_of(plan, fabric_name).addressing
     if boot is None or boot.fabric != fabric_name or addressing is None:
         return ()
+    pool = addressing.loopbacks
+    if pool is None:
+        return ()
     sources = _sources_on(plan, fabric_name)
-    first, last = int(addressing.loopbacks.network_address), int(addressing.loopbacks.broadcast_address)
-    return (addressing.loopbacks,) if any(first <= source <= last for source in sources) else ()
+    first, last = int(pool.network_address), int(pool.broadcast_address)
+    return (pool,) if any(first <= source <= last for source in sources) else ()
 
 
 def asking_flows(plan: Plan, zone: Zone) -> Iterator[Flow]:

@@ -247,8 +247,9 @@ def _pools(plan: Plan, fabric_name: str) -> tuple[tuple[str, int], ...]:
     addressing = fabric_of(plan, fabric_name).addressing
     if addressing is None:
         return ()
+    loopbacks = addressing.loopbacks
     return (
-        (str(addressing.loopbacks), addressing.loopbacks.max_prefixlen),
+        *(() if loopbacks is None else ((str(loopbacks), loopbacks.max_prefixlen),)),
         (str(addressing.hosts), addressing.hosts_per_switch),
         *((str(network), network.prefixlen) for network in outside_prefixes(plan, fabric_name)),
     )

@@ -52,7 +52,7 @@ class Inventory:
         self.report_url = report_url
         addressed = {fabric.name: fabric.addressing for fabric in plan.spec.fabrics if fabric.addressing is not None}
         self._versions = {name: addressing.hosts.version for name, addressing in addressed.items()}
-        self._loopback_versions = {name: addressing.loopbacks.version for name, addressing in addressed.items()}
+        self._loopback_versions = {name: addressing.hosts.version for name, addressing in addressed.items()}
         pod = None if pod is None else group_named(plan, pod)
         self.device_list: tuple[Device, ...] = tuple(
             device for device in plan.devices if pod is None or pod in (device.pod, device.group, *device.groups)

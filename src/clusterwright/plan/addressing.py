@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from clusterwright.spec.fabric import FabricAddressing
+from clusterwright.spec.isolation import Network
 
 
 class PoolExhausted(Exception):
@@ -26,7 +27,7 @@ class PoolExhausted(Exception):
 @dataclass(frozen=True, slots=True)
 class FabricAddresses:
     """Computes addresses as integers. ``bits`` is 32 or 128; ``sizes`` how many addresses the pools of hosts, links and
-    loopbacks have.
+    loopbacks have, 0 for a pool that there is not.
     """
 
     addressing: FabricAddressing
@@ -41,9 +42,9 @@ class FabricAddresses:
         """How many bits of an address count within a host subnet."""
         return self.bits - self.addressing.hosts_per_switch
 
-    def loopback(self, index: int) -> int:
-        """The address of the index-th switch; the pool's first address is left out."""
-        return self.loopbacks_start + 1 + index
+    def loopback(self, index: int) -> int | None:
+        """The address of the index-th switch; the pool's first address is left out. None without a pool."""
+        return None if self.addressing.loopbacks is None else self.loopbacks_start + 1 + index
 
     def link(self, index: int) -> tuple[int, int]:
         """Lower and upper end of the index-th link between switches.
@@ -108,10 +109,18 @@ def fabric_addresses(addressing: FabricAddressing) -> FabricAddresses:
         addressing=addressing,
         bits=addressing.hosts.max_prefixlen,
         hosts_start=int(addressing.hosts.network_address),
-        links_start=int(addressing.links.network_address),
-        loopbacks_start=int(addressing.loopbacks.network_address),
-        sizes=(addressing.hosts.num_addresses, addressing.links.num_addresses, addressing.loopbacks.num_addresses),
+        links_start=_first(addressing.links),
+        loopbacks_start=_first(addressing.loopbacks),
+        sizes=(addressing.hosts.num_addresses, _size(addressing.links), _size(addressing.loopbacks)),
     )
+
+
+def _first(pool: Network | None) -> int:
+    return 0 if pool is None else int(pool.network_address)
+
+
+def _size(pool: Network | None) -> int:
+    return 0 if pool is None else pool.num_addresses
 
 
 def resting_in(addresses: FabricAddresses, resting: Iterable[int]) -> tuple[int, int, int, int]:
@@ -138,9 +147,11 @@ def check_pools(
     host_bits = addressing.hosts.max_prefixlen - addressing.hosts_per_switch
     shared = addressing.host_links == "shared"
     room = (1 << host_bits) - 3 if shared else ((1 << host_bits) - 2) // 2
+    if addressing.loopbacks is None:
+        switches = 0
     wanted = (
-        ("loopbacks", switches, addressing.loopbacks.num_addresses - 1),
-        ("links", links, addressing.links.num_addresses // 2 - 1),
+        ("loopbacks", switches, max(0, _size(addressing.loopbacks) - 1)),
+        ("links", links, max(0, _size(addressing.links) // 2 - 1)),
         (
             "hosts",
             subnets,

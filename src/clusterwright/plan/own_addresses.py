@@ -56,16 +56,16 @@ def _loopbacks(plan: Plan) -> Iterator[OwnAddress]:
         fabric = plan.spec.fabric(device.fabric)
         if device.loopback is None or fabric is None or fabric.addressing is None:
             continue
-        pool = fabric.addressing.loopbacks
+        version = fabric.addressing.hosts.version
         system = system_by_model[device.model]
         yield OwnAddress(
             device=device.name,
             port=_PLANNED_LOOPBACK if system is None else system.loopback,
             side="loopback",
             fabric=device.fabric,
-            version=pool.version,
+            version=version,
             address=device.loopback,
-            prefix_length=pool.max_prefixlen,
+            prefix_length=fabric.addressing.hosts.max_prefixlen,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from clusterwright.spec.ethernet import Marking, PfcWatchdog, SessionAuthentication
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
-from clusterwright.spec.isolation import Prefix
+from clusterwright.spec.isolation import Network, Prefix
 from clusterwright.spec.labels.guids import labels_named
 from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.structuring import By, Key
@@ -122,12 +122,26 @@ class FabricAddressing:
     """Prefixes of an Ethernet fabric. ``host_links`` is ``point-to-point`` (a /127 or /31 per NIC) or ``shared`` (one
     subnet per switch). ``hosts_per_switch`` is the length of the prefix that a bottom switch gets out of ``hosts``."""
 
-    loopbacks: Prefix
-    links: Prefix
+    loopbacks: Prefix | None
+    """None where no switch routes to another one or to a border."""
+    links: Prefix | None
     hosts: Prefix
     hosts_per_switch: int
     host_links: str
     path: Path
+
+    @classmethod
+    def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> FabricAddressing:
+        """One switch has all hosts unless the spec gives each switch less."""
+        _, _, length = str(data["hosts"]).rpartition("/")
+        whole = {"hosts_per_switch": int(length)} if length.isdecimal() else {}
+        return reading.fields(cls, {**whole, **data}, path)
+
+    @property
+    def pools(self) -> tuple[tuple[str, Network], ...]:
+        """The pools that there are, by their keys."""
+        pools = (("loopbacks", self.loopbacks), ("links", self.links), ("hosts", self.hosts))
+        return tuple((key, pool) for key, pool in pools if pool is not None)
 
 
 def _codes(reading: Reading, items: Any, path: Path) -> tuple[int, ...]:
@@ -204,6 +218,8 @@ class Fabric:
         if "subnet_manager" in data:
             membership = "limited" if data.get("partitions") else "full"
             data = {**data, "subnet_manager": {"default_membership": membership, **data["subnet_manager"]}}
+        if data["technology"] != "roce":
+            data = {"classes": [], **data}  # the schema's default is for RDMA
         fabric = reading.fields(cls, data, path)
         if "recovery_ms" in data.get("pfc_watchdog", {}):
             return fabric

@@ -6,7 +6,7 @@ Every element keeps ``path``, its place in the document, so that a finding about
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import Annotated, Any
@@ -34,6 +34,7 @@ from clusterwright.spec.workload import Job
 from clusterwright.spec.zone_reach import with_internet
 
 CLUSTER = "cluster"  # the outermost level, which every group lies in
+RACK = "rack"
 _ROUNDING = 1e-9
 
 
@@ -75,8 +76,11 @@ class NodeGroup:
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> NodeGroup:
-        """A level is counted within the next larger one, and named by its first letter, unless it says otherwise."""
-        steps = data["levels"]
+        """A level is counted within the next larger one, and named by its first letter, unless it says otherwise.
+
+        Without levels one rack holds all nodes.
+        """
+        steps = data.get("levels") or [{"name": RACK, "of": data["count"]}]
         larger = (*(step["name"] for step in steps[1:]), CLUSTER)
         levels = [{"code": step["name"][0], "within": above, **step} for step, above in zip(steps, larger, strict=True)]
         return reading.fields(cls, {"prefix": data["name"].replace("-", ""), **data, "levels": levels}, path)
@@ -185,6 +189,15 @@ class Expectation:
         return not too_low and not too_high
 
 
+def _in_lossless_class(nccl: NcclProfile, spec: ClusterSpec) -> NcclProfile:
+    """``nccl`` with data in its RoCE fabric's only lossless class, where the spec names no class."""
+    fabric = spec.fabric(nccl.fabric)
+    if nccl.data_class is not None or fabric is None or fabric.technology != "roce":
+        return nccl
+    lossless = [traffic_class.name for traffic_class in fabric.classes if traffic_class.priority is not None]
+    return replace(nccl, data_class=lossless[0]) if len(lossless) == 1 else nccl
+
+
 @dataclass(frozen=True)
 class ClusterSpec:
     """A whole cluster as written. Immutable; positions through ``document``. ``allocated`` is what stands of it,
@@ -231,7 +244,8 @@ class ClusterSpec:
         """The whole document; what is wrong with its values is recorded."""
         data = {"title": data["name"], **data}
         spec = reading.fields(cls, data, path, catalogue=reading.catalogue, document=reading.document)
-        return with_internet(spec)
+        profiles = tuple(_in_lossless_class(nccl, spec) for nccl in spec.nccl_profiles)
+        return with_internet(replace(spec, nccl_profiles=profiles))
 
     @cached_property
     def noted_macs(self) -> Mapping[tuple[str, str], int]:

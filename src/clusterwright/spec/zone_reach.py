@@ -167,7 +167,8 @@ def _networks_of_others(spec: ClusterSpec) -> Iterator[Network]:
     """The networks of the cluster itself, of its borders, and of the zones outside that are not the internet."""
     for fabric in spec.fabrics:
         if fabric.addressing is not None:
-            yield from (fabric.addressing.hosts, fabric.addressing.links, fabric.addressing.loopbacks)
+            for _, pool in fabric.addressing.pools:
+                yield pool
         for partition in fabric.partitions:
             if partition.ipoib is not None:
                 yield partition.ipoib.network

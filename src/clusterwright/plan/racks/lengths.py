@@ -16,14 +16,13 @@ from typing import NamedTuple
 
 from clusterwright.plan.model import Device, Group, Plan
 from clusterwright.plan.skeleton import FabricSkeleton
-from clusterwright.spec.model import ClusterSpec, NodeGroup
+from clusterwright.spec.model import RACK, ClusterSpec, NodeGroup
 from clusterwright.spec.site import Floor
 
 RACK_UNIT_M = 0.04445  # 1.75 inches (EIA-310)
 SLACK_M = 0.5  # at each end, where the spec has no floor: to the side of the rack and back
 # In metres, what vendors of copper, active optical cables and patch cords list.
 LENGTHS_M = (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 125, 150, 200, 250, 300)
-RACK = "rack"
 # How far passive copper reaches up to a speed in Gb/s: 7 m for SFP+, 5 m with lanes of 25G (IEEE 802.3by, 802.3bj),
 # 3 m with lanes of 50G (802.3cd), 2 m with lanes of 100G (802.3ck). 400G is taken as eight lanes of 50G.
 DAC_REACH_M = ((10, 7.0), (100, 5.0), (400, 3.0), (1600, 2.0))

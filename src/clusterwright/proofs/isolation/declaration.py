@@ -225,7 +225,7 @@ def _plumbing(plan: Plan) -> list[Network]:
         networks += [ip_network(text) for text in site.aaa.servers]
     for fabric in plan.spec.fabrics:
         if fabric.addressing is not None:
-            networks += [fabric.addressing.loopbacks, fabric.addressing.links]
+            networks += [pool for key, pool in fabric.addressing.pools if key != "hosts"]
     return networks
 
 
@@ -233,7 +233,7 @@ def _networks(fabric: Fabric) -> dict[int, Ranges]:
     """All addresses of a fabric by IP version: of its hosts, its switches and the links between them."""
     networks: dict[int, Ranges] = {}
     if fabric.addressing is not None:
-        for network in (fabric.addressing.hosts, fabric.addressing.loopbacks, fabric.addressing.links):
+        for _, network in fabric.addressing.pools:
             networks[network.version] = networks.get(network.version, EMPTY) | _range([network])
     return networks
 

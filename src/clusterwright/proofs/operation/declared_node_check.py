@@ -112,7 +112,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
             firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")
         ],
         "firmware.bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
-        "direct_paths": _has_direct_paths(plan, image),
+        "direct_paths": model.gpus is not None and _has_direct_paths(plan, image),
         **({} if image.is_existing else {"image.name": image.name}),
         **(_default_routes(plan, node, cables) if image.owns(NETWORK) else {"owns_routes": False}),
         "commands": [

@@ -50,12 +50,7 @@ def addresses_section(plan: Plan) -> Section:
     for fabric in plan.spec.fabrics:
         if fabric.addressing is None:
             continue
-        pools = (
-            ("loopbacks", fabric.addressing.loopbacks),
-            ("links", fabric.addressing.links),
-            ("hosts", fabric.addressing.hosts),
-        )
-        for name, network in pools:
+        for name, network in fabric.addressing.pools:
             count = used[fabric.name, name]
             rows.append(
                 (

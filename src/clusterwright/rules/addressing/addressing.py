@@ -28,7 +28,11 @@ SMALLEST_MTU = {4: 576, 6: 1280}
 def addressing_fits(subject: Subject) -> Iterator[Problem]:
     """Missing or misplaced `addressing`, `asn`, `subnet_manager` and `partitions`."""
     for fabric in subject.spec.fabrics:
-        yield from _unlike_infiniband(fabric) if fabric.technology == "infiniband" else _unlike_ethernet(fabric)
+        if fabric.technology == "infiniband":
+            yield from _unlike_infiniband(fabric)
+        else:
+            yield from _unlike_ethernet(fabric)
+            yield from _lacking_for_routes(fabric)
 
 
 def _unlike_infiniband(fabric: Fabric) -> Iterator[Problem]:
@@ -56,16 +60,29 @@ def _unlike_ethernet(fabric: Fabric) -> Iterator[Problem]:
         yield Problem(
             (*fabric.path, "technology"),
             f"{fabric.name} is {fabric.technology} and has no `addressing`.",
-            "Give it pools for `loopbacks`, `links` and `hosts`.",
+            "Give its hosts addresses: `addressing: {hosts: 10.10.0.0/24}`.",
         )
     for key in ("subnet_manager", "partitions"):
         if getattr(fabric, key):
             message = f"{fabric.name} is {fabric.technology}; only InfiniBand has `{key}`."
             yield Problem((*fabric.path, key), message, "Remove it.", key=True)
+
+
+def _lacking_for_routes(fabric: Fabric) -> Iterator[Problem]:
+    """AS numbers and pools that switches need to exchange routes with each other; a border's are CW534's."""
+    if len(fabric.tiers) == 1:
+        return
     for tier in fabric.tiers:
         if tier.asn is None:
             message = f"Tier {tier.role} of {fabric.name} has no AS numbers."
             yield Problem((*tier.path, "role"), message, "Add `asn: {base: ..., per: switch}`.")
+    if fabric.addressing is None:
+        return
+    present = {key for key, _ in fabric.addressing.pools}
+    for key in ("loopbacks", "links"):
+        if key not in present:
+            message = f"{fabric.name} has {len(fabric.tiers)} tiers and no pool of `{key}`."
+            yield Problem(fabric.addressing.path, message, f"Add `{key}`, a prefix that nothing else uses.", key=True)
 
 
 @rule("CW302", Severity.ERROR)
@@ -75,8 +92,7 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         at = fabric.addressing
         if at:
-            for key in ("loopbacks", "links", "hosts"):
-                network: Network = getattr(at, key)
+            for key, network in at.pools:
                 first, last = network_bounds(network)
                 name = f"the {key} of {fabric.name}"
                 pools.append((network.version, first, last, name, network, (*fabric.path, "addressing", key)))
@@ -152,7 +168,7 @@ def mixed_versions(subject: Subject) -> Iterator[Problem]:
         at = fabric.addressing
         if at is None:
             continue
-        for name, network in (("loopbacks", at.loopbacks), ("links", at.links)):
+        for name, network in at.pools:
             if network.version != at.hosts.version:
                 yield Problem(
                     (*at.path, name),
@@ -230,7 +246,7 @@ def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
         lacking = [
             fabric.name
             for fabric in spec.fabrics
-            if fabric.addressing is not None and fabric.addressing.loopbacks.version != _ip_version(server)
+            if fabric.addressing is not None and fabric.addressing.hosts.version != _ip_version(server)
         ]
         if lacking:
             message = f"Switches of {', '.join(lacking)} have no IPv{_ip_version(server)} address to ask {server} from."

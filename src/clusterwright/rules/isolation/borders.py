@@ -33,6 +33,7 @@ def impossible_border(subject: Subject) -> Iterator[Problem]:
             continue
         fabric, model = seats[border.device]
         yield from _misplaced(border, fabric, model)
+        yield from _without_session(border, fabric)
         first = taken.setdefault((border.device, border.port), border.name)
         if first != border.name:
             message = f"{border.device} {border.port} is the port of border {first} already."
@@ -57,6 +58,21 @@ def unreachable_outside(subject: Subject) -> Iterator[Problem]:
             if zone.prefixes and is_outside(spec, zone) and zone.name not in named and flow is not None:
                 message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
                 yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
+
+
+def _without_session(border: Border, fabric: Fabric) -> Iterator[Problem]:
+    """Borders of a fabric whose one tier has nothing to open a BGP session with."""
+    if len(fabric.tiers) > 1 or fabric.addressing is None:
+        return
+    lacking = []
+    if fabric.tiers[0].asn is None:
+        lacking.append("asn")
+    if fabric.addressing.loopbacks is None:
+        lacking.append("loopbacks")
+    if lacking:
+        keys = " and ".join(f"`{key}`" for key in lacking)
+        message = f"{border.device} speaks BGP at border {border.name}, and {fabric.name} has no {keys}."
+        yield Problem((*border.path, "device"), message, f"Give {fabric.name} {keys}.")
 
 
 def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
@@ -167,7 +183,7 @@ def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator
         yield Problem((*border.path, "address"), message, "Write both ends in the IP version of the fabric.")
     elif any(
         pool.version == border.address.version and border.address.network.overlaps(pool)
-        for pool in (fabric.addressing.hosts, fabric.addressing.links, fabric.addressing.loopbacks)
+        for _, pool in fabric.addressing.pools
     ):
         message = f"{border.address.network} lies within the addresses of {fabric.name}."
         yield Problem((*border.path, "address"), message, "Choose a link network that no pool holds.")

@@ -13,6 +13,7 @@ from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import attached_tier
 from clusterwright.spec.fabric import Side
+from clusterwright.spec.model import RACK
 from clusterwright.spec.text.document import Path
 
 
@@ -94,9 +95,6 @@ def _may_be_too_long(subject: Subject, skeleton: FabricSkeleton) -> bool:
     if copper:
         subject.require_plan()
     return any(at_most_m(subject.spec, side.length_m) > reach_m(speed) for side, speed in copper)
-
-
-RACK = "rack"
 
 
 @rule("CW701", Severity.ERROR)

@@ -53,7 +53,7 @@ def _tier_faults(fabric: Fabric, joined: Sequence[tuple[Tier, Tier]]) -> Iterato
             )
             yield _refused(fabric, message, "Take another speed of uplinks, or `kind: hash`.")
         is_parallel = up.links > upper.count
-        version = fabric.addressing.links.version if fabric.addressing is not None else 0
+        version = fabric.addressing.hosts.version if fabric.addressing is not None else 0
         if version == 6 and is_parallel and not able.ipv6_parallel_links:
             message = (
                 f"{lower.role} has several cables to one {upper.role} over IPv6, which needs a policy for next hops"
