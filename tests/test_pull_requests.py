@@ -110,7 +110,11 @@ def test_hooks_are_what_pre_commit_takes(tmp_path: Path) -> None:
     for command, file in (("validate-manifest", HOOKS), ("validate-config", tmp_path / "config.yaml")):
         done = run("pre-commit", command, file, cwd=tmp_path, PRE_COMMIT_HOME=str(tmp_path / "cache"))
         assert done.returncode == 0, done.stdout
-    assert config["repos"][0]["hooks"][0]["id"] in {hook["id"] for hook in yaml.safe_load(HOOKS.read_text())}
+    (hook,) = config["repos"][0]["hooks"]
+    published = {hook["id"]: hook for hook in yaml.safe_load(HOOKS.read_text())}[hook["id"]]
+    assert {key: hook[key] for key in published.keys() - {"description"}} == {
+        key: value for key, value in published.items() if key != "description"
+    }
 
 
 LOCKS = ("requirements-core", "requirements-build")
@@ -142,12 +146,7 @@ def steps(folder: Path, project: Path, **inputs: str) -> subprocess.CompletedPro
 def test_the_action_annotates_and_leaves_a_log(tmp_path: Path, project: Path) -> None:
     clean = steps(tmp_path, project)
     assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "")
-    locked = [f"install --no-deps --require-hashes -r /checkout/{name}.lock" for name in LOCKS]
-    said = (tmp_path / "installed").read_text().splitlines()
-    assert [line.removeprefix("--quiet --disable-pip-version-check ") for line in said] == [
-        *locked,
-        "install --no-deps --no-build-isolation /checkout",
-    ]
+    assert installed(tmp_path) == list(LOCKS)
     (project / "clusters/wrong.yaml").write_text("extends: lab.yaml\ncolour: red\n")
 
     wrong = steps(tmp_path, project, sarif="log.sarif")
@@ -159,6 +158,23 @@ def test_the_action_annotates_and_leaves_a_log(tmp_path: Path, project: Path) ->
     assert steps(tmp_path, project, paths="clusters/lab.yaml deployment.yaml").returncode == 1
     assert steps(tmp_path, project, paths="clusters/lab.yaml", isolated="true").returncode == 0
     assert steps(tmp_path, project, sarif="log.sarif", paths="nowhere.yaml").returncode != 0
+
+
+def installed(folder: Path) -> list[str]:
+    """The locks from which the action installs, before its own checkout."""
+    log = folder / "installed"
+    lines = [line.removeprefix("--quiet --disable-pip-version-check install --no-deps ") for line in
+             log.read_text().splitlines()]  # fmt: skip
+    log.unlink()
+    assert lines.pop() == "--no-build-isolation /checkout"
+    found = [re.fullmatch(r"--require-hashes -r /checkout/(.*)\.lock", line) for line in lines]
+    return [match[1] for match in found if match is not None]
+
+
+def test_the_action_installs_what_a_comment_needs(tmp_path: Path, project: Path) -> None:
+    commit(project)
+    steps(tmp_path, project, changes="clusters/lab.yaml")
+    assert installed(tmp_path) == ["requirements", "requirements-build"]
 
 
 def test_the_action_comments_what_a_pull_request_changes(tmp_path: Path, project: Path) -> None:
@@ -178,6 +194,8 @@ def test_the_action_comments_what_a_pull_request_changes(tmp_path: Path, project
     assert done.returncode == 0, done.stdout + done.stderr
     comment = tmp_path / "clusterwright.md"
     assert "| zones | closes operations → management: udp 623" in comment.read_text()
+    assert "| waves | " in comment.read_text()
+    assert "| proofs | " in comment.read_text()
     edited, written = (tmp_path / "asked").read_text().splitlines()
     assert edited == f"pr comment 7 --edit-last --body-file {comment}"
     assert written == f"pr comment 7 --body-file {comment}"
@@ -194,12 +212,19 @@ def test_the_action_and_its_workflow_are_what_github_takes(tmp_path: Path) -> No
         judge("github-actions", broken)
 
 
+def test_nothing_that_people_copy_has_a_name_to_fill_in() -> None:
+    """Where the repository is stands in variables of whoever copies: an OWNER is pasted as it is."""
+    for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")]:
+        blocks = "".join(re.findall(r"```\w+\n(.*?)```", page.read_text(), re.DOTALL))
+        assert not re.search(r"\bOWNER\b|//example\.com|@COMMIT\b|sha256:DIGEST\b", blocks), page.name
+
+
 def test_the_inputs_of_the_action_are_those_of_the_page() -> None:
     inputs = yaml.safe_load((REPOSITORY / "action.yml").read_text())["inputs"]
     assert list(inputs) == re.findall(
         r"^\| `([\w-]+)` \|", PAGE.partition("| input |")[2].partition("## GitLab")[0], re.M
     )
-    used = yaml.safe_load(block("yaml", "on: pull_request"))["jobs"]["lint"]["steps"][1]["with"]
+    used = yaml.safe_load(block("yaml", "on: pull_request"))["jobs"]["lint"]["steps"][2]["with"]
     assert used.keys() <= inputs.keys()
 
 

@@ -13,6 +13,9 @@ from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clusterwright.compare.changes import ConfigGroup
     from clusterwright.plan.model import Plan
 
 _EXIT_DIFFERENT = 1
@@ -37,7 +40,7 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
 
     A and B are spec files, or REV:path in git, read from that revision with all that they extend. Devices whose
     configuration changes by the same lines are told together. With markdown it is a comment for a pull request: what is
-    touched in a table, and all lines folded below.
+    touched in a table, with the waves of the change and the spec's jobs that meet them, and all lines folded below.
 
     Exit status: 0 same, 1 different, 2 could not run.
     """
@@ -63,7 +66,8 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
         raise ClusterwrightError("--prove is for --format markdown.")
     if form == MARKDOWN:
         claims = _claims(one, other) if prove else None
-        text = markdown_lines(one, other, changes, groups, claims, most_lines=lines)
+        outlook = _outlook(one, other, groups, changes.devices.renamed) if groups else []
+        text = markdown_lines(one, other, changes, groups, claims, most_lines=lines, outlook=outlook)
         sys.stdout.writelines(f"{line}\n" for line in text)
     elif form == "json":
         found = {**document(changes, groups), "images": [asdict(item) for item in images]}
@@ -73,6 +77,19 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
         if images:
             sys.stdout.writelines(f"{line}\n" for line in image_lines(images))
     return _EXIT_DIFFERENT if changes or groups or images else 0
+
+
+def _outlook(
+    before: Plan, after: Plan, groups: Sequence[ConfigGroup], renamed: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """Rows on waves and jobs; one that says what is missing where clusterwright-core alone is installed."""
+    try:
+        from clusterwright.rollout.preview.outlook import expected_disturbance, outlook_rows
+    except ModuleNotFoundError as error:
+        missing = f"not counted: they need the Python package {error.name}, which `pip install clusterwright` brings"
+        return [("jobs and waves", missing)]
+
+    return outlook_rows(expected_disturbance(before, after, groups, renamed))
 
 
 def _claims(before: Plan, after: Plan) -> list[tuple[str, str, str]]:

@@ -23,9 +23,10 @@ def markdown_lines(
     claims: Sequence[tuple[str, str, str]] | None,
     *,
     most_lines: int,
+    outlook: Sequence[tuple[str, str]] = (),
 ) -> Iterator[str]:
     """The lines of the comment. ``configs`` None leaves configuration out; ``claims`` are proofs by name, with their
-    answers before and after, None where nothing was proven.
+    answers before and after, None where nothing was proven; ``outlook`` are rows on waves and jobs.
     """
     yield f"### {changes.before} → {changes.after}"
     yield ""
@@ -44,6 +45,8 @@ def markdown_lines(
             yield from _sessions(after, fabric)
     yield f"| addresses that move | {len(changes.addresses):,} |"
     yield f"| zones | {_zones(changes)} |"
+    for what, text in outlook:
+        yield f"| {what} | {text} |"
     if claims is not None:
         yield f"| proofs | {_claims(claims)} |"
     yield ""

@@ -20,7 +20,6 @@ from clusterwright.rollout.preview.file_text import file_lines
 from clusterwright.rollout.preview.grouping import CHANGED, DRIFTED, NEW, REMOVED, GroupKind
 from clusterwright.rollout.preview.preview import Preview
 from clusterwright.rollout.preview.sentences import Sentence
-from clusterwright.rollout.waves import Wave
 
 _STATUS = {CHANGED: "", NEW: ", new", REMOVED: ", everything on it is removed", DRIFTED: ", holds something else"}
 _EFFECT = {Effect.LIVE: "takes it while it runs", Effect.RESTART: "restarts", Effect.REBOOT: "boots anew"}
@@ -171,7 +170,7 @@ def _disturbs(found: Disturbance, limits: Bounds) -> Iterator[str]:
     for share, racks in _by_share(found.standing)[: limits.items]:
         yield f"  afterwards {_racks(racks)} {_keep(racks)} {share:.1%} of {_its(racks)} way up"
     for job in found.jobs[: limits.items]:
-        yield f"  job {job.job.name}: {'; '.join(_job(job))}"
+        yield f"  job {job.job.name}: {'; '.join(job_phrases(job))}"
     yield from _more(found.jobs, limits.items, "jobs")
     if found.untouched:
         yield f"  jobs that notice nothing: {and_more([job.name for job in found.untouched], limits.items)}"
@@ -230,7 +229,8 @@ def _keep(racks: Sequence[str]) -> str:
     return "keeps" if len(racks) == 1 else "keep"
 
 
-def _job(found: JobImpact) -> Iterator[str]:
+def job_phrases(found: JobImpact) -> Iterator[str]:
+    """What a change does to a job."""
     total = f"{len(found.job.nodes):,} nodes{' as the spec would place it' if found.job.is_planned else ''}"
     if found.booting:
         yield f"{len(found.booting):,} of {total} boot anew ({names_of(found.booting, 40)})"
@@ -243,17 +243,20 @@ def _job(found: JobImpact) -> Iterator[str]:
 
 def _waves(impacts: Sequence[WaveImpact], limits: Bounds) -> Iterator[str]:
     yield f"\n{len(impacts):,} wave{'s' * (len(impacts) != 1)}"
-    runs = [list(run) for _, run in groupby(impacts, key=lambda impact: _sort(impact.wave))]
+    runs = [list(run) for _, run in groupby(impacts, key=run_of_waves)]
     for run in runs[: limits.items]:
-        yield f"  {_run(run)}"
+        yield f"  {run_text(run)}"
     yield from _more(runs, limits.items, "runs of waves")
 
 
-def _sort(wave: Wave) -> tuple[str, str, bool, Effect, str]:
+def run_of_waves(impact: WaveImpact) -> tuple[str, str, bool, Effect, str]:
+    """What the waves have in common that are told as one run."""
+    wave = impact.wave
     return wave.layer, wave.kind, wave.is_canary, wave.effect, wave.breaks
 
 
-def _run(run: Sequence[WaveImpact]) -> str:
+def run_text(run: Sequence[WaveImpact]) -> str:
+    """Waves of a kind: their numbers, what changes in them, and what others keep."""
     first, last = run[0], run[-1]
     number = f"{first.number}" if first is last else f"{first.number}-{last.number}"
     devices = [name for impact in run for name in impact.wave.devices]
