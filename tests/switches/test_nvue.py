@@ -27,7 +27,7 @@ from clusterwright.plan.model import Plan, format_address
 from clusterwright.switches.nvue.drift import compare_nvue
 from clusterwright.switches.nvue.effects import effect
 from clusterwright.switches.nvue.reader.known import KNOWN
-from clusterwright.switches.nvue.reader.objects import read_objects
+from clusterwright.switches.nvue.reader.yaml_text import read_objects
 from clusterwright.switches.nvue.writer.qos import shares
 from clusterwright.switches.nvue.writer.yaml_lines import dump
 

@@ -12,7 +12,7 @@ from tests.switches.test_nvue import NAME, PATH, text_of
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.switches.nvue.drift import compare_nvue
 from clusterwright.switches.nvue.reader.known import KNOWN
-from clusterwright.switches.nvue.reader.objects import read_objects
+from clusterwright.switches.nvue.reader.yaml_text import read_objects
 
 CAGES = """
 extra_config:

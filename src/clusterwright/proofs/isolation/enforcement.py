@@ -8,6 +8,7 @@ from clusterwright.and_more import and_more
 from clusterwright.packets.phrases import count
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import tells_tenants_apart
+from clusterwright.proofs.isolation.managed import managed
 from clusterwright.proofs.isolation.nodes import RUNNING
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
@@ -62,17 +63,16 @@ def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
     """Factory accounts that no rendered text names: they open with the password that the switch has."""
     unread = tree.left_open_for("isolation")
+    configured: set[tuple[str, str]] = set()
+    for part in managed(tree):
+        configured.update((device, login.name) for device, _, login in part.logins)
     for reader in READERS:
         system = systems()[reader.system]
         left: dict[str, list[str]] = {}
-        if system.factory_accounts:
+        for name in system.factory_accounts:
             for device in sorted(set(tree.devices_with(reader.file)) - unread):
-                named: set[str] = set()
-                for path, read in reader.logins.items():
-                    named.update(login.name for login in read(path, tree.text(device, path) or ""))
-                for name in system.factory_accounts:
-                    if name not in named:
-                        left.setdefault(name, []).append(device)
+                if (device, name) not in configured:
+                    left.setdefault(name, []).append(device)
         for name, devices in left.items():
             who = f"{count(len(devices), 'switch')} with {system.title}, as {devices[0]}"
             yield f"nothing rendered changes the factory's account {name} of {who}: give it a password, or close it"

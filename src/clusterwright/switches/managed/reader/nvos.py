@@ -14,8 +14,9 @@ from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import values
 from clusterwright.switches.nvue.reader.interfaces import unknown_interfaces
 from clusterwright.switches.nvue.reader.lists import LIST_OBJECTS, NvueLists
-from clusterwright.switches.nvue.reader.objects import begins, read_objects
+from clusterwright.switches.nvue.reader.objects import begins
 from clusterwright.switches.nvue.reader.unread import KnownObjects
+from clusterwright.switches.nvue.reader.yaml_text import read_objects
 
 PATH = "etc/nvue.d/startup.yaml"
 _ISOLATION = frozenset({"isolation", "management"})

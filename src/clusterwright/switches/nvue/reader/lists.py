@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from clusterwright.packets.filters import ACCEPT, Rule, Ruleset, one_chain
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.switches.nvue.reader.acl import acl_rules
-from clusterwright.switches.nvue.reader.objects import Object, read_objects
+from clusterwright.switches.nvue.reader.objects import Object
+from clusterwright.switches.nvue.reader.yaml_text import read_objects
 
 _DIRECTIONS = {"in": "inbound", "out": "outbound"}
 CONTROL_PLANE = "control-plane"

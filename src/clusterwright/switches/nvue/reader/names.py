@@ -8,7 +8,8 @@ is refused: half of a name read would leave ports unseen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 # Where interfaces and numbers are named, a `*` for any name. Everywhere else a key is one name.
@@ -33,6 +34,19 @@ _NUMBERS = (
     "qos mapping * pcp *",
     "qos pfc * switch-priority *",
 )
+
+
+def _patterns() -> Mapping[tuple[int, str], list[tuple[tuple[str, ...], str]]]:
+    """Places and the kind of names there, by their number of words and the first of these."""
+    patterns: dict[tuple[int, str], list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+    for kind, paths in (("interface", _INTERFACES), ("number", _NUMBERS)):
+        for path in paths:
+            place = tuple(path.split(" ")[:-1])
+            patterns[len(place), place[0]].append((place, kind))
+    return patterns
+
+
+_PATTERNS = _patterns()
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _NUMBER = re.compile(r"\d+")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.A)
@@ -43,21 +57,24 @@ _MOST = 4096
 
 def names(key: str, place: tuple[str, ...]) -> list[str]:
     """The names that a key stands for at a place. Raises ValueError for a list or range that is not understood."""
-    if _is_one_of(place, _INTERFACES):
+    kind = _kind_of_names(place)
+    if kind == "interface":
         return _interfaces(key)
-    if _is_one_of(place, _NUMBERS):
+    if kind == "number":
         return [number for part in key.split(",") for number in _expanded(part)]
     if "," in key:
         raise ValueError(f"{key} names several objects where one is known here")
     return [key]
 
 
-def _is_one_of(place: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
-    return any(_is_like(place, pattern.split(" ")[:-1]) for pattern in patterns)
-
-
-def _is_like(place: tuple[str, ...], pattern: list[str]) -> bool:
-    return len(place) == len(pattern) and all(word in {"*", name} for name, word in zip(place, pattern, strict=True))
+def _kind_of_names(place: tuple[str, ...]) -> str:
+    """``interface`` or ``number`` where such are named, else ""."""
+    if not place:
+        return ""
+    for pattern, kind in _PATTERNS.get((len(place), place[0]), ()):
+        if all(word in {"*", name} for name, word in zip(place, pattern, strict=True)):
+            return kind
+    return ""
 
 
 def _interfaces(key: str) -> list[str]:

@@ -8,8 +8,9 @@ from copy import deepcopy
 from functools import lru_cache
 
 from clusterwright.switches.nvue.reader.arguments import unfit, without
-from clusterwright.switches.nvue.reader.objects import Object, read_objects
-from clusterwright.switches.nvue.words.renaming import find, in_oldest_words, signs
+from clusterwright.switches.nvue.reader.objects import Object
+from clusterwright.switches.nvue.reader.yaml_text import read_objects
+from clusterwright.switches.nvue.words.renaming import Sign, find, in_oldest_words, signs
 from clusterwright.switches.nvue.words.table import ORDER, Release, parsed_release
 
 _ANY_HEADER = re.compile(r'^ *(?:- )?(?:\{ *)?["\']?header["\']?:', re.M)
@@ -55,16 +56,21 @@ def all_nvue_objects(text: str) -> Object:
     """What a file sets, whichever forms it has, named as 5.10 names it. Raises Unreadable as above."""
     root = read_objects(text)
     orders = [node for _, node in find(TREE, root, ORDER) if node.below]
-    if not orders and all(sign.since is None for sign in signs(TREE, root)):
+    if not orders and all(sign.since is None for sign in _signs_of(text)):
         return root
     root = deepcopy(root)  # others have what was read as it stands
     in_oldest_words(TREE, root)
     return root
 
 
+@lru_cache(maxsize=128)
+def _signs_of(text: str) -> tuple[Sign[Object], ...]:
+    return tuple(signs(TREE, read_objects(text)))
+
+
 def has_header(text: str) -> bool:
     """Whether NVUE printed a file: what is written for it has no header."""
-    return _ANY_HEADER.search(text) is not None
+    return "header" in text and _ANY_HEADER.search(text) is not None
 
 
 def stated_release(text: str) -> Release | None:
@@ -75,7 +81,7 @@ def stated_release(text: str) -> Release | None:
 
 def release_bounds(text: str) -> tuple[Release | None, Release | None]:
     """The release since which a file's words are there, and the one from which on some are gone."""
-    found = list(signs(TREE, read_objects(text)))
+    found = _signs_of(text)
     since = max((sign.since for sign in found if sign.since), default=None)
     before = min((sign.before for sign in found if sign.before), default=None)
     return since, before
@@ -85,7 +91,7 @@ def mixed_words(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Lines that no release reads together with the others: those of the fewer."""
     since, before = release_bounds(text)
     stated = stated_release(text)
-    found = list(signs(TREE, read_objects(text)))
+    found = _signs_of(text)
     if stated is not None:
         for sign in found:
             if (sign.since and sign.since > stated) or (sign.before and sign.before <= stated):
