@@ -171,8 +171,13 @@ class PortLayout:
         """The cage that holds the optic of a port: one for all ports of a transceiver."""
         if device.model not in self._shared:
             shared: dict[str, str] = {}
-            for block in self._plan.spec.catalogue[device.model].blocks:
+            model = self._plan.spec.catalogue[device.model]
+            for block in model.blocks:
                 shared.update(block.shared_cages())
+            for group in model.nic_groups:
+                for nic in group.nics:
+                    if nic.cage is not None:
+                        shared[nic.interface] = nic.cage
             self._shared[device.model] = shared
         own = breakout or port
         return self._shared[device.model].get(own, own)

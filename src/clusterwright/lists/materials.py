@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 # Fibre that ends in optics of its own; on all other media they are part of the cable.
 _FIBRE = frozenset({"mmf", "smf"})
+# Connectors that take the fibre itself: the optics are part of the switch.
+_CO_PACKAGED = frozenset({"mpo"})
 
 
 class Material(NamedTuple):
     """So many equal things to order. ``item`` is ``device``, ``cable`` or ``optic``; None is what it does not have.
 
     A cable is counted for each link, the legs of one that breaks out too; an optic once for each cage, so a twin-port
-    transceiver once for both of its ports.
+    transceiver once for both of its ports, and none is counted where it is part of the switch.
     """
 
     item: str
@@ -59,6 +61,8 @@ def materials(plan: Plan, devices: Iterable[Device], cables: Iterable[Cable]) ->
             for end in (cable.a, cable.b):
                 device = by_name[end.device]
                 connector, breakout = layout.place(device, end.port, end.side, end.speed_gbps)
+                if connector in _CO_PACKAGED:
+                    continue
                 cage = (end.device, layout.optic_cage(device, end.port, breakout))
                 if cage not in cages:
                     cages.add(cage)

@@ -15,6 +15,8 @@ from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Path
 
+FLOWLET = "flowlet"  # a flow that paused may take another path; for switches that somebody else configures
+
 
 @dataclass(frozen=True, slots=True)
 class Bond:
@@ -210,7 +212,7 @@ class Fabric:
     accepts_single_failures: str | None
     path: Path
     balancing: Annotated[str, Key("balancing", "kind")] = "hash"
-    """How switches choose among equal paths: ``hash`` or ``adaptive``."""
+    """How switches choose among equal paths: ``hash``, FLOWLET or ``adaptive``."""
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:

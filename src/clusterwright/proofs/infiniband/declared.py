@@ -50,6 +50,8 @@ class DeclaredSubnet:
     storage: frozenset[int]
     radix: int
     sharp_level: int
+    planes: int
+    """Planes inside its switches, 1 where they have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubne
         compute=frozenset(guid for guid, rank in ports if rank is not None),
         storage=frozenset(guid for guid, rank in ports if rank is None),
         radix=max((chip.ports for device in switches for chip in chips_of(plan, device)), default=0),
+        planes=max((plan.spec.catalogue[device.model].planes for device in switches), default=1),
         sharp_level=min((_data_level(nccl_profile, fabric) for nccl_profile in plan.spec.nccl_profiles), default=0),
     )
 

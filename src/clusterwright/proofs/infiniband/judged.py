@@ -34,6 +34,7 @@ class Judged:
         """The subnets with roots and compute nodes; one without nodes on a leaf refutes."""
         for subnet in self.read(ROOT_LIST, COMPUTE_LIST):
             if len(subnet.leaves):
+                self.notes += _planes_inside(self.tree, subnet)
                 yield subnet
             else:
                 self.found.append(subnet.without_nodes())
@@ -54,4 +55,17 @@ class Judged:
             cases=cases,
             notes=tuple(self.notes),
             unjudged=self.unjudged,
+        )
+
+
+def _planes_inside(tree: RenderedTree, subnet: ManagedSubnet) -> Iterator[str]:
+    """What is not counted of switches with several planes inside."""
+    if tree.declaration is None:
+        return
+    fabric = tree.declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
+    declared = tree.declaration.subnets.get(fabric) if fabric is not None else None
+    if declared is not None and declared.planes > 1:
+        yield (
+            f"{fabric}: checked as one plane; its switches carry each port in {declared.planes}, which fail by"
+            " themselves."
         )

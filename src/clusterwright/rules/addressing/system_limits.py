@@ -5,9 +5,11 @@ What of the site's servers, keys and names a system has no place for is left out
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.hardware.systems import System, system_of
@@ -41,6 +43,27 @@ def has_no_word(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         for system in _run_by(fabric.tiers):
             yield from _classes_beyond(fabric, system)
+    for skeleton in subject.skeleton.fabrics:
+        yield from _speeds_beyond(skeleton)
+
+
+def _speeds_beyond(skeleton: FabricSkeleton) -> Iterator[Problem]:
+    """Ports at a speed for which the system of their switch has no word."""
+    speeds: dict[int, set[int]] = defaultdict(set)
+    for number, seat in enumerate(skeleton.seats):
+        speeds[seat.tier].update(skeleton.links_down[number])
+    for depth, tier in enumerate(skeleton.fabric.tiers):
+        if tier.up is not None:
+            speeds[depth].add(tier.up.speed_gbps)
+        system = system_of(tier.model)
+        if system is None or not system.speeds_gbps:
+            continue
+        for speed in sorted(speeds[depth].difference(system.speeds_gbps)):
+            yield Problem(
+                (*tier.path, "model"),
+                f"{tier.role} has ports at {speed}G, for which no word of {system.title} is published.",
+                f"Run them at {system.speeds_gbps[-1]}G or less, or give {tier.model.name} `network_os: external`.",
+            )
 
 
 def _classes_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:

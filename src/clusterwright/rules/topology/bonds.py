@@ -30,7 +30,9 @@ def bond_over_switches(subject: Subject) -> Iterator[Problem]:
                     message = f"{which} of {subject.skeleton.layout.nodes[node].name} in a bond: at {where}."
                     hint = "Give it another NIC on that switch, or leave `bond` out."
                     if len(ends) > 1:
-                        hint = "Give the tier `count: 1`, or leave `bond` out: each NIC then has an address of its own."
+                        tier = skeleton.fabric.tiers[skeleton.seats[ends[0]].tier]
+                        key = "count: 1" if tier.join == "all" else "join: all"
+                        hint = f"Give the tier `{key}`, or leave `bond` out: each NIC then has an address of its own."
                     yield Problem((*attach.path, "bond"), message, hint)
                     break
 

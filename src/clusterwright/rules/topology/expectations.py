@@ -21,10 +21,14 @@ def expectation_missed(subject: Subject) -> Iterator[Problem]:
             continue
         if not item.is_met(planned):
             key, bound = _missed_bound(item, planned)
+            hint = f"The figure comes from: {item.source or item.assumed}"
+            if item.figure.startswith("oversubscription.") and item.value is not None and planned < item.value:
+                bound_of_each = f"write `at_most: {item.value:g}` for a bound of each switch"
+                hint = f"{hint.rstrip('.')}. It is the mean of a tier: {bound_of_each}."
             yield Problem(
                 (*item.path, key),
                 f"{item.figure} is planned as {_told_from(planned, bound)}, expected {item.words}.",
-                f"The figure comes from: {item.source or item.assumed}",
+                hint,
             )
 
 

@@ -32,6 +32,8 @@ def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
             and not fabric.attach[0].is_management
         ):
             hint += ", or write `join: rail` at each tier where every rail is meant to be a network of its own"
+        if path[-1] == "per" and count > 1:
+            hint += ". Links between groups of one tier, as in a dragonfly, cannot be written"
         yield Problem(path, f"{how}: {pair[0]} has no path to {pair[1]}.", f"{hint}.")
 
 
@@ -92,7 +94,8 @@ def planes_without_manager(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 (*fabric.tiers[-1].path, "join"),
                 f"The {count} planes of {fabric.name} are {count} subnets, and one of them has a subnet manager.",
-                "Add a tier with `per: cluster` and `join: all` above them.",
+                "Add a tier with `per: cluster` and `join: all` above them. Managers, prefixes and lists for each plane"
+                " of one fabric are not written.",
             )
 
 

@@ -1,4 +1,4 @@
-"""CW276, CW277: adaptive routing where switches, links, addresses and nodes can do it."""
+"""CW276, CW277: flowlets and adaptive routing where switches, links, addresses and nodes can do it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.fabric import FLOWLET, Fabric, Tier
 from clusterwright.spec.hardware.systems import EXTERNAL, System, system_of, systems
 
 # mstreg is a program of mstflint, which Debian, Ubuntu and Red Hat have, and DOCA's profiles bring along.
@@ -16,8 +16,10 @@ _REGISTER_TOOLS = frozenset({"mstflint", "doca-ofed", "doca-roce", "doca-network
 
 @rule("CW276", Severity.ERROR)
 def adaptive_routing_is_possible(subject: Subject) -> Iterator[Problem]:
-    """Fabrics with `balancing: {kind: adaptive}`, against what their switches and links can do."""
+    """Fabrics with `balancing: {kind: flowlet}` or `adaptive`, against what their switches and links can do."""
     for fabric in subject.spec.fabrics:
+        if fabric.balancing == FLOWLET:
+            yield from _without_flowlets(fabric)
         if not fabric.is_adaptive:
             continue
         if fabric.technology != "roce":
@@ -31,6 +33,22 @@ def adaptive_routing_is_possible(subject: Subject) -> Iterator[Problem]:
     for skeleton in subject.skeleton.fabrics:
         if skeleton.fabric.is_adaptive:
             yield from _tier_faults(skeleton.fabric, skeleton.joined_tiers())
+
+
+def _without_flowlets(fabric: Fabric) -> Iterator[Problem]:
+    if fabric.technology == "infiniband":
+        yield _refused(fabric, f"{fabric.name} is InfiniBand, which has no flowlets", "Take `balancing` away.")
+        return
+    for tier in fabric.tiers:
+        if tier.model.network_os == EXTERNAL:
+            continue
+        system = system_of(tier.model)
+        runs = tier.model.network_os if system is None else system.title
+        reason = "they forward without it" if system is None else system.without_flowlets
+        message = f"{tier.role} runs {runs}, for which flowlets are not written: {reason}"
+        hint = "Write `kind: hash`, or give the model `network_os: external` and configure its switches yourself."
+        yield _refused(fabric, message, hint)
+        return
 
 
 def _tier_faults(fabric: Fabric, joined: Sequence[tuple[Tier, Tier]]) -> Iterator[Problem]:

@@ -99,9 +99,14 @@ def queues_without_words(subject: Subject) -> Iterator[Problem]:
             system = system_of(tier.model)
             if system is None or not system.queues or system.queues_on(tier.model.asic) is not None:
                 continue
-            chip = tier.model.asic or "a chip that the catalogue does not name"
+            chips = ", ".join(asic for words in system.queues for asic in words.asics)
+            if tier.model.asic is None:
+                chip = "a chip that the catalogue does not name"
+                hint = f"Name the chip of {tier.model.name} by `asic` in its hardware file: {chips}."
+            else:
+                chip, hint = tier.model.asic, f"Take a model with one of {chips}."
             yield Problem(
                 (*tier.path, "model"),
                 f"{tier.model.name} has {chip}, and no source tells how {system.title} names the queues of classes.",
-                "Take a model with one of " + ", ".join(asic for words in system.queues for asic in words.asics) + ".",
+                hint,
             )

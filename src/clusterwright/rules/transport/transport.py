@@ -257,4 +257,6 @@ def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
                 role = tier.tier.role
                 message = f"{role} cannot choose among equal paths otherwise than the tiers beside it: {tier.reason}."
                 hint = "Take a model whose system takes other seeds, or plan fewer tiers."
+                if tier.tier.model.asic is None:
+                    hint = f"Name the chip of {tier.tier.model.name} by `asic` in its hardware file."
                 yield Problem((*tier.tier.path, "model"), message, hint)

@@ -37,6 +37,8 @@ class Nic:
     pci: str | None
     gpu: int | None
     numa: int | None
+    cage: str | None = None
+    """The cage that it shares with other ports; None where it has one alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,8 @@ class HardwareModel:
     parts: PartCounts | None = None
     pcie: Pcie | None = None
     platform_ports: MachinePorts | None = None
+    planes: Annotated[int, Key("planes", "value")] = 1
+    """Networks inside a switch, each with a part of every port; the plan counts them as one."""
     release: str | None = None
     """The release of the network OS; None where tiers or the system say it."""
 

@@ -272,6 +272,10 @@ class System:
     announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
     most_ports_alone: Annotated[int | None, Key("breakouts", "most_alone")] = None
     """Ports of a split cage from which on it takes the lanes of the cage beside it; None where no cage does."""
+    without_flowlets: Annotated[str, Key("flowlets", "reason")] = ""
+    """Why dynamic load balancing by flowlets is not written for it."""
+    speeds_gbps: Annotated[tuple[int, ...], Key("speeds", "gbps")] = ()
+    """Speeds of ports that its configuration has words for; empty where it has one for each."""
     unheard: tuple[UnheardKey, ...] = ()
     releases: SystemReleases | None = None
     """None where no release is known by its words."""
