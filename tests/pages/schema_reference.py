@@ -165,7 +165,8 @@ def _conditions(definition: Schema) -> Iterator[str]:
     for part in (definition, *definition.get("allOf", ())):
         if "if" in part:
             where = _way(part["if"])
-            yield f"- With {where}: {_way(part['then'])}."
+            if "then" in part:
+                yield f"- With {where}: {_way(part['then'])}."
             if "else" in part:
                 yield f"- Without {where}: {_way(part['else'])}."
         elif part is not definition:

@@ -108,14 +108,14 @@ def check_ports(plan: Plan) -> None:
             model = plan.spec.catalogue[device.model]
             used = sum(1 for c in plan.cables_of[device.name] for e in (c.a, c.b) if e.device == device.name)
             most = sum(len(block.cages) * max(len(mode.subports) for mode in block.modes) for block in model.blocks)
-            assert used <= most + (model.management is not None), device
+            assert used <= most + len(model.management), device
 
 
 @cache
 def _ports_by_model(model_id: int, side: str) -> frozenset[str]:
     model = _KNOWN[model_id]
     if side == "management":
-        return frozenset([model.management.name] if model.management else [])
+        return frozenset(model.management_names)
     if side == "host":
         return frozenset(nic.interface for group in model.nic_groups for nic in group.nics)
     return frozenset(port for b in model.blocks for c in b.cages for mode in b.modes for port in mode.ports(c))
@@ -213,7 +213,7 @@ def check_attachments(plan: Plan) -> None:
         for device in plan.devices:
             model = plan.spec.catalogue[device.model]
             if None in served:
-                ports = [model.management.name] if model.management and device.fabric != fabric.name else []
+                ports = list(model.management_names) if device.fabric != fabric.name else []
             elif device.node_group in served:
                 group = model.nic_group(served[device.node_group] or "")
                 assert group is not None

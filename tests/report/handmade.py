@@ -123,14 +123,14 @@ def _models() -> dict[str, HardwareModel]:
     switch = HardwareModel(
         name="hand-switch", kind="switch", manufacturer="Hand & Sons", part="HS-1", technology=("ethernet",),
         network_os="eos", platform=None, asic=None, units=4, power_w=1800, weight_kg=20.0, blocks=(block,),
-        management=OutOfBandPort("mgmt0", 1), nic_groups=(), gpus=None, chips=None, capacity_tb=0.0,
+        management=(OutOfBandPort("mgmt0", 1),), nic_groups=(), gpus=None, chips=None, capacity_tb=0.0,
         assumed=("power_w: no data sheet gives it",),
     )  # fmt: skip
     nics = tuple(Nic(f"rail{rail}", f"mlx5_{rail}", None, rail, rail // 4) for rail in range(RAILS))
     node = HardwareModel(
         name="hand-node", kind="node", manufacturer="Hand & Sons", part="HN-8", technology=("ethernet",),
         network_os=None, platform=None, asic=None, units=8, power_w=10_000, weight_kg=130.0, blocks=(),
-        management=OutOfBandPort("bmc", 1), nic_groups=(NicGroup("backend", SPEED_GBPS, nics),),
+        management=(OutOfBandPort("bmc", 1),), nic_groups=(NicGroup("backend", SPEED_GBPS, nics),),
         gpus=Gpus(8, "H100", 80), chips=None, capacity_tb=0.0, assumed=(),
     )  # fmt: skip
     return {model.name: model for model in (switch, node)}

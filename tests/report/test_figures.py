@@ -72,7 +72,7 @@ def test_a_mode_that_disables_the_neighbouring_block_costs_its_ports() -> None:
     even = PortBlock("even", ("e2", "e4"), "QSFP", (PortMode("200G", 200, ("/1",)),))
     model = HardwareModel(
         name="m", kind="switch", manufacturer="", part="", technology=(), network_os=None, platform=None, asic=None,
-        units=1, power_w=0, weight_kg=0, blocks=(odd, even), management=None, nic_groups=(), gpus=None, chips=None,
+        units=1, power_w=0, weight_kg=0, blocks=(odd, even), management=(), nic_groups=(), gpus=None, chips=None,
         capacity_tb=0, assumed=(),
     )  # fmt: skip
     assert available_ports(model, {"e1/1": 400}) == 2

@@ -87,6 +87,7 @@ def test_every_model_that_publications_name_and_what_goes_with_them_is_there() -
         *("dgx-h200", "hgx-h200", "dgx-b200", "hgx-b200"),
         *("dgx-b300", "dgx-b300-planes", "hgx-b300", "hgx-b300-planes"),
         *("gb200-nvl72-tray", "gb300-nvl72-tray", "gb300-nvl72-tray-planes"),
+        *("nvl72-switch-tray", "gb200-power-shelf"),
         *("mi300x-8gpu", "mi355x-8gpu"),
         *("qm8700", "qm8790", "cs8500", "qm9700", "qm9790"),
         *("q3200", "q3400", "ufm-appliance", "infiniband-server"),

@@ -216,3 +216,60 @@ def test_processors_of_x86_have_a_vendor_and_those_of_arm_none(tmp_path: Path) -
     ]
     strange = problems(tmp_path, NODE + PCIE.replace("ARCH", "arm64, vendor: GenuineIntel"))
     assert [found.split(" ", 2)[2] for found in strange] == ["arm64 has no vendor of CPUID."]
+
+
+BMCS = """\
+    management:
+      - {name: bmc, speed_gbps: 1, source: data sheet}
+      - {name: dpu-bmc, speed_gbps: 1, source: data sheet}
+"""
+TRAY = """\
+version: 1
+kind: hardware
+models:
+  - name: my-tray
+    kind: device
+    manufacturer: Acme
+    part: T1
+    units: {value: 1, source: data sheet}
+    power_w: {value: 0, source: data sheet}
+    weight_kg: {value: 30, source: data sheet}
+    management: {name: pmc, speed_gbps: 1, source: data sheet}
+"""
+
+
+def test_a_node_has_several_management_ports_and_a_device_these_alone(tmp_path: Path) -> None:
+    (tmp_path / "node.yaml").write_text(NODE + BMCS)
+    (tmp_path / "tray.yaml").write_text(TRAY)
+    catalogue = load_catalogue(extra=[tmp_path / "node.yaml", tmp_path / "tray.yaml"])
+    assert catalogue["my-node"].management_names == ("bmc", "dpu-bmc")
+    assert catalogue["my-tray"].management_names == ("pmc",)
+    assert catalogue["my-tray"].technology == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "expected"),
+    [
+        (NODE + BMCS, ("name: dpu-bmc", "name: bmc"), '22:16 CW131 The management port "bmc" comes twice.'),
+        (NODE + BMCS, ("name: dpu-bmc", "name: be0"), "22:16 CW131 be0 is a NIC as well."),
+        (NODE + BMCS, ("dpu-bmc, speed_gbps: 1", "b, speed_gbps: 10"), "22:31 CW131 b runs at 10G, bmc at 1G."),
+        (SWITCH + BMCS, ("source: X", ""), "28:9 CW131 A switch with 2 management ports: systems are managed by one"),
+        (NODE, ("value: 4000", "value: 0"), "10:22 CW131 A node draws power."),
+        (NODE, ("    technology: [roce]\n", ""), '4:5 CW111 models[my-node] lacks the key "technology".'),
+        (
+            TRAY,
+            ("units:", "network_os: nvos\n    units:"),
+            "8:17 CW131 A device has management ports alone, and no netw",
+        ),
+        (
+            TRAY,
+            ("{name: pmc, speed_gbps: 1, source: data sheet}", "pmc"),
+            "11:17 CW112 models[my-tray].management must ",
+        ),
+    ],
+)
+def test_management_ports_that_cannot_be_are_refused(
+    tmp_path: Path, text: str, change: tuple[str, str], expected: str
+) -> None:
+    (found,) = problems(tmp_path, text.replace(*change, 1))
+    assert found.startswith(expected)

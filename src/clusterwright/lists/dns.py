@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from functools import cache
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
 from clusterwright.lists.records import text_of
+from clusterwright.spec.hardware.port_names import dns_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +39,7 @@ def zone_files(inventory: Inventory, serial: int) -> Mapping[str, list[str]]:
     backward = _ReverseZones(_rounded(subnet["prefix"]) for subnet in inventory.subnets() if subnet["device"] is None)
     for own in inventory.own_addresses():
         text, kind = text_of(own.address, own.version), _KINDS[own.version]
-        name = f"{_label(own.port)}.{own.device}"
+        name = f"{dns_label(own.port)}.{own.device}"
         if reached.get(own.device) == text:
             forward += (f"{own.device} {kind} {text}\n", f"{name} {kind} {text}\n")
             name = own.device
@@ -82,12 +81,6 @@ class _ReverseZones:
             length = 24 if version == 4 else 64
             self._others[key] = _reverse(ip_network(f"{text_of(address, version)}/{length}", strict=False))
         return self._others[key]
-
-
-@cache
-def _label(port: str) -> str:
-    """A port's name as a label of a host name: ``Ethernet1/1`` becomes ``ethernet1-1``."""
-    return re.sub(r"[^a-z0-9]+", "-", port.lower()).strip("-")
 
 
 def _pointer(address: int, version: int) -> str:

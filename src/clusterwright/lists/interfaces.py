@@ -92,8 +92,7 @@ def listed_interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[tuple
     cabled: dict[object, dict[object, InterfaceKind]] = defaultdict(dict)
     unused: dict[object, Sequence[Listed]] = {}
     for device in devices:
-        management = catalogue[device.model].management
-        out_of_band = None if management is None else management.name
+        out_of_band = catalogue[device.model].management_names
         used: dict[str, tuple[str, int]] = {}
         listed: list[Listed] = []
         kinds = cabled[device.kind, device.fabric, device.tier]
@@ -127,7 +126,7 @@ def listed_interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[tuple
             unused[same] = tuple(
                 (port, None, None, InterfaceKind(
                     "physical",
-                    "ethernet" if port == out_of_band else technologies.get(borders.get(port, device.fabric)),
+                    "ethernet" if port in out_of_band else technologies.get(borders.get(port, device.fabric)),
                     connector, speed, breakout, "border" if port in borders else "unused", borders.get(port), None,
                     port in borders and works, None,
                 ))
@@ -198,8 +197,9 @@ class PortLayout:
         connectors = _connectors(model)
         for port, mode in spare_ports(model, modes):
             yield port, connectors.get(port), mode.speed_gbps, self._cage(device, port, mode)
-        if model.management is not None and model.management.name not in used:
-            yield model.management.name, None, model.management.speed_gbps, None
+        for management in model.management:
+            if management.name not in used:
+                yield management.name, None, management.speed_gbps, None
 
     def _mode(self, device: Device, side: str, speed_gbps: int) -> Mapping[str, Found]:
         if device.kind != "switch":

@@ -217,12 +217,12 @@ class Inventory:
         return materials(self.plan, self.device_list, self.cable_list)
 
     def management_addresses(self) -> dict[str, str]:
-        """The address of each device's management port, where it has one."""
-        return {
-            end.device: text_of(end.address, self._versions[end.fabric])
-            for end in self._ends()
-            if end.side == "management" and end.address is not None
-        }
+        """The address of each device's management port, the first that the catalogue names of several."""
+        found: dict[str, str] = {}
+        for end in self._ends():
+            if end.side == "management" and end.address is not None:
+                found.setdefault(end.device, text_of(end.address, self._versions[end.fabric]))
+        return found
 
     def host_addresses(self, fabric: str) -> dict[str, str]:
         """The address of each node's first NIC on ``fabric``."""

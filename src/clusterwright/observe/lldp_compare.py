@@ -16,7 +16,7 @@ from clusterwright.observe.difference import DifferenceKind, ObservedDifference,
 from clusterwright.observe.lldp import Neighbour
 from clusterwright.observe.progress import CableState, cable_states
 from clusterwright.plan.model import Cable, Device, Plan
-from clusterwright.spec.hardware.port_names import PortNames
+from clusterwright.spec.hardware.port_names import PortNames, dns_label
 
 _Port = tuple[str, str]
 
@@ -45,9 +45,10 @@ def not_judged(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[st
     """Sentences on cables of which a switch was asked, and about which its silence says nothing."""
     own = _Comparison(plan, heard)
     notes = []
-    for model, ends in own.mute.items():
+    for (model, port), ends in own.mute.items():
+        ports = f"ports {port}" if len(plan.spec.catalogue[model].management) > 1 else "management ports"
         notes.append(
-            f"cables of management ports of {model} were not judged ({len(ends)}): no {model} was heard at one, so that"
+            f"cables of {ports} of {model} were not judged ({len(ends)}): no {model} was heard at one, so that"
             " they do not announce themselves"
         )
     if own.nameless:
@@ -75,7 +76,7 @@ class _Comparison:
         self.optional: set[int] = set()
         self.in_use: dict[str, set[str]] = defaultdict(set)
         self.names: dict[str, PortNames] = {}
-        bmcs: dict[str, list[int]] = defaultdict(list)
+        bmcs: dict[tuple[str, str], list[int]] = defaultdict(list)
         for cable in self._ethernet_cables():
             a, b = self.number((cable.a.device, cable.a.port)), self.number((cable.b.device, cable.b.port))
             self.planned |= {a: b, b: a}
@@ -85,13 +86,13 @@ class _Comparison:
             if not cable.in_service or not self.is_audible(cable):
                 self.optional |= {a, b}
             elif self.is_bmc((cable.a.device, cable.a.port)):
-                bmcs[plan.by_name[cable.a.device].model].append(a)
+                bmcs[plan.by_name[cable.a.device].model, cable.a.port].append(a)
         self.observed: dict[int, int] = {}
         self.foreign: list[tuple[_Port, Neighbour]] = []
         self.nameless: set[int] = set()
         self.rivals: dict[int, list[int]] = {}  # a port to those that hear it besides the first
         self.hear_all()
-        self.mute = {model: ends for model, ends in bmcs.items() if self.observed.keys().isdisjoint(ends)}
+        self.mute = {port: ends for port, ends in bmcs.items() if self.observed.keys().isdisjoint(ends)}
         for ends in self.mute.values():
             self.optional |= {*ends, *(self.planned[end] for end in ends)}
         self.silent = frozenset(self.optional)
@@ -110,10 +111,9 @@ class _Comparison:
         return self.numbers[port]
 
     def is_bmc(self, port: _Port) -> bool:
-        """Whether a port belongs to the management controller of a node, which its host does not hear."""
+        """Whether a port belongs to a management controller of a node, which its host does not hear."""
         device = self.plan.by_name[port[0]]
-        management = self.plan.spec.catalogue[device.model].management
-        return device.kind == "node" and management is not None and management.name == port[1]
+        return device.kind != "switch" and port[1] in self.plan.spec.catalogue[device.model].management_names
 
     def is_audible(self, cable: Cable) -> bool:
         """Whether one of the cable's devices was asked that hears it, and both run."""
@@ -170,7 +170,7 @@ class _Comparison:
     def is_towards_node(self, here: int) -> bool:
         """Whether the port is planned for a node."""
         planned = self.planned.get(here)
-        return planned is not None and self.plan.by_name[self.ports[planned][0]].kind == "node"
+        return planned is not None and self.plan.by_name[self.ports[planned][0]].kind != "switch"
 
     def meant(self, here: int, said: Neighbour) -> int | None:
         """The port that a neighbour at a port is, by name; None where no device of the plan is called so."""
@@ -185,8 +185,10 @@ class _Comparison:
             port = names.of_announcement(word, in_use)
             if port is not None:
                 return self.number((device.name, port))
+        if (named := self.named_management(said.neighbour, device)) is not None:
+            return self.number((device.name, named))
         is_planned_device = planned is not None and self.ports[planned][0] == device.name
-        if planned is not None and is_planned_device and (not words or device.kind == "node"):
+        if planned is not None and is_planned_device and (not words or device.kind != "switch"):
             return planned  # the right device, and which of its ports it did not say in words of ours
         return self.number((device.name, said.neighbour_port))
 
@@ -197,10 +199,20 @@ class _Comparison:
             return self.plan.by_name[self.folded[folded]]
         if planned is None or not self.is_bmc(self.ports[planned]):
             return None
-        node, port = self.ports[planned]
-        # As the zone files call a BMC, and as its users do: bmc.NODE, bmc-NODE, NODE-bmc.
-        is_bmc_of_node = folded.startswith((f"{node}-", f"{node}.")) or folded in {f"{port}.{node}", f"{port}-{node}"}
-        return self.plan.by_name[node] if is_bmc_of_node else None
+        node = self.plan.by_name[self.ports[planned][0]]
+        is_bmc_of_node = folded.startswith((f"{node.name}-", f"{node.name}."))
+        return node if is_bmc_of_node or self.named_management(folded, node) is not None else None
+
+    def named_management(self, name: str, node: Device) -> str | None:
+        """The management port that a BMC's name has in it, as the zone files call one and as its users do: bmc.NODE,
+        bmc-NODE, NODE-bmc.
+        """
+        folded, host = name.lower().removesuffix(f".{self.plan.spec.site.domain.lower()}"), node.name.lower()
+        for port in self.plan.spec.catalogue[node.model].management_names:
+            label = dns_label(port)
+            if folded in {f"{label}.{host}", f"{label}-{host}", f"{host}-{label}"}:
+                return port
+        return None
 
     def names_of(self, device: Device) -> PortNames:
         """The names of the ports of a device's model."""

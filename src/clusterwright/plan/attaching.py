@@ -169,7 +169,7 @@ def nic_ports(group: NodeGroup, attach: Attach | None) -> tuple[str, ...]:
     if attach is None:
         return ()
     if attach.is_management:
-        return (group.model.management.name,) if group.model.management else ()
+        return group.model.management_names
     nics = group.model.nic_group(attach.nics or "")
     return tuple(nic.interface for nic in nics.nics) if nics else ()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from clusterwright.plan.bandwidth import narrowest_planned
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
-from clusterwright.spec.hardware.models import Gpus
+from clusterwright.spec.hardware.models import DEVICE, Gpus
 from clusterwright.spec.model import ClusterSpec
 
 TB_PER_PB = 1000
@@ -18,29 +18,34 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     """All figures, in a fixed order.
 
     ``nodes`` and ``gpus`` count machines with GPUs and their GPUs; ``racks`` the racks that hold nodes;
-    ``groups.LEVEL.NODEGROUP`` instances of a level; ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a
-    tier from
-    below; ``ports_used.ROLE`` all used ports of a role's switches in that fabric; ``oversubscription.FABRIC.ROLE`` the
-    bandwidth of all NICs at or below a tier over the bandwidth of that tier's uplinks, ``narrowest.FABRIC.ROLE`` the
+    ``groups.LEVEL.NODEGROUP`` instances of a level; ``devices.ROLE`` what has management ports alone;
+    ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a tier from below; ``ports_used.ROLE`` all used ports of
+    a role's switches in that fabric; ``oversubscription.FABRIC.ROLE`` the bandwidth of all NICs at or below a tier over
+    the bandwidth of that tier's uplinks, ``narrowest.FABRIC.ROLE`` the
     same at the switch of an Ethernet tier that has least; ``storage_pb`` usable petabytes;
     ``peak_petaflops.FORMAT`` what all GPUs compute at most, of formats that the catalogue has for each of them.
     """
+    present = Counter(node.node_group for node in skeleton.layout.nodes)
+    counts = [(group, present[at]) for at, group in enumerate(spec.node_groups)]
     found: dict[str, float] = {
-        "nodes": sum(group.count for group in spec.node_groups if group.model.gpus),
-        "gpus": sum(group.count * group.model.gpus.count for group in spec.node_groups if group.model.gpus),
+        "nodes": sum(count for group, count in counts if group.model.gpus),
+        "gpus": sum(count * group.model.gpus.count for group, count in counts if group.model.gpus),
     }
     counted = Counter((group.level, group.node_group) for group in skeleton.layout.groups)
     for group in spec.node_groups:
-        for level in group.levels:
+        for level in group.levels if group.inside is None else ():
             found[f"groups.{level.name}.{group.name}"] = counted[level.name, group.name]
     found["racks"] = sum(value for name, value in found.items() if name.startswith("groups.rack."))
+    for group, count in counts:
+        if group.model.kind == DEVICE:
+            found[f"devices.{group.role}"] = found.get(f"devices.{group.role}", 0) + count
     for fabric in skeleton.fabrics:
         for name, value in _fabric_figures(fabric).items():
             found[name] = found.get(name, 0) + value
-    petabytes = sum(group.count * group.model.capacity_tb for group in spec.node_groups) / TB_PER_PB
+    petabytes = sum(count * group.model.capacity_tb for group, count in counts) / TB_PER_PB
     if petabytes:
         found["storage_pb"] = petabytes
-    found.update(peak_petaflops((group.model.gpus, group.count) for group in spec.node_groups if group.model.gpus))
+    found.update(peak_petaflops((group.model.gpus, count) for group, count in counts if group.model.gpus))
     return found
 
 

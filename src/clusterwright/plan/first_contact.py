@@ -7,17 +7,20 @@ from typing import NamedTuple
 
 from clusterwright.plan.model import Cable, Plan
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.port_names import dns_label
 from clusterwright.spec.hardware.systems import system_of
 
 
 class PortContact(NamedTuple):
     """A management port that asks for its planned address.
 
+    ``host_name`` is what the server calls it: the device's name, and of its further ports that with the port's behind.
     ``switch_port`` is the port of the management ``switch`` that its cable ends at. ``mac`` is None where nobody has
     noted it. ``system`` is what a switch runs, "" for a BMC and for a switch that somebody else configures.
     """
 
     device: str
+    host_name: str
     port: str
     switch: str
     switch_port: str
@@ -52,9 +55,12 @@ def contacts(plan: Plan) -> Iterator[PortContact]:
 
 def _contact(plan: Plan, cable: Cable, address: int) -> PortContact:
     device = plan.by_name[cable.a.device]
-    system = system_of(plan.spec.catalogue[device.model]) if device.kind == "switch" else None
+    model = plan.spec.catalogue[device.model]
+    system = system_of(model) if device.kind == "switch" else None
+    is_first = cable.a.port == model.management_names[0]
     return PortContact(
         device=device.name,
+        host_name=device.name if is_first else f"{device.name}-{dns_label(cable.a.port)}",
         port=cable.a.port,
         switch=cable.b.device,
         switch_port=cable.b.port,

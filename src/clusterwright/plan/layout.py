@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from clusterwright.plan.allocation.standing import Numbers, Standing
 from clusterwright.plan.model import Group
-from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
+from clusterwright.spec.model import CLUSTER, ClusterSpec, Inside, NodeGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,17 @@ def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
     counters: dict[tuple[str, str], int] = {}
     left_out: set[str] = set()
     numbers = Numbers(node.number for node in standing.nodes.values())
+    placed: dict[str, list[tuple[int, int, str]]] = {}
+    for node_group in spec.node_groups:
+        if node_group.inside is None:
+            placed[node_group.name] = _place(
+                node_group, standing, groups, around=around, counters=counters, left_out=left_out
+            )
+    for node_group in spec.node_groups:
+        if node_group.inside is not None:
+            placed[node_group.name] = _place_inside(node_group, node_group.inside, standing, groups, left_out)
     for position, node_group in enumerate(spec.node_groups):
-        places = _place(node_group, standing, groups, around=around, counters=counters, left_out=left_out)
-        for index, (home, slot, planned) in enumerate(places):
+        for index, (home, slot, planned) in enumerate(placed[node_group.name]):
             name = standing.naming.node(node_group, planned)
             known = standing.nodes.get(name)
             nodes.append(
@@ -113,6 +121,24 @@ def _place(
     groups[:], around[:] = own, own_around
     counters.update(own_counters)
     return found
+
+
+def _place_inside(
+    node_group: NodeGroup, inside: Inside, standing: Standing, groups: Sequence[Group], left_out: set[str]
+) -> list[tuple[int, int, str]]:
+    """The group, the slot and the planned name of nodes that stand in the groups of others.
+
+    Places that the spec leaves out stay empty, and no more are cut for them: so many stand in each group.
+    """
+    places: list[tuple[int, int, str]] = []
+    for index, group in enumerate(groups):
+        if group.node_group != inside.nodes or group.level != inside.level:
+            continue
+        for slot in range(inside.count):
+            planned = f"{node_group.prefix}-{group.name}n{slot}"
+            if not _is_node_left_out(node_group, standing, planned, left_out):
+                places.append((index, slot, planned))
+    return places
 
 
 def group_counts(node_group: NodeGroup) -> dict[str, int]:

@@ -37,7 +37,8 @@ class Group:
 class Device:
     """A machine with a name.
 
-    ``kind`` is ``node`` or ``switch``; ``role`` the spec's word (``node``, ``storage``, ``rtsw``, ``leaf``, ...).
+    ``kind`` is ``node``, ``switch`` or ``device`` (of management ports alone); ``role`` the spec's word (``node``,
+    ``storage``, ``rtsw``, ``leaf``, ...).
     ``rack`` and ``unit`` say where it stands (lowest rack unit, from 1; 0 for a cabinet of its own), ``pod`` is the
     outermost group
     it lies in ("" when it serves the whole cluster), ``group`` the group it serves or is counted in, ``groups`` all

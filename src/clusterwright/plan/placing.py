@@ -14,6 +14,7 @@ from clusterwright.plan.seats import Seat
 from clusterwright.plan.service import state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.fabric import AsnPlan, Fabric
+from clusterwright.spec.hardware.models import DEVICE
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import zones_of
 
@@ -31,12 +32,14 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
         around = tuple(layout.groups[at].name for at in slot.groups)
         rack = _rack_of(skeleton, slot)
         gpus = group.model.gpus
-        override = next((images[name] for name in (slot.name, *around) if name in images), group.image)
+        # What stands in the racks of others without an image has none because their rack has another.
+        places = (slot.name, *around) if group.inside is None or group.image is not None else (slot.name,)
+        override = next((images[name] for name in places if name in images), group.image)
         placed.append(
             Device(
                 name=slot.name,
                 planned_name=slot.planned_name,
-                kind="node",
+                kind=DEVICE if group.model.kind == DEVICE else "node",
                 role=group.role,
                 model=group.model.name,
                 node_group=group.name,
@@ -56,7 +59,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
                 loopback=None,
                 guid=None,
                 zones=zones[group.name],
-                image=override,
+                image=None if group.model.kind == DEVICE else override,
                 state=state_of(states, slot.name, around),
             )
         )

@@ -98,6 +98,6 @@ def nic_speeds(group: NodeGroup, attach: Attach | None) -> list[int]:
     if attach is None:
         return []
     if attach.is_management:
-        return [group.model.management.speed_gbps] if group.model.management else []
+        return [port.speed_gbps for port in group.model.management]
     nics = group.model.nic_group(attach.nics or "")
     return [nics.speed_gbps] * len(nics.nics) if nics else []

@@ -47,4 +47,8 @@ def _instances(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> int:
         return 1
     names = {attach.nodes for attach in fabric.attach}
     served = [group for group in spec.node_groups if group.name in names or None in names]
-    return sum(group_counts(group).get(tier.per, 0) for group in served)
+    counts: dict[str, int] = {}
+    for group in served:
+        holder = group.name if group.inside is None else group.inside.nodes
+        counts[holder] = max(counts.get(holder, 0), group_counts(group).get(tier.per, 0))
+    return sum(counts.values())

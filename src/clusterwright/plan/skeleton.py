@@ -247,7 +247,12 @@ def _served_groups(spec: ClusterSpec, layout: Layout, fabric: Fabric) -> frozens
     if fabric.is_management:
         return frozenset(range(len(layout.groups)))
     names = {attach.nodes for attach in fabric.attach if attach.to is None}
-    return frozenset(index for index, group in enumerate(layout.groups) if group.node_group in names)
+    served = {index for index, group in enumerate(layout.groups) if group.node_group in names}
+    inside = {at for at, group in enumerate(spec.node_groups) if group.inside is not None and group.name in names}
+    for node in layout.nodes if inside else ():
+        if node.node_group in inside:
+            served.update(node.groups)
+    return frozenset(served)
 
 
 def _add_seats(
@@ -354,14 +359,14 @@ def _attach_switches(
     """Attach the management ports of the other fabrics' switches to the nearest management switch around them."""
     for other in others:
         for seat in other.seats:
-            port = other.fabric.tiers[seat.tier].model.management
-            if port is None:
+            ports = other.fabric.tiers[seat.tier].model.management
+            if not ports:
                 continue
             home = _home(layout.around[seat.group] if seat.group >= 0 else (), seats_in, 0)
             if home is None:
                 missing.append(seat.name)
                 continue
-            found.append(choice.of_switch(seat.name, port.name, port.speed_gbps, home[1]))
+            found.extend(choice.of_switch(seat.name, port.name, port.speed_gbps, home[1]) for port in ports)
 
 
 def _join(

@@ -205,7 +205,7 @@ def _bundle_text(slot: _Slot, cell: TopologyCell) -> str:
 
 
 def _box(x: float, y: float, width: float, cell: TopologyCell) -> Iterator[Shape]:
-    style = "box endpoint" if any(kind == "node" for kind in cell.kinds) else "box"
+    style = "box endpoint" if any(kind != "switch" for kind in cell.kinds) else "box"
     yield rectangle(x, y, width, height=_BOX_HEIGHT, style=style)
     yield label(x + width / 2, y + 24, _name(cell), "box-name")
     yield label(x + width / 2, y + 42, _detail(cell), "box-model")

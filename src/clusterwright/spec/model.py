@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from math import ceil
 from typing import Annotated, Any
 
 from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
@@ -53,6 +54,16 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """Where nodes stand in the groups of others: ``count`` in each group at ``level`` of the node group ``nodes``."""
+
+    nodes: str
+    level: str
+    count: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class NodeGroup:
     """Equal machines: ``count`` nodes of ``model``, grouped by ``levels`` from the smallest to the largest.
 
@@ -73,13 +84,20 @@ class NodeGroup:
     name_pattern: str | None = None
     nvlink_domain: str | None = None
     """The level each of whose instances shares switch trays of NVLink; None where nodes share none."""
+    inside: Inside | None = None
+    """The groups of other nodes that these stand in; their levels are then those of the others, and so many make one.
+    """
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> NodeGroup:
         """A level is counted within the next larger one, and named by its first letter, unless it says otherwise.
 
-        Without levels one rack holds all nodes.
+        Without levels one rack holds all nodes. Those of nodes ``inside`` others are known with these.
         """
+        if "inside" in data:
+            return reading.fields(
+                cls, {"prefix": data["name"].replace("-", ""), **data, "levels": [], "count": 0}, path
+            )
         steps = data.get("levels") or [{"name": RACK, "of": data["count"]}]
         larger = (*(step["name"] for step in steps[1:]), CLUSTER)
         levels = [{"code": step["name"][0], "within": above, **step} for step, above in zip(steps, larger, strict=True)]
@@ -106,6 +124,20 @@ class NodeGroup:
         """
         full = min(self.nodes_per(level), self.count)
         return self.count % full or full
+
+    def standing_inside(self, groups: Mapping[str, NodeGroup]) -> NodeGroup:
+        """The group with the levels and number of the ``groups`` that it stands in; as it is where there are none.
+
+        What those leave out counts as well: the layout knows how many there are.
+        """
+        host = groups.get(self.inside.nodes) if self.inside is not None else None
+        host = None if host is self else host
+        names = [level.name for level in host.levels] if host is not None else []
+        if self.inside is None or host is None or self.inside.level not in names:
+            return self
+        outer = host.levels[names.index(self.inside.level) :]
+        levels = (replace(outer[0], of=self.inside.count), *outer[1:])
+        return replace(self, levels=levels, count=self.inside.count * ceil(host.count / host.nodes_per(outer[0].name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +276,10 @@ class ClusterSpec:
         """The whole document; what is wrong with its values is recorded."""
         data = {"title": data["name"], **data}
         spec = reading.fields(cls, data, path, catalogue=reading.catalogue, document=reading.document)
+        written = {group.name: group for group in spec.node_groups}
+        placed = tuple(group.standing_inside(written) for group in spec.node_groups)
         profiles = tuple(_in_lossless_class(nccl, spec) for nccl in spec.nccl_profiles)
-        return with_internet(replace(spec, nccl_profiles=profiles))
+        return with_internet(replace(spec, node_groups=placed, nccl_profiles=profiles))
 
     @cached_property
     def noted_macs(self) -> Mapping[tuple[str, str], int]:

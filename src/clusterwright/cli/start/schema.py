@@ -84,5 +84,5 @@ def _name_models(cluster: dict[str, Any], catalogue: Catalogue) -> None:
 def model_names(catalogue: Catalogue) -> dict[tuple[str, str], list[str]]:
     """The names of models that may stand at a key, by the object of the schema and the key."""
     switches = sorted(name for name, model in catalogue.items() if model.blocks)
-    machines = sorted(name for name, model in catalogue.items() if model.nic_groups)
+    machines = sorted(name for name, model in catalogue.items() if not model.blocks)
     return {("tier", "model"): switches, ("nodes", "model"): machines, ("chip_settings", "name"): switches}

@@ -103,7 +103,7 @@ def _units(plan: Plan, pod: str) -> Iterator[Unit]:
     for device in plan.devices:
         if device.pod != pod:
             continue
-        if pod and device.rack and device.role != SERVICE and (device.kind == "node" or device.group == device.rack):
+        if pod and device.rack and device.role != SERVICE and (device.node_group or device.group == device.rack):
             racks.setdefault(device.rack, []).append(device.name)
         else:
             single.append(device)

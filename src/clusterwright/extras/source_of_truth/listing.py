@@ -32,16 +32,16 @@ class ListedPrefix(NamedTuple):
 
 
 def _told_apart(model: HardwareModel) -> Mapping[str, object]:
-    """The ports of a model of which something is told by their name: the management port, adapters by their group."""
+    """The ports of a model of which something is told by their name: management ports, adapters by their group."""
     groups: dict[str, object] = {
         nic.interface: number for number, group in enumerate(model.nic_groups) for nic in group.nics
     }
-    return groups if model.management is None else {**groups, model.management.name: "management"}
+    return {**groups, **dict.fromkeys(model.management_names, "management")}
 
 
 def is_management(interface: ListedInterface, model: HardwareModel) -> bool:
-    """Whether it is the management port of its device."""
-    return model.management is not None and interface.name == model.management.name
+    """Whether it is a management port of its device."""
+    return interface.name in model.management_names
 
 
 class ListedDeviceKind(NamedTuple):

@@ -95,7 +95,7 @@ def _reservation(contact: PortContact, section: FirstContact, served: ServedSwit
     reservation: dict[str, Any] = {
         **known,
         **({"ip-addresses": [address]} if section.server.version == 6 else {"ip-address": address}),
-        "hostname": contact.device,
+        "hostname": contact.host_name,
         "user-context": {"port": contact.port},
     }
     classes = [_has_file(served.file)] if served is not None else []

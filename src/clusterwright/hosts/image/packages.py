@@ -88,7 +88,7 @@ def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
             )
         },
         "disks": True,
-        "power-supplies": any(spec.catalogue[model].management is not None for model in models),
+        "power-supplies": any(bool(spec.catalogue[model].management) for model in models),
         "memory-modules": any(_counts_memory_modules(spec.catalogue[model]) for model in models),
         **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
     }

@@ -168,7 +168,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
     hardware = plan.spec.catalogue[model]
     document = {
         "gpus": _gpus(plan, image, kind),
-        "bmc": {"oldest_s": _MISSED_LOOKS * image.health.interval_s} if hardware.management is not None else None,
+        "bmc": {"oldest_s": _MISSED_LOOKS * image.health.interval_s} if hardware.management else None,
         "memory_gib": hardware.host.memory_gb if hardware.host is not None else None,
         **_parts(hardware),
         "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}

@@ -64,8 +64,7 @@ class _Import:
 
         def height(end: End) -> tuple[bool, bool, int]:
             device = self.plan.by_name[end[0]]
-            management = self.plan.spec.catalogue[device.model].management
-            is_managed = management is not None and management.name == end[1]
+            is_managed = end[1] in self.plan.spec.catalogue[device.model].management_names
             return device.kind == "switch", not is_managed, device.tier
 
         return (one, other) if height(one) <= height(other) else (other, one)

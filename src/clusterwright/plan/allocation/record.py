@@ -43,7 +43,7 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
     switches: dict[str, StandingSwitch] = {}
     for device in plan.devices:
         name = device.planned_name
-        if device.kind == "node":
+        if device.node_group:
             nodes[name] = StandingNode(
                 name=name, group=device.node_group, number=device.index, unit=device.unit, line=0
             )

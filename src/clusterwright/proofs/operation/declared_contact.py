@@ -14,7 +14,7 @@ from clusterwright.spec.site import FirstContact
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDevice:
-    """A device on the management network: its identity, its relay, and its planned address.
+    """A port on the management network: its host name, its identity, its relay, and its planned address.
 
     ``known_by`` is the kind of identity and ``value`` that identity. ``words`` are the options that its system asks
     for a file by; None where no file is served to it.
@@ -80,7 +80,7 @@ def _device(plan: Plan, contact: PortContact, section: FirstContact, known_by: s
     subnet = plan.host_subnet_of[contact.fabric, contact.switch]
     words = systems()[contact.system].first_contact.over(version) if contact.system else None
     return DeclaredDevice(
-        name=contact.device,
+        name=contact.host_name,
         port=contact.port,
         known_by=known_by,
         value=value,

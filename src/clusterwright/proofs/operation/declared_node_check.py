@@ -190,7 +190,7 @@ def _machine(model: HardwareModel) -> Mapping[str, Any]:
     values: dict[str, Any] = {"memory_gib": model.host.memory_gb if model.host is not None else None}
     counts = asdict(model.parts) if model.parts is not None else {}
     values.update({f"parts.{name}": count for name, count in counts.items() if count is not None})
-    if model.management is None:
+    if not model.management:
         values["bmc"] = None
     if model.pcie is None:
         values["pcie"] = None

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.hardware.models import DEVICE, HardwareModel
 from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -45,7 +45,8 @@ def _scheduler_groups(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
         yield scheduler.slurm.accounting.nodes, (*scheduler.slurm.accounting.path, "nodes")
 
 
-def _node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    """Every node group that something of the spec names, with the place: what is asked of it, it has NICs for."""
     for fabric in spec.fabrics:
         yield from _fabric_groups(fabric)
     for mount in spec.mounts:
@@ -91,7 +92,8 @@ def named_twice(spec: ClusterSpec, owners: Iterable[NcclProfile | Scheduler]) ->
 def unknown_node_group(subject: Subject) -> Iterator[Problem]:
     """Node groups that are named but not described."""
     known = {group.name for group in subject.spec.node_groups}
-    for name, path in _node_group_names(subject.spec):
+    inside = [(group.inside.nodes, (*group.inside.path, "nodes")) for group in subject.spec.node_groups if group.inside]
+    for name, path in (*inside, *node_group_names(subject.spec)):
         if name not in known:
             yield unknown("node group", name, known, path)
 
@@ -140,15 +142,29 @@ def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         for attach in fabric.attach:
             group = subject.spec.node_group(attach.nodes or "")
+            if group and group.model.kind == DEVICE:
+                continue  # CW235
             if group and attach.nics is not None and group.model.nic_group(attach.nics) is None:
                 known = [nics.name for nics in group.model.nic_groups]
                 yield unknown("NIC group", attach.nics, known, (*attach.path, "nics"), group.model.name)
+
+
+def _unknown_levels_inside(spec: ClusterSpec) -> Iterator[Problem]:
+    """Levels that the nodes do not have inside whose groups others stand."""
+    for group in spec.node_groups:
+        host = spec.node_group(group.inside.nodes) if group.inside is not None else None
+        if group.inside is None or host is None or host.inside is not None:
+            continue
+        known = {level.name for level in host.levels}
+        if group.inside.level not in known:
+            yield unknown("level", group.inside.level, known, (*group.inside.path, "level"), host.name)
 
 
 @rule("CW155", Severity.ERROR, relied_on=True)
 def unknown_level(subject: Subject) -> Iterator[Problem]:
     """Levels that none of the nodes concerned has."""
     spec = subject.spec
+    yield from _unknown_levels_inside(spec)
     for group in spec.node_groups:
         names = [level.name for level in group.levels]
         for depth, level in enumerate(group.levels):
@@ -211,10 +227,10 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
 
 
 def _ports(model: HardwareModel) -> set[str]:
-    """What a cable may end in: cages in every mode, NICs, and the management port."""
+    """What a cable may end in: cages in every mode, NICs, and management ports."""
     cages = {port for block in model.blocks for cage in block.cages for m in block.modes for port in m.ports(cage)}
     nics = {nic.interface for group in model.nic_groups for nic in group.nics}
-    return cages | nics | ({model.management.name} if model.management else set())
+    return cages | nics | set(model.management_names)
 
 
 LONGEST_LABEL = 63  # RFC 1035, 2.3.4

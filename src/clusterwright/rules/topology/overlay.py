@@ -55,7 +55,7 @@ def _ports(model: HardwareModel) -> frozenset[str]:
     found = {nic.interface for group in model.nic_groups for nic in group.nics}
     for block in model.blocks:
         found |= {port for mode in block.modes for cage in block.cages for port in mode.ports(cage)}
-    return frozenset(found if model.management is None else found | {model.management.name})
+    return frozenset(found | set(model.management_names))
 
 
 @rule("CW282", Severity.ERROR)

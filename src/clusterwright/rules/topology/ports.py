@@ -94,8 +94,8 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
 
 def _attached_speed(attach: Attach, group: NodeGroup) -> AttachedSpeed | None:
     if attach.is_management:
-        port = group.model.management
-        return AttachedSpeed(f"Management ports of {group.name}", port.speed_gbps, attach.path) if port else None
+        ports = group.model.management
+        return AttachedSpeed(f"Management ports of {group.name}", ports[0].speed_gbps, attach.path) if ports else None
     nics = group.model.nic_group(attach.nics or "")
     what = f"{attach.nics} NICs of {group.name} ({group.model.name})"
     return AttachedSpeed(what, nics.speed_gbps, (*attach.path, "nics")) if nics else None
@@ -144,7 +144,7 @@ def wrong_technology(subject: Subject) -> Iterator[Problem]:
 
 
 def _and(model: HardwareModel) -> str:
-    return " and ".join(model.technology)
+    return " and ".join(model.technology) or "no network"
 
 
 def _models(spec: ClusterSpec, technology: str) -> str:

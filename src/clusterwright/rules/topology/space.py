@@ -9,11 +9,12 @@ from math import ceil
 from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
 from clusterwright.plan.racks.lengths import at_most_m, rack_places, reach_m
+from clusterwright.plan.seats import nic_speeds
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import attached_tier
 from clusterwright.spec.fabric import Side
-from clusterwright.spec.model import RACK
+from clusterwright.spec.model import RACK, ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 
 
@@ -114,18 +115,30 @@ def overfull_rack(subject: Subject) -> Iterator[Problem]:
                 switches[group.name] += units
     for group in spec.node_groups:
         level = next((level for level in group.levels if level.name == RACK), None)
-        if level is None:
+        if level is None or group.inside is not None:
             continue
         nodes = min(group.nodes_per(RACK), group.count)
-        units = nodes * ceil(group.model.units) + switches[group.name]
+        beside = _units_inside(spec, group)
+        taken = switches[group.name] + sum(beside.values())
+        units = nodes * ceil(group.model.units) + taken
         if units > spec.site.rack_units:
-            room = max(0, spec.site.rack_units - switches[group.name]) // max(1, ceil(group.model.units))
+            room = max(0, spec.site.rack_units - taken) // max(1, ceil(group.model.units))
+            others = "".join(f", {height} units of {name}" for name, height in beside.items())
             yield Problem(
                 (*level.path, "of"),
-                f"{nodes} {group.model.name} of {group.model.units:g} units and {switches[group.name]} units of "
-                f"rack switches take {units} units; the racks have {spec.site.rack_units}.",
+                f"{nodes} {group.model.name} of {group.model.units:g} units{others} and {switches[group.name]} units "
+                f"of rack switches take {units} units; the racks have {spec.site.rack_units}.",
                 f"Put no more than {room} into a rack, or choose higher racks.",
             )
+
+
+def _units_inside(spec: ClusterSpec, group: NodeGroup) -> dict[str, int]:
+    """The height of what stands in each rack of a group, by node group."""
+    return {
+        other.name: other.inside.count * ceil(other.model.units)
+        for other in spec.node_groups
+        if other.inside is not None and other.inside.nodes == group.name and other.inside.level == RACK
+    }
 
 
 @rule("CW702", Severity.ERROR)
@@ -139,10 +152,10 @@ def copper_too_long(subject: Subject) -> Iterator[Problem]:
         fastest: dict[str, int] = {}
         for attach in fabric.attach:
             for group in spec.node_groups:
-                nics = group.model.nic_group(attach.nics or "") if attach.nodes == group.name else None
-                port = group.model.management if attach.is_management else nics
-                if port and (home := attached_tier(fabric, attach, group)):
-                    fastest[home.role] = max(fastest.get(home.role, 0), port.speed_gbps)
+                is_attached = attach.is_management or attach.nodes == group.name
+                speeds = nic_speeds(group, attach) if is_attached else []
+                if speeds and (home := attached_tier(fabric, attach, group)):
+                    fastest[home.role] = max(fastest.get(home.role, 0), *speeds)
         for tier in fabric.tiers:
             if tier.role in fastest:
                 yield from _too_long(tier.down, fastest[tier.role], f"NICs below {tier.role}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
 from clusterwright.spec.hardware.cages import PortBlock, PortMode, expand
-from clusterwright.spec.hardware.models import Cpu, HardwareModel
+from clusterwright.spec.hardware.models import DEVICE, Cpu, HardwareModel
 from clusterwright.spec.hardware.platform_files import read_platform
 from clusterwright.spec.hardware.platform_ports import MachinePorts
 from clusterwright.spec.hardware.platforms import BadPlatform, platforms
@@ -22,6 +22,7 @@ BAD_PLATFORM_FILE = "CW180"
 
 _CPUID = "x86_64"
 _CABLED = ("switch", "director")  # kinds whose links plug into port blocks; the others have NICs
+_OF_MACHINES = ("ports", "nics", "gpus", "host", "parts", "pcie", "chips", "buffer", "capacity_tb", "macsec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,12 @@ class _ModelReading(Structuring):
         given = {"blocks": blocks, "platform_ports": platform, "assumed": tuple(_assumed(data))}
         model = self.fields(HardwareModel, data, self.path, **given)
         self._check_nics(model)
+        self._check_management(model, data)
         self._check_chips(model)
-        self._check_kind(data, blocks)
+        if model.kind == DEVICE:
+            self._check_device(data)
+        else:
+            self._check_kind(data, blocks)
         model = replace(model, asic=self._chip(model))
         self._check_pcie(model)
         if model.buffer is not None and model.buffer.pool_cells > model.buffer.cells:
@@ -258,6 +263,34 @@ class _ModelReading(Structuring):
         for key, names in known.items():
             self._check_unique((name for name, _ in names), [place for _, place in names], key, key)
 
+    def _check_management(self, model: HardwareModel, data: Mapping[str, Any]) -> None:
+        """Management ports have names of their own and one speed; a switch has one."""
+        ports = model.management
+        is_list = isinstance(data.get("management"), list)
+        places: list[Path] = [("management", index) if is_list else ("management",) for index in range(len(ports))]
+        interfaces = {nic.interface for group in model.nic_groups for nic in group.nics}
+        for name, place in zip(model.management_names, places, strict=True):
+            if name in interfaces:
+                self.object((*place, "name"), f"{name} is a NIC as well.", "Rename the port.")
+        if len(ports) < 2:
+            return
+        if data["kind"] in _CABLED:
+            message = f"A {data['kind']} with {len(ports)} management ports: systems are managed by one here."
+            self.object(places[1], message, "Keep the port that is cabled.")
+        self._check_unique(model.management_names, places, "name", "management port")
+        for port, place in zip(ports, places, strict=True):
+            if port.speed_gbps != ports[0].speed_gbps:
+                message = f"{port.name} runs at {port.speed_gbps}G, {ports[0].name} at {ports[0].speed_gbps}G."
+                hint = "Write the speed that both run at on the management switch, or make it a group of `nics`."
+                self.object((*place, "speed_gbps"), message, hint)
+
+    def _check_device(self, data: Mapping[str, Any]) -> None:
+        """A device has management ports alone."""
+        for key in (*_OF_MACHINES, "network_os", "asic", "platform", "platform_file", "release"):
+            if key in data:
+                message = f"A device has management ports alone, and no {key}:."
+                self.object((key,), message, "Remove it, or write `kind: node`, `storage` or `switch`.")
+
     def _check_chips(self, model: HardwareModel) -> None:
         chips = model.chips
         if chips is None:
@@ -321,9 +354,13 @@ class _ModelReading(Structuring):
 
     def _check_kind(self, data: Mapping[str, Any], blocks: tuple[PortBlock, ...]) -> None:
         kind = data["kind"]
+        if not data["power_w"]["value"]:
+            self.object(("power_w", "value"), f"A {kind} draws power.", "Write the highest draw to plan for.")
         needed, unused = ("ports", "nics") if kind in _CABLED else ("nics", "ports")
         if needed not in data and not (blocks and needed == "ports") and not self.findings:
-            self.object((), f"A {kind} needs {needed}: to be cabled by.", f"Describe its {needed}.")
+            is_node = needed == "nics"
+            other = " What has management ports alone is `kind: device`." if is_node else ""
+            self.object((), f"A {kind} needs {needed}: to be cabled by.", f"Describe its {needed}.{other}")
         if unused in data:
             self.object((unused,), f"A {kind} is cabled by {needed}:, never by {unused}:.", f"Remove {unused}:.")
         if (kind == "director") != ("chips" in data):
@@ -348,5 +385,7 @@ def _assumed(data: Mapping[str, Any]) -> Iterable[str]:
     for key, value in data.items():
         if isinstance(value, dict) and "assumed" in value:
             yield f"{key}: {value['assumed']}"
-    for key, name in (("ports", "block"), ("nics", "group")):
-        yield from (f"{key}.{item[name]}: {item['assumed']}" for item in data.get(key, ()) if "assumed" in item)
+    for key, name in (("ports", "block"), ("nics", "group"), ("management", "name")):
+        items = data.get(key, ())
+        if isinstance(items, list):
+            yield from (f"{key}.{item[name]}: {item['assumed']}" for item in items if "assumed" in item)

@@ -11,13 +11,16 @@ from typing import Annotated, Any
 
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
 from clusterwright.spec.hardware.platform_ports import MachinePorts, PlatformPort, PlatformPortError
-from clusterwright.spec.structuring import By, Key, Structuring
+from clusterwright.spec.structuring import By, Key, Structuring, one_or_several
 from clusterwright.spec.text.document import Path
+
+DEVICE = "device"
+"""The kind of model that has management ports alone: a switch tray of NVLink, a power shelf, a PDU."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfBandPort:
-    """The out-of-band port of a device (a switch's management port, a node's BMC)."""
+    """An out-of-band port of a device (a switch's management port, a node's BMC)."""
 
     name: str
     speed_gbps: int
@@ -200,7 +203,8 @@ class HardwareModel:
     power_w: Annotated[int, Key("power_w", "value")]
     weight_kg: Annotated[float, Key("weight_kg", "value")]
     blocks: tuple[PortBlock, ...]
-    management: OutOfBandPort | None
+    management: Annotated[tuple[OutOfBandPort, ...], one_or_several(OutOfBandPort)]
+    """Its out-of-band ports, the first of which others ask; empty where it has none."""
     nic_groups: Annotated[tuple[NicGroup, ...], Key("nics")]
     gpus: Gpus | None
     chips: Chips | None
@@ -216,6 +220,11 @@ class HardwareModel:
     """Networks inside a switch, each with a part of every port; the plan counts them as one."""
     release: str | None = None
     """The release of the network OS; None where tiers or the system say it."""
+
+    @property
+    def management_names(self) -> tuple[str, ...]:
+        """What it calls its out-of-band ports."""
+        return tuple(port.name for port in self.management)
 
     @property
     def nvlinks(self) -> int:

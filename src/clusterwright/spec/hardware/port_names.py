@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 
 from clusterwright.spec.hardware.cages import PortMode
 from clusterwright.spec.hardware.models import HardwareModel
@@ -17,6 +17,12 @@ from clusterwright.spec.hardware.platform_ports import PlatformPortError
 from clusterwright.spec.hardware.systems import system_of
 
 _LETTERS_AND_REST = re.compile(r"([a-z-]+)([0-9].*)")
+
+
+@cache
+def dns_label(port: str) -> str:
+    """A port's name as a label of a host name: ``Ethernet1/1`` becomes ``ethernet1-1``."""
+    return re.sub(r"[^a-z0-9]+", "-", port.lower()).strip("-")
 
 
 class PortNames:
@@ -33,9 +39,7 @@ class PortNames:
     @cached_property
     def own(self) -> Mapping[str, str]:
         """Every name of the catalogue, by its small letters."""
-        names = list(self.adapters)
-        if self.model.management is not None:
-            names.append(self.model.management.name)
+        names = [*self.adapters, *self.model.management_names]
         for block in self.model.blocks:
             for cage in block.cages:
                 for mode in block.modes:

@@ -49,18 +49,23 @@ def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
     A value of the wrong type is not measured as well. What a mapping lacks because of the form that it has is not told
     while its keys or their values are wrong, for they decide which form it has.
     """
-    mistyped = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    outermost_first = sorted(errors, key=lambda error: len(error.absolute_schema_path))
+    mistyped: dict[Path, SchemaError] = {}
+    for error in outermost_first:
+        if error.validator == "type":
+            mistyped.setdefault(tuple(error.absolute_path), error)
     unsettled = {
         tuple(error.absolute_path)[: None if error.validator in _UNKNOWN else -1]
         for error in errors
         if error.validator not in {*_FORMS, *_REQUIRED} and (error.absolute_path or error.validator in _UNKNOWN)
     }
-    return [
-        error
-        for error in errors
-        if not (error.validator != "type" and tuple(error.absolute_path) in mistyped)
-        and not (_is_of_a_form(error) and tuple(error.absolute_path) in unsettled)
-    ]
+    found: list[SchemaError] = []
+    for error in errors:
+        place = tuple(error.absolute_path)
+        is_brought_about = place in mistyped and mistyped[place] is not error
+        if not is_brought_about and not (_is_of_a_form(error) and place in unsettled):
+            found.append(error)
+    return found
 
 
 def _is_of_a_form(error: SchemaError) -> bool:
