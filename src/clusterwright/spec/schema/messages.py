@@ -47,7 +47,7 @@ def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
     """``errors`` without those that another one brings about, so that one slip is told once.
 
     A value of the wrong type is not measured as well. What a mapping lacks because of the form that it has is not told
-    while its keys or their values are wrong, for they decide which form it has.
+    while its keys or their values are wrong, for they decide which form it has, or while it lacks keys of every form.
     """
     outermost_first = sorted(errors, key=lambda error: len(error.absolute_schema_path))
     mistyped: dict[Path, SchemaError] = {}
@@ -59,6 +59,9 @@ def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
         for error in errors
         if error.validator not in {*_FORMS, *_REQUIRED} and (error.absolute_path or error.validator in _UNKNOWN)
     }
+    unsettled |= {
+        tuple(error.absolute_path) for error in errors if error.validator == "required" and not _is_of_a_form(error)
+    }
     found: list[SchemaError] = []
     for error in errors:
         place = tuple(error.absolute_path)
@@ -69,7 +72,11 @@ def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
 
 
 def _is_of_a_form(error: SchemaError) -> bool:
-    return error.validator in _FORMS or (error.validator in _REQUIRED and "then" in error.absolute_schema_path)
+    if error.validator not in _REQUIRED:
+        return error.validator in _FORMS
+    words = list(error.absolute_schema_path)
+    is_otherwise = words[-2:-1] == ["else"] and "properties" not in error.schema
+    return "then" in words or is_otherwise
 
 
 def findings_of(error: SchemaError, document: Document) -> Iterator[Finding]:
