@@ -109,8 +109,7 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
         script = (
             f"mount --bind {folder}/etc/opensm /etc/opensm && mount --bind {folder}/log /var/log && "
             # Its threads wait for each other more than they work: on one processor they take a fifth less of it.
-            # -d2: every log line at once
-            f"exec taskset --cpu-list {max(os.sched_getaffinity(0))} opensm -F /etc/opensm/opensm.conf -d2"
+            f"exec taskset --cpu-list {max(os.sched_getaffinity(0))} opensm -F /etc/opensm/opensm.conf"
         )
         with (folder / "opensm.out").open("w") as out:
             manager = subprocess.Popen(

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
-import gzip
 import json
-import re
-import textwrap
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.hosts.routes import cabling_of
-from tests.lab.ibnet import simulate_fabric
-from tests.lab.sshfleet import SshFleet
+from tests.hosts.simulated_manager import SimulatedManager
+from tests.lab.sshfleet import SshFleet, put
 from tests.plans import plan_of, plan_with
 
 from clusterwright import data_files
@@ -28,10 +22,8 @@ from clusterwright.deploy.target import Outcome, Status
 from clusterwright.hosts.opensm.writer.configuration import manager_guids, manager_hosts
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
-from clusterwright.plan.model import Plan
 from clusterwright.spec.load import load_spec
 
-UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 # Stand for the programs that only exist on a switch: they note what they were asked, and fail when a file says so.
 PROGRAM = """\
 #!/bin/sh
@@ -64,13 +56,6 @@ def host(folder: Path, *, programs: dict[str, str]) -> Iterator[tuple[SshFleet, 
         quick = [dict(step, deadline_s=min(step["deadline_s"], 2)) for step in steps() if step["name"] != "opensm"]
         access = Access(addresses, fleet.private_key, fleet.known_hosts, switch_overs=tuple(quick))
         yield fleet, AnsibleTarget(folder / "runs", access, run_timeout_s=150)
-
-
-def put(fleet: SshFleet, name: str, path: str, text: str) -> None:
-    """A file on a host, which has a /tmp of its own."""
-    packed = base64.b64encode(gzip.compress(text.encode())).decode()
-    script = 'mkdir -p "${1%/*}"; echo "$0" | base64 -d | gunzip > "$1"; chmod 755 "$1"'
-    fleet.run(name, "sh", "-c", script, packed, path)
 
 
 def steps() -> list[dict[str, Any]]:
@@ -207,74 +192,6 @@ def test_sonic_is_patched_where_its_updater_takes_that_and_reloaded_for_the_rest
         said = asked(fleet)
         assert "config reload --yes --force" in said
         assert not any("patch" in line for line in said)
-
-
-class SimulatedManager:
-    """A host of the fleet with opensm over ibsim, started as its unit would start it."""
-
-    def __init__(self, fleet: SshFleet, name: str, plan: Plan, folder: Path) -> None:
-        self.fleet, self.name = fleet, name
-        fabric = simulate_fabric(plan, "backend")
-        put(fleet, name, "/run/sim/net", fabric.text)
-        guid = next(cable.a.guid for cable in plan.cables_of[name] if cable.a.guid is not None)
-        self.environment = f"IBSIM_SOCKNAME=cw-{folder.name} SIM_HOST=H-{guid - 1:016x}"
-        limits = f"-N {fabric.nodes} -S {fabric.switches} -P {fabric.ports}"
-        self._start(f"ibsim -s -n {limits} /run/sim/net", "ibsim", "MaxMcastCap", "/run/sim/ibsim")
-
-    def manage(self, ready: str = "SUBNET UP") -> None:
-        self._start(f"LD_PRELOAD={UMAD} opensm -F /etc/opensm/opensm.conf -d2", "opensm", ready, "/var/log/opensm.log")
-
-    def have_another_master(self, guid: int) -> None:
-        """Start a manager of somebody else, of higher priority, on the port of another host."""
-        self.fleet.run(
-            self.name, "sh", "-c", "cp /usr/sbin/opensm /run/sim/master; mkdir -p /run/sim/cache; touch /run/sim/none"
-        )
-        self.environment, own = re.sub("H-.*", f"H-{guid - 1:016x}", self.environment), self.environment
-        options = f"-F /run/sim/none -p 15 -g {guid:#x} -f /run/sim/master.log -d2"
-        command = f"LD_PRELOAD={UMAD} OSM_CACHE_DIR=/run/sim/cache ./master {options}"
-        self._start(command, "started", "SUBNET UP", "/run/sim/master.log")
-        self.environment = own
-
-    def under_systemd(self) -> None:
-        """A stand-in for systemctl, which starts this manager anew as its unit would."""
-        start = f"LD_PRELOAD={UMAD} setsid env opensm -F /etc/opensm/opensm.conf -d2"
-        script = f"""\
-            #!/bin/sh
-            [ "$*" = "restart opensm.service" ] || exec /usr/bin/systemctl "$@"
-            pkill -x opensm; while pgrep -x opensm >/dev/null; do sleep 0.1; done
-            cd /run/sim; {self.environment} {start} >/run/sim/opensm 2>&1 </dev/null &
-            """
-        put(self.fleet, self.name, "/usr/local/bin/systemctl", textwrap.dedent(script))
-
-    def entries_through(self, plan: Plan, switch: str) -> int:
-        """How many entries of the leaves' tables lead up to a switch."""
-        guid = plan.by_name[switch].guid
-        cabling = cabling_of(plan, "backend")
-        ports = {end for end, (far, _) in cabling.ends.items() if far == guid}
-        found, chip = 0, 0
-        tables = self.fleet.run(
-            self.name, "sh", "-c", f"cd /run/sim; {self.environment} LD_PRELOAD={UMAD} dump_fts 2>/dev/null"
-        )
-        for line in tables.splitlines():
-            if "of switch" in line:
-                name = re.search(r"guid 0x([0-9a-f]+)", line)
-                assert name is not None, line
-                chip = int(name[1], 16)
-            elif line.startswith("0x"):
-                found += (chip, int(line.split()[1])) in ports
-        return found
-
-    def log(self) -> str:
-        return self.fleet.run(self.name, "cat", "/var/log/opensm.log")
-
-    def _start(self, command: str, name: str, ready: str, log: str) -> None:
-        script = f"cd /run/sim; {self.environment} setsid env {command} >/run/sim/{name} 2>&1 </dev/null &"
-        self.fleet.run(self.name, "sh", "-c", f"{script} sleep 0.1")
-        for _ in range(200):
-            if ready in self.fleet.run(self.name, "sh", "-c", f"cat {log} 2>/dev/null || true"):
-                return
-            time.sleep(0.1)
-        raise AssertionError(self.fleet.run(self.name, "cat", f"/run/sim/{name}"))
 
 
 def test_opensm_sweeps_with_its_new_files_and_with_the_previous_ones_when_it_cannot_parse_them(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ OPENSM_FIXED: Mapping[str, Fixed] = {
     "console": Fixed("off", "whoever reaches the console commands the subnet manager without credentials"),
     "daemon": Fixed("FALSE", "systemd loses sight of the process"),
     "log_file": Fixed("/var/log/opensm.log", "nobody looks for the log there"),
+    "force_log_flush": Fixed("TRUE", "a finished sweep is not in the log when a deployment looks for it"),
     "dump_files_dir": Fixed("/var/log/", "nobody looks for the tables there"),
 }
 UFM_FIXED: Mapping[str, Fixed] = {
