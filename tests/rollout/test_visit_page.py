@@ -41,25 +41,48 @@ def waves(site: Path) -> list[list[str]]:
     return found
 
 
+SETTINGS = ("netdev_max_backlog: 250000", "netdev_max_backlog: 200000"), ("count: 16}", "count: 32}")
+
+
 def test_the_page_is_true(site: Path) -> None:
     drained: list[list[list[str]]] = []
+    visited: list[dict[str, list[str]]] = []
+    nothing = command("visit", "cluster.yaml", "p00r00", cwd=site)
+    assert (nothing.returncode, nothing.stdout.splitlines()[1]) == (0, "  nothing is owed"), nothing.stderr
+    spec = (site / "cluster.yaml").read_text()
+    for was, now in SETTINGS:
+        assert was in spec
+        spec = spec.replace(was, now)
+    (site / "cluster.yaml").write_text(spec)
     for block in blocks(TEXT, everything=True):
         for step in block.steps:
-            if " preview " in step.command:
-                spec = (site / "cluster.yaml").read_text()
-                (site / "cluster.yaml").write_text(
-                    spec.replace("netdev_max_backlog: 250000", "netdev_max_backlog: 200000")
-                )
             done = command(*shlex.split(step.command)[1:], cwd=site)
-            assert done.returncode == 0, done.stderr
+            assert done.returncode == (4 if " visit " in step.command else 0), done.stderr
             shown = done.stdout + done.stderr
             pattern = "\n".join(".*" if each == "..." else part_of_line(each) for each in step.shown)
             assert re.search(pattern, shown, re.DOTALL), f"{step.command}\n{shown}"
             if "drain" in step.command:
                 drained.append(waves(site))
+            if "json" in step.command:
+                visited.append(owed(done.stdout))
     switches = ["rsw-p00r00", "rtsw-p00r00"]
     assert drained == [[["svc-v00n0"], switches], [switches, ["svc-v00n0"]]]
+    out, left = ["exception"], ["exception", "boot"]
+    assert visited == [{"gpu-p00r00n0": left, "gpu-p00r00n1": left, "rtsw-p00r00": out, "rsw-p00r00": out}]
     assert "exceptions:" not in (site / "cluster.yaml").read_text()
+    after = command("visit", "cluster.yaml", "gpu-p00r00n0", cwd=site)
+    assert re.search(r"  boot +given \S+: .*whether it booted since was not asked", after.stdout), after.stdout
+
+
+def owed(text: str) -> dict[str, list[str]]:
+    """The kinds of debts by device, of the JSON."""
+    return {item["device"]: [debt["kind"] for debt in item["owed"]] for item in json.loads(text)["devices"]}
+
+
+def test_a_stack_that_was_never_deployed_is_named(site: Path) -> None:
+    new = command("visit", "cluster.yaml", "p01r00", "--format", "json", cwd=site)
+    assert new.returncode == 4, new.stderr
+    assert owed(new.stdout)["gpu-p01r00n0"] == ["new"]
 
 
 def test_what_is_no_rack_or_is_not_drained_is_told(site: Path) -> None:
@@ -67,3 +90,5 @@ def test_what_is_no_rack_or_is_not_drained_is_told(site: Path) -> None:
     assert (unknown.returncode, "there is no device 'p00r99'" in unknown.stderr) == (2, True), unknown.stderr
     nothing = command("undrain", "cluster.yaml", "p00r01", "--because", "nothing to give back", "--yes", cwd=site)
     assert (nothing.returncode, "no exception of the spec drains p00r01" in nothing.stderr) == (2, True), nothing.stderr
+    unknown = command("visit", "cluster.yaml", "p00r0", cwd=site)
+    assert (unknown.returncode, "Did you mean p00r0" in unknown.stderr) == (2, True), unknown.stderr

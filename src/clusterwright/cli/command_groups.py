@@ -18,7 +18,7 @@ GROUPS = {
     ),
     "Questions to the plan": ("nccl", "why", "place", "simulate"),
     "On the devices": ("preview", "approve", "up", "refresh", "status", "stop", "audit", "destroy"),
-    "Devices in service": ("observe", "bringup", "drain", "undrain", "replace", "keys"),
+    "Devices in service": ("observe", "bringup", "drain", "undrain", "visit", "replace", "keys"),
     "Beside the devices": ("lab", "sync", "import"),
 }
 OTHERS = "Of other packages"

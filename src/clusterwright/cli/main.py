@@ -137,6 +137,10 @@ COMMANDS = {
         "clusterwright.cli.verify:verify",
         "Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.",
     ),
+    "visit": (
+        "clusterwright.cli.tasks.visit:visit",
+        "List what each device of a rack or a pod is owed: exceptions, files, boots, firmware, checks that fail.",
+    ),
     "why": (
         "clusterwright.cli.questions.why:why",
         "Names the values of SPEC that the lines of DEVICE which match PATTERN come from.",

@@ -33,6 +33,7 @@ _ON_THE_WAY = frozenset({"bgp-sessions", "reachability", _ISOLATION, _PARTITIONS
 _NEVER = frozenset({_ISOLATION, _PARTITIONS})
 # What is left of bandwidth and of second ways: a drain takes some of both, which is what a drain is for.
 _LEFT_OVER = frozenset({"ethernet-bisection", "ethernet-failures", "ib-bisection", "ib-failures", "ib-path-balance"})
+_WAITS = "while other edits of the spec wait"
 _DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
 _STATES_AT_MOST = 8
 _PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as checks name it in their errors
@@ -42,7 +43,7 @@ _PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as ch
 class Proof:
     """One check's answer: ``state`` says of which moment, ``found`` the counterexamples that are new by it.
 
-    ``lasts`` marks what does not hold for as long as switches stay drained, which refuses nothing.
+    ``lasts`` marks what does not hold for as long as switches stay drained or edits wait, which refuses nothing.
     """
 
     check: str
@@ -115,11 +116,15 @@ def guard(
     intents: tuple[Declaration | None, Declaration],
     waves: Sequence[Wave],
     drained: Sequence[str] = (),
+    *,
+    is_partial: bool = False,
 ) -> Guarded:
     """Makes the checks that the change can touch. ``intents`` are what was and what is asked for.
 
-    ``drained`` are switches whose drain is all that the change does, none where it does more: what is left of bandwidth
-    and of second ways is told then, and refuses nothing. Text that a check cannot judge is a counterexample to it.
+    ``drained`` are switches whose drain is all that the change does, none where it does more: what is left of
+    bandwidth and of second ways is told then, and refuses nothing. After an update of some devices alone
+    (``is_partial``) the others keep the old intent: what contradicts the new one alone, on one of them, is told and
+    refuses nothing. Text that a check cannot judge is a counterexample to it.
     """
     was, wanted = intents
     kinds = frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
@@ -139,14 +144,21 @@ def guard(
             continue
         old = _answer(check, before) if _had(trees) else None
         new = _lost(cluster, found, old)
+        if new and is_partial and was is not None and check.name not in _ON_THE_WAY | _LEFT_OVER:
+            by_old_intent = _lost(cluster, _answer(check, trees.state(cluster, trees.changed, was, every)), old)
+            new, waits = _without_waiting(new, frozenset(map(_key, by_old_intent)), trees)
+            if waits:
+                broken.append(
+                    Proof(check=check.name, claim=check.claim, state=_WAITS, found=waits, refuses=False, lasts=True)
+                )
         if new and drained and check.name in _LEFT_OVER:
             words = f"while {', '.join(drained)} {'is' if len(drained) == 1 else 'are'} drained"
             broken.append(Proof(check=check.name, claim=check.claim, state=words, found=new, refuses=False, lasts=True))
         elif new:
             broken.append(Proof(check=check.name, claim=check.claim, state="after the change", found=new, refuses=True))
-        elif found.counterexamples:
+        elif found.counterexamples and not any(proof.check == check.name for proof in broken):
             stale.append(check.name)
-        else:
+        elif not found.counterexamples:
             unproven.append(Unproven(check.name, found.unjudged))
     states, on_the_way = _between(cluster, trees, (was, wanted), waves, [make for make in makes if make.name in held])
     present = frozenset(kind for files in trees.files.values() for _, kind, _, _ in files)
@@ -266,6 +278,18 @@ def _lost(cluster: str, now: _Answer, old: _Answer | None) -> tuple[Counterexamp
     if now.unjudged and old is not None and old.is_settled:
         new += (Counterexample(device=cluster, file="", line=0, message=f"settled before, and now {now.unjudged}"),)
     return new
+
+
+def _without_waiting(
+    examples: Iterable[Counterexample], by_old_intent: frozenset[tuple[str, str, str]], trees: Trees
+) -> tuple[tuple[Counterexample, ...], tuple[Counterexample, ...]]:
+    """Those that count, and those of devices that are as they were, and as the old intent has them."""
+    count: list[Counterexample] = []
+    wait: list[Counterexample] = []
+    for example in examples:
+        is_as_it_was = example.device in trees.files and example.device not in trees.after
+        (wait if is_as_it_was and _key(example) not in by_old_intent else count).append(example)
+    return tuple(count), tuple(wait)
 
 
 def _key(example: Counterexample) -> tuple[str, str, str]:

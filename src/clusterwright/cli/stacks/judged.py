@@ -166,6 +166,7 @@ def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPre
         versions=site.target.secret_versions(),
         next_wave=len(prepared.rollout.finished) + 1,
         unbuilt=prepared.unbuilt,
+        is_partial=bool(prepared.only),
     )
     return JudgedPreview(preview(change, site.root, running), overrides)
 

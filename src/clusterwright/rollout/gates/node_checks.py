@@ -22,7 +22,7 @@ from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_wel
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.image import FILTER, HEALTH
 
-_VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as the units that start the same programs on a timer have it
+VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as the units that start the same programs on a timer have it
 _VERDICT = ("/usr/local/sbin/node-health", "--write")
 # The look of the isolation watch without its record, which takes the node's own key and stays with the node's timer.
 _ARCHIVES = [f"/{archive_path(package)}" for package in (NODE_HEALTH, NODE_WATCH)]
@@ -55,7 +55,7 @@ class NodeVerdicts(DeviceGate):
     def before(self, wave: Wave) -> Mapping[str, frozenset[str]]:
         """The checks that fail on each node of the wave; a node that cannot say has none to be excused."""
         verdicts = self._verdicts(self._asked(wave.devices))
-        return {name: frozenset(_failed(found)) for name, found in verdicts.items() if isinstance(found, dict)}
+        return {name: frozenset(failed_checks(found)) for name, found in verdicts.items() if isinstance(found, dict)}
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
@@ -67,7 +67,7 @@ class NodeVerdicts(DeviceGate):
                 if isinstance(found, str):
                     wrong[name] = found
                     continue
-                failed = _failed(found)
+                failed = failed_checks(found)
                 known = before.get(name, frozenset())
                 new = [f"{check} ({why})" for check, why in failed.items() if check not in known]
                 if new:
@@ -83,13 +83,11 @@ class NodeVerdicts(DeviceGate):
         return GateAnswer(len(asked), wrong, tuple(told.values()))
 
     def _asked(self, names: Iterable[str]) -> list[str]:
-        return [name for name in _nodes(self.plan, self.devices, names, HEALTH) if name not in self.waiting]
+        return [name for name in nodes_with(self.plan, self.devices, names, HEALTH) if name not in self.waiting]
 
     def _verdicts(self, names: Collection[str]) -> Mapping[str, dict[str, Any] | str]:
         """Each node's verdict, or why there is none."""
-        limit_s = min(_VERDICT_LIMIT_S, self.policy.deadline_s)
-        answers = self.devices.run(dict.fromkeys(names, RemoteCommand(_VERDICT, limit_s)))
-        return {name: _verdict(name, answer) for name, answer in answers.items()}
+        return verdicts(self.devices, names, min(VERDICT_LIMIT_S, self.policy.deadline_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ class NodeIsolation(DeviceGate):
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
-        asked = _nodes(self.plan, self.devices, trees, FILTER, HEALTH)
+        asked = nodes_with(self.plan, self.devices, trees, FILTER, HEALTH)
         return GateAnswer(len(asked), until_well(asked, self.policy.deadline_s, self._complaints))
 
     def _complaints(self, names: Sequence[str]) -> Mapping[str, str]:
@@ -120,7 +118,13 @@ class NodeIsolation(DeviceGate):
         return {name: why for name, answer in answers.items() if (why := _open(answer))}
 
 
-def _nodes(plan: Plan, devices: Devices, names: Iterable[str], *parts: str) -> list[str]:
+def verdicts(devices: Devices, names: Iterable[str], limit_s: float) -> Mapping[str, dict[str, Any] | str]:
+    """The verdict of each node upon itself, made anew, or why there is none."""
+    answers = devices.run(dict.fromkeys(names, RemoteCommand(_VERDICT, limit_s)))
+    return {name: _verdict(name, answer) for name, answer in answers.items()}
+
+
+def nodes_with(plan: Plan, devices: Devices, names: Iterable[str], *parts: str) -> list[str]:
     """Those of which these parts are ours and that can be asked."""
     return [
         name
@@ -145,7 +149,7 @@ def _verdict(name: str, answer: CommandResult | Unreachable) -> dict[str, Any] |
         return f"gives no verdict: {answer.said}"
 
 
-def _failed(verdict: Mapping[str, Any]) -> dict[str, str]:
+def failed_checks(verdict: Mapping[str, Any]) -> dict[str, str]:
     """The failed checks with their reasons."""
     return {str(each["name"]): str(each["reason"]) for each in verdict["checks"] if not each["ok"]}
 

@@ -70,7 +70,7 @@ class Change:
     ``held`` maps devices to the digest of the tree that each was given last ("" where it differs from it), ``wanted``
     those that the target reaches to what they are to have; both are in the object store. ``effects`` and ``waves``
     are what the update does and how it goes out, from the wave number ``next_wave`` on; ``versions`` are those of the
-    secrets that there are.
+    secrets that there are. An update of some devices alone is partial.
     """
 
     plan: Plan
@@ -83,6 +83,7 @@ class Change:
     versions: Versions = field(default_factory=dict)
     next_wave: int = 1
     unbuilt: tuple[UnbuiltImage, ...] = ()
+    is_partial: bool = False
 
 
 def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
@@ -118,7 +119,14 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
         disturbance=disturbance(
             (before, plan), change.waves, change.effects, jobs=placed, notes=notes, first=change.next_wave
         ),
-        guarded=guard(plan.name, trees, (was, Declaration(plan)), change.waves, drained_alone(before, plan, values)),
+        guarded=guard(
+            plan.name,
+            trees,
+            (was, Declaration(plan)),
+            change.waves,
+            drained_alone(before, plan, values),
+            is_partial=change.is_partial,
+        ),
         unbuilt=change.unbuilt,
         policy_in_force=before.spec.rollout if before is not None else None,
         moves_state_alone=_moves_state_alone(change, before, values)

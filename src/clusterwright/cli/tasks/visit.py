@@ -1,0 +1,143 @@
+"""``clusterwright visit``: what the devices of a rack or a pod are owed, for one visit to all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clusterwright.cli.stacks.options import EXIT_FINDINGS, deployment_options, open_site
+from clusterwright.finding import ClusterwrightError
+
+if TYPE_CHECKING:
+    from clusterwright.cli.stacks.options import ChosenStacks
+    from clusterwright.rollout.visit.owed import Debt, Visit
+
+_EXIT_OWED = 4
+_NAMED = 4  # devices that a line of the next steps names
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.argument("name")
+@deployment_options
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
+    """List what each device of a rack or a pod is owed: exceptions, files, boots, firmware, checks that fail.
+
+    NAME is a rack, a pod or a device of SPEC. Nothing is changed on any device. With the target ansible, nodes are
+    asked when they booted and for the verdict of their node check, which compares firmware with the spec.
+
+    Exit status: 0 nothing is owed, 1 errors in the spec, 2 could not run, 4 something is owed.
+    """
+    site = open_site({**options, "spec": spec, "pods": (), "upper": False}, asks_for_secrets=False)
+    if site is None:
+        return EXIT_FINDINGS
+    names = _devices_of(site, name)
+    found = _visit(site, names)
+    click.echo(_document(name, found) if form == "json" else "\n".join(_lines(spec, name, found)))
+    return _EXIT_OWED if found.is_owed else 0
+
+
+def _devices_of(site: ChosenStacks, name: str) -> tuple[str, ...]:
+    """The devices of a rack or a pod, or the device, that files are deployed to. Raises ClusterwrightError."""
+    from difflib import get_close_matches
+
+    plan = site.plan
+    members = [device.name for device in plan.devices if name in (device.rack, device.pod, device.name)]
+    if not members:
+        known = {part for device in plan.devices for part in (device.rack, device.pod, device.name) if part}
+        near = get_close_matches(name, known, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise ClusterwrightError(f"there is no rack, pod or device {name!r}.{meant}")
+    deployable = {device for stack in site.stacks for unit in stack.units for device in unit.devices}
+    names = tuple(member for member in members if member in deployable)
+    if not names:
+        raise ClusterwrightError(f"nothing is deployed to {name}: the spec renders no file for its devices.")
+    return names
+
+
+def _visit(site: ChosenStacks, names: tuple[str, ...]) -> Visit:
+    from clusterwright.cli.stacks.allowed import now
+    from clusterwright.deploy.pulumi.automation import Engine
+    from clusterwright.deploy.pulumi.units import stacks_of_devices
+    from clusterwright.rollout.prepare import prepare_update
+    from clusterwright.rollout.visit.owed import visit as visit_devices
+
+    engine = Engine(site.deployment)
+    known = engine.known()
+    deployed = tuple(stack for stack in stacks_of_devices(site.stacks, names) if stack.name in known)
+    reached = {name for stack in deployed for unit in stack.units for name in unit.devices}
+    prepared = None
+    if deployed:
+        prepared = prepare_update(
+            site.plan,
+            site.spec.rollout,
+            site.target,
+            engine=engine,
+            stacks=deployed,
+            source=site.source,
+            only=frozenset(names) & reached,
+        )
+    return visit_devices(
+        site.plan,
+        names,
+        prepared,
+        never_deployed=frozenset(names) - reached,
+        root=site.root,
+        devices=site.target.devices(),
+        today=now().date(),
+    )
+
+
+def _lines(spec: Path, name: str, found: Visit) -> Iterator[str]:
+    """The list for people: devices that are owed the same stand together."""
+    from clusterwright.hosts.slurm.hostlist import hostlist
+
+    groups: dict[tuple[Debt, ...], list[str]] = {}
+    for device, debts in found.debts.items():
+        groups.setdefault(debts, []).append(device)
+    for debts, devices in groups.items():
+        yield f"{hostlist(devices)}"
+        yield from (f"  {debt.kind:9}  {debt.what}" for debt in debts)
+        if not debts:
+            yield "  nothing is owed"
+    yield from (f"note: {note}" for note in found.notes)
+    yield from (f"next: {step}" for step in _next(spec, name, found))
+
+
+def _next(spec: Path, name: str, found: Visit) -> Iterator[str]:
+    """The steps of a visit that are left, in their order."""
+    from clusterwright.rollout.visit.owed import Kind
+
+    if not found.is_owed:
+        return
+    drained = found.with_debt(Kind.EXCEPTION)
+    work = [debts for debts in found.debts.values() if any(debt.kind is not Kind.EXCEPTION for debt in debts)]
+    if work and not drained and not found.with_debt(Kind.NEW):
+        yield f'clusterwright drain {spec} {name} --because "why"'
+    if found.with_debt(Kind.NEW):
+        yield f"clusterwright up {spec}"
+    if files := found.with_debt(Kind.FILES):
+        named = " ".join(f"--device {device}" for device in files[:_NAMED])
+        more = f" ... ({len(files)} devices)" if len(files) > _NAMED else ""
+        yield f"clusterwright up {spec} {named}{more}"
+    if boots := found.with_debt(Kind.BOOT):
+        yield f"boot {len(boots)} nodes"
+    if found.with_debt(Kind.FIRMWARE):
+        yield "update the firmware to what the spec states"
+    if work:
+        yield f"clusterwright visit {spec} {name}"
+    if (drained or work) and not found.with_debt(Kind.NEW):
+        yield f'clusterwright undrain {spec} {name} --because "why"'
+
+
+def _document(name: str, found: Visit) -> str:
+    devices = [
+        {"device": device, "owed": [{"kind": debt.kind.value, "what": debt.what} for debt in debts]}
+        for device, debts in found.debts.items()
+    ]
+    return json.dumps({"name": name, "devices": devices, "notes": list(found.notes)}, indent=1, ensure_ascii=False)

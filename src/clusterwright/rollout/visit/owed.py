@@ -1,0 +1,179 @@
+"""What the devices of a rack or a pod are owed: exceptions, files, boots, firmware, and checks that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from clusterwright import chain
+from clusterwright.and_more import and_more
+from clusterwright.deploy.ansible.query import Devices
+from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.plan.model import Device, Plan
+from clusterwright.rollout.audit import path_of
+from clusterwright.rollout.consequences import consequences_of
+from clusterwright.rollout.device_history import device_events
+from clusterwright.rollout.gates.node_checks import VERDICT_LIMIT_S, failed_checks, nodes_with, verdicts
+from clusterwright.rollout.prepare import Prepared
+from clusterwright.rollout.visit.boots import NodeBoot, last_boots, owed_boot
+from clusterwright.spec.image import HEALTH
+from clusterwright.spec.model import SpecException
+
+_SHOWN = 3
+_FIRMWARE = frozenset({"adapter-firmware", "bios"})
+"""The checks of a node that compare firmware with what the spec states."""
+
+
+class Kind(StrEnum):
+    """What sort of thing a device is owed."""
+
+    EXCEPTION = "exception"
+    NEW = "new"
+    FILES = "files"
+    BOOT = "boot"
+    FIRMWARE = "firmware"
+    CHECK = "check"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """One thing that a device is owed, ``what`` in words."""
+
+    kind: Kind
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """``debts`` by device, in the plan's order; none for one that is owed nothing. ``notes`` say what was not asked."""
+
+    debts: Mapping[str, tuple[Debt, ...]]
+    notes: tuple[str, ...]
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether a device is owed something."""
+        return any(self.debts.values())
+
+    def with_debt(self, kind: Kind) -> tuple[str, ...]:
+        """The devices that are owed something of this kind."""
+        return tuple(name for name, debts in self.debts.items() if any(debt.kind is kind for debt in debts))
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeAnswers:
+    """What nodes say of themselves, by name; those that were not asked are in neither."""
+
+    boots: Mapping[str, NodeBoot | str]
+    verdicts: Mapping[str, dict[str, Any] | str]
+
+
+def visit(
+    plan: Plan,
+    names: Sequence[str],
+    prepared: Prepared | None,
+    *,
+    never_deployed: frozenset[str],
+    root: Path,
+    devices: Devices | None,
+    today: date,
+) -> Visit:
+    """What each of ``names`` is owed. ``prepared`` is an update of them alone, None where none of them is deployed.
+
+    ``devices`` is None where a directory stands for them. Raises ClusterwrightError.
+    """
+    store = Store(root / "objects")
+    entries = list(chain.read(path_of(root)))
+    asked = _ask(plan, names, devices)
+    debts: dict[str, tuple[Debt, ...]] = {}
+    for name in names:
+        device = plan.by_name[name]
+        answered = asked.boots.get(name)
+        found = list(_exceptions(plan, device, today))
+        if name in never_deployed:
+            found.append(Debt(Kind.NEW, "it was never deployed"))
+        elif prepared is not None:
+            found += _files(device, prepared, store)
+        if not isinstance(answered, str):
+            boot = owed_boot(device, device_events(entries, store, name), store, answered)
+            found += [Debt(Kind.BOOT, boot)] if boot else []
+        found += _of_answers(name, asked)
+        debts[name] = tuple(found)
+    return Visit(debts, tuple(_notes(plan, names, devices)))
+
+
+def _exceptions(plan: Plan, device: Device, today: date) -> Iterator[Debt]:
+    for item in plan.spec.exceptions:
+        if item.state is None or not _is_about(item, device):
+            continue
+        where = f"{item.port} " if item.port else f"{item.group} " if item.group else ""
+        until = f" until {item.until}" if item.until else ""
+        lapsed = ", which has passed" if item.until and item.until < today else ""
+        yield Debt(Kind.EXCEPTION, f"{where}{item.state}{until}{lapsed}: {item.reason}")
+
+
+def _is_about(item: SpecException, device: Device) -> bool:
+    return item.device == device.name or (item.group is not None and item.group in (device.rack, device.pod))
+
+
+def _files(device: Device, prepared: Prepared, store: Store) -> Iterator[Debt]:
+    """Files of the spec that it does not have, and what they do while they are applied."""
+    name = device.name
+    if name in prepared.away:
+        yield Debt(Kind.FILES, "nothing is sent while it is out of service: it gets what it missed with the next `up`")
+        return
+    if name not in prepared.effects:
+        return
+    effect = prepared.effects[name].name.lower()
+    before, after = prepared.held.get(name), prepared.wanted[name]
+    if before is None:
+        yield Debt(Kind.FILES, "it has none of its files yet")
+    elif not before:
+        yield Debt(Kind.FILES, f"it holds something else than it was given ({effect})")
+    elif before == after:
+        yield Debt(Kind.FILES, f"it did not take what it was given last ({effect})")
+    else:
+        try:
+            was, will = store.get_differing(name, before, after)
+        except MissingObject:
+            yield Debt(Kind.FILES, f"what it was given is lost ({effect})")
+            return
+        paths = sorted({file.path for file in (*was, *will)})
+        does = [consequence.does for consequence in consequences_of(device, was, will) if consequence.does]
+        told = f": {and_more(does, _SHOWN)}" if does else ""
+        yield Debt(Kind.FILES, f"{and_more(paths, _SHOWN)} ({effect}){told}")
+
+
+def _ask(plan: Plan, names: Sequence[str], devices: Devices | None) -> _NodeAnswers:
+    if devices is None:
+        return _NodeAnswers({}, {})
+    nodes = [name for name in names if plan.by_name[name].kind == "node" and name in devices.over_ssh]
+    checked = nodes_with(plan, devices, nodes, HEALTH)
+    return _NodeAnswers(last_boots(devices, nodes), verdicts(devices, checked, VERDICT_LIMIT_S))
+
+
+def _of_answers(name: str, asked: _NodeAnswers) -> Iterator[Debt]:
+    """What a node says of itself; one that does not answer is owed a look."""
+    boot, verdict = asked.boots.get(name), asked.verdicts.get(name)
+    if isinstance(boot, str):
+        yield Debt(Kind.UNKNOWN, f"it does not say when it booted: {boot}")
+    if isinstance(verdict, str):
+        yield Debt(Kind.UNKNOWN, f"it {verdict}")
+    elif verdict is not None:
+        for check, reason in failed_checks(verdict).items():
+            yield Debt(Kind.FIRMWARE if check in _FIRMWARE else Kind.CHECK, f"{check}: {reason}")
+
+
+def _notes(plan: Plan, names: Sequence[str], devices: Devices | None) -> Iterator[str]:
+    nodes = [name for name in names if plan.by_name[name].kind == "node"]
+    unasked = [name for name in nodes if devices is None or name not in devices.over_ssh]
+    if unasked:
+        why = "a directory stands for devices" if devices is None else "the access file has no address of them"
+        yield f"boots, firmware and checks of {and_more(unasked, _SHOWN)} were not asked: {why}"
+    if any(plan.by_name[name].kind == "switch" for name in names):
+        yield "releases of switch systems are not compared with the spec"
