@@ -104,3 +104,31 @@ def test_a_user_that_sonic_refuses_is_told_to_the_others(tmp_path: Path) -> None
     assert "nms" not in texts(plan, "rtsw-p00r00")
     assert "nms" in texts(plan, other)
     assert judged(plan, "rtsw-p00r00").is_proven
+
+
+UNTIL = "site:\n  operators:\n    - {name: netops, until: 2126-01-31}\n"
+KEYS_FILE, END = "etc/ssh/authorized_keys.d/netops", 'expiry-time="21260131235959" '
+
+
+@pytest.mark.parametrize(
+    ("lab", "device", "ends"),
+    [("lab-sonic", "rtsw-p00r00", True), ("lab-roce", "rtsw-p00r00", True), ("lab-roce", "ctsw-p00-00", False)],
+)
+def test_an_account_ends_where_the_system_can_end_it(lab: str, device: str, ends: bool, tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, lab, UNTIL)
+    assert (END in texts(plan, device)) is ends
+    assert judged(plan, device).is_proven
+    told = [finding for finding in lint_path(tmp_path / "overlay.yaml").findings if finding.path.endswith("until")]
+    assert {finding.code for finding in told} == {"CW354"}
+    assert [finding.position.line for finding in told] == [4] * len(told)
+
+
+def test_a_key_that_does_not_end_is_found(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-sonic", UNTIL)
+    files = list(Rendering(plan).of_device("rtsw-p00r00"))
+    (index,) = (at for at, file in enumerate(files) if file.path == KEYS_FILE)
+    content = files[index].content
+    for text in (content.replace(END.encode(), b""), content + content.replace(END.encode(), b"")):
+        files[index] = Artifact("rtsw-p00r00", KEYS_FILE, text, files[index].kind)
+        found = ISOLATION.run(tree_of(plan.spec.name, files, Declaration(plan))).counterexamples
+        assert "opens with a key that is none of its operator's" in found[0].message

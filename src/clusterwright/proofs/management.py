@@ -131,7 +131,7 @@ def _unnamed_sources(tree: RenderedTree) -> Iterator[str]:
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Operators whom a switch does not know as the spec has them, and the user of SNMP."""
     own: dict[str, list[Login]] = {}
-    for device, _, login in (each for part in managed(tree) for each in part.logins):
+    for device, _, login, _ in (each for part in managed(tree) for each in part.logins):
         own.setdefault(device, []).append(login)
     for reader in READERS:
         for device in _judged(tree, reader):

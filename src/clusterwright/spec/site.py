@@ -30,10 +30,10 @@ class Operator:
     path: Path
 
     @property
-    def node_keys(self) -> tuple[str, ...]:
-        """The keys as lines of authorized_keys of nodes: sshd refuses them from the day after ``until`` (sshd(8)).
+    def authorized_keys(self) -> tuple[str, ...]:
+        """The keys as lines of authorized_keys: sshd refuses them from the day after ``until`` (sshd(8)).
 
-        Without a zone the moment is on the node's own clock: sshd before 9.1 reads none.
+        Without a zone the moment is on the machine's own clock: sshd before 9.1 reads none.
         """
         if self.until is None:
             return self.keys

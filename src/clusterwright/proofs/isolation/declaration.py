@@ -34,7 +34,7 @@ from clusterwright.spec.hardware.site_limits import site_for, untold
 from clusterwright.spec.hardware.systems import System, system_of, systems
 from clusterwright.spec.image import FILTER
 from clusterwright.spec.isolation import Border, Network, Zone
-from clusterwright.spec.site import Site
+from clusterwright.spec.site import Operator, Site
 from clusterwright.spec.zone_reach import members_of
 from clusterwright.switches.readers import READERS
 
@@ -156,12 +156,17 @@ def _managed(site: Site, system: System) -> DeclaredManagement:
 def _operators(site: Site) -> dict[str, DeclaredLogin]:
     return {
         operator.name: DeclaredLogin(
-            frozenset(" ".join(key.split(" ")[:2]) for key in operator.keys),
+            frozenset(_end(operator) + " ".join(key.split(" ")[:2]) for key in operator.keys),
             operator.password is not None,
             operator.role == "admin",
         )
         for operator in site.operators
     }
+
+
+def _end(operator: Operator) -> str:
+    """What stands before a key that ends, spelt here and not by the writer's words."""
+    return f'expiry-time="{operator.until:%Y%m%d}235959" ' if operator.until is not None else ""
 
 
 def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLogin]:

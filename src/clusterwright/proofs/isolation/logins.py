@@ -14,8 +14,9 @@ from clusterwright.proofs.tree import RenderedTree
 def login_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Every account, key, password and user of SNMP on a switch that nobody planned. Raises VerifyError."""
     for part in managed(tree):
-        for device, path, login in part.logins:
-            if what := _fault(login, declared.added_logins.get(device, declared.logins), declared.snmp_users):
+        for device, path, login, system in part.logins:
+            planned = declared.added_logins.get(device, declared.managed[system].logins)
+            if what := _fault(login, planned, declared.snmp_users):
                 yield Counterexample(device=device, file=path, line=line_at(tree, device, path, login.at), message=what)
 
 

@@ -34,6 +34,7 @@ class FoundLogin(NamedTuple):
     device: str
     file: str
     login: Login
+    system: str
 
 
 class Answers(NamedTuple):
@@ -103,7 +104,7 @@ def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
         if rendered not in logins_by_file:
             with judging(part, device, path, _CLAIMS):
                 logins_by_file[rendered] = tuple(read(path, rendered.read()))
-        yield from (FoundLogin(device, path, login) for login in logins_by_file.get(rendered, ()))
+        yield from (FoundLogin(device, path, login, reader.system) for login in logins_by_file.get(rendered, ()))
 
 
 def _login_files(

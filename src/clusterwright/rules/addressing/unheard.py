@@ -7,12 +7,15 @@ from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.hardware.site_limits import OPERATOR_KEYS, Untold, untold
+from clusterwright.spec.hardware.site_limits import OPERATOR_END, OPERATOR_KEYS, Untold, untold
 from clusterwright.spec.hardware.systems import System, system_of
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
 _ITEM = ""  # a step into each item of a list
+_MEND_END = (
+    "Take the operator out on that day and run `clusterwright up`: lint, preview and status ask for it from then on."
+)
 _MEND = "Take another system for them, or accept it for these switches; all others keep it."
 
 
@@ -26,10 +29,14 @@ def unheard_keys(subject: Subject) -> Iterator[Problem]:
                 concerned = [place for place in tiers if path[0] != "fabrics" or path[:2] == place[:2]]
                 if concerned:
                     where = _switches(spec, concerned)
-                    yield Problem(path, f"{system.title} is not told {unheard.key} ({where}): {unheard.reason}.", _MEND)
+                    yield Problem(
+                        path,
+                        f"{system.title} is not told {unheard.key} ({where}): {unheard.reason}.",
+                        _mend(unheard.key),
+                    )
         for value in untold(spec.site, system):
             if value.key != OPERATOR_KEYS:
-                yield Problem(value.path, _message(spec, system, tiers, value), _MEND)
+                yield Problem(value.path, _message(spec, system, tiers, value), _mend(value.key))
 
 
 @rule("CW321", Severity.WARNING)
@@ -41,6 +48,10 @@ def too_many_keys(subject: Subject) -> Iterator[Problem]:
             if value.key == OPERATOR_KEYS:
                 mend = "Write another operator for the others, or accept it for these switches; all others keep them."
                 yield Problem(value.path, _message(spec, system, tiers, value), mend)
+
+
+def _mend(key: str) -> str:
+    return _MEND_END if key == OPERATOR_END else _MEND
 
 
 def _message(spec: ClusterSpec, system: System, tiers: Sequence[Path], value: Untold) -> str:

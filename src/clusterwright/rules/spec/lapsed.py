@@ -47,8 +47,8 @@ def lapsed_operators(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
             continue
         yield Lapsed(
             path=(*operator.path, "until"),
-            message=f"{operator.name} was to log in until {operator.until}, {_ago(operator.until, on)}; switches still "
-            "have the account.",
+            message=f"{operator.name} was to log in until {operator.until}, {_ago(operator.until, on)}; the account "
+            "stays until an `up` without it.",
             hint="Take the operator out and run `clusterwright up`, or write a new day.",
         )
 

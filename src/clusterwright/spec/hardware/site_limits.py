@@ -10,6 +10,7 @@ from clusterwright.spec.site import Operator, Services, Site
 from clusterwright.spec.text.document import Path
 
 OPERATOR_KEYS = "site.operators[].keys"
+OPERATOR_END = "site.operators[].until"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Untold:
 
 def site_for(site: Site, system: System) -> Site:
     """The site without what ``system`` has no place for: of a list the first values stay."""
-    if not any(True for _ in untold(site, system)):
+    if ends_accounts(system) and not any(True for _ in untold(site, system)):
         return site
     limits = system.limits
     servers = site.management
@@ -32,7 +33,7 @@ def site_for(site: Site, system: System) -> Site:
         aaa = replace(aaa, servers=aaa.servers[: limits.aaa_servers])
     return replace(
         site,
-        operators=tuple(_operator(operator, limits.operator_keys) for operator in site.operators),
+        operators=tuple(_operator(operator, system) for operator in site.operators),
         management=Services(servers.dns[: limits.dns_servers], servers.ntp[: limits.ntp_servers], servers.syslog),
         aaa=aaa,
         snmp=None if _has_bad_snmp_user(site, system) else site.snmp,
@@ -47,6 +48,9 @@ def untold(site: Site, system: System) -> Iterator[Untold]:
         if most is not None and len(operator.keys) > most:
             reason = f"it keeps {most} of the {len(operator.keys)} keys of {operator.name}"
             yield Untold((*operator.path, "keys", most), OPERATOR_KEYS, reason)
+        if operator.until is not None and operator.password is not None and ends_accounts(system):
+            reason = f"the password of {operator.name} opens its console until an `up` without the operator"
+            yield Untold((*operator.path, "until"), OPERATOR_END, reason)
     for name, most in (("dns", limits.dns_servers), ("ntp", limits.ntp_servers)):
         servers = getattr(site.management, name)
         if most is not None and len(servers) > most:
@@ -63,8 +67,14 @@ def untold(site: Site, system: System) -> Iterator[Untold]:
         yield Untold((*site.snmp.path, "user"), "site.snmp", reason)
 
 
-def _operator(operator: Operator, most: int | None) -> Operator:
-    return replace(operator, keys=operator.keys[:most])
+def ends_accounts(system: System) -> bool:
+    """Whether the switches of a system refuse the keys of an operator from a day on."""
+    return all(unheard.key != OPERATOR_END for unheard in system.unheard)
+
+
+def _operator(operator: Operator, system: System) -> Operator:
+    until = operator.until if ends_accounts(system) else None
+    return replace(operator, keys=operator.keys[: system.limits.operator_keys], until=until)
 
 
 def _has_bad_snmp_user(site: Site, system: System) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from clusterwright.facts.reader import LOGINS as LOGIN_SERVERS
 from clusterwright.facts.reader import Login, Server
 from clusterwright.facts.unread import Unread
+from clusterwright.hosts.linux.reader.authorized_keys import key_of_line
 
 KEYS = "etc/ssh/authorized_keys.d/"
 PASSWORDS = "etc/clusterwright/passwords"
@@ -45,7 +46,7 @@ def _accounts(path: str, text: str) -> Iterator[Login]:
 
 def _keys(path: str, text: str) -> Iterator[Login]:
     for found in _LINE.finditer(text):
-        yield Login(found.start(), path.removeprefix(KEYS), key=" ".join(found[0].split(" ")[:2]))
+        yield Login(found.start(), path.removeprefix(KEYS), key=key_of_line(found[0]))
 
 
 def _passwords(path: str, text: str) -> Iterator[Login]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from clusterwright.facts.unread import Unread
+from clusterwright.hosts.linux.reader.authorized_keys import key_of_line
 
 ACCOUNTS = "etc/sysusers.d/90-clusterwright.conf"
 SSHD = "etc/ssh/sshd_config.d/10-clusterwright.conf"
@@ -25,7 +26,6 @@ _KNOWN: Mapping[str, str] = {
     _HOMES: r"d /\S+ 0[0-7]{3} [\w.-]+ [\w.-]+ -",
     _HOST_KEY: r"\S+",
 }
-_ENDS = re.compile(r'expiry-time="\d{14}"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,7 @@ def read_keys(text: str) -> Mapping[str, int]:
 
     A line with other options is no key alone.
     """
-    return {_key_of(line): number for number, line in _lines(text)}
-
-
-def _key_of(line: str) -> str:
-    words = line.split()
-    return " ".join(words[: 3 if _ENDS.fullmatch(words[0]) else 2])
+    return {key_of_line(line): number for number, line in _lines(text)}
 
 
 @lru_cache(maxsize=256)

@@ -43,7 +43,7 @@ def _files(plan: Plan, name: str) -> tuple[SharedFile, ...]:
     image = plan.spec.image(name)
     if image is None or not image.users:
         return ()
-    keys = {operator.name: operator.node_keys for operator in plan.spec.site.operators}
+    keys = {operator.name: operator.authorized_keys for operator in plan.spec.site.operators}
     texts = [
         ("etc/sysusers.d/90-clusterwright.conf", template("node/sysusers.conf.j2").render(users=image.users)),
         ("etc/tmpfiles.d/90-clusterwright.conf", template("node/tmpfiles.conf.j2").render(users=image.users)),

@@ -40,7 +40,7 @@ def _files(site: Site) -> Iterator[SharedFile]:
     yield _file("etc/ssh/sshd_config.d/10-clusterwright.conf", "sshd.conf.j2", site)
     yield _file("etc/sudoers.d/clusterwright", "sudoers.j2", site, SUDOERS)
     for operator in site.operators:
-        keys = "".join(f"{key}\n" for key in operator.keys)
+        keys = "".join(f"{key}\n" for key in operator.authorized_keys)
         yield f"{KEYS}/{operator.name}", keys.encode(), PLAIN
     passwords = password_lines((operator.name, operator.password) for operator in site.operators)
     if passwords:

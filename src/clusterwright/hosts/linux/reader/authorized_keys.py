@@ -1,0 +1,16 @@
+"""Lines of OpenSSH's authorized_keys, as proofs compare them."""
+
+from __future__ import annotations
+
+import re
+
+_ENDS = re.compile(r'expiry-time="\d{14}"')
+
+
+def key_of_line(line: str) -> str:
+    """The key's type and content; one that ends has its last moment in front.
+
+    A line with other options is no key alone.
+    """
+    words = line.split()
+    return " ".join(words[: 3 if _ENDS.fullmatch(words[0]) else 2])
