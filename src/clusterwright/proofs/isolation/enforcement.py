@@ -65,7 +65,7 @@ def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
     unread = tree.left_open_for("isolation")
     configured: set[tuple[str, str]] = set()
     for part in managed(tree):
-        configured.update((device, login.name) for device, _, login in part.logins)
+        configured.update((device, login.name) for device, _, login, _ in part.logins)
     for reader in READERS:
         system = systems()[reader.system]
         left: dict[str, list[str]] = {}
