@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.in_process import command
 from tests.report.specs import plan_of, spec_path
 from tests.source_of_truth.servers import NAUTOBOT, NETBOX, TOKEN, NetboxForms, Serving, python_for, serving
 
@@ -128,3 +129,32 @@ def test_filled_from_within_a_server_has_what_is_planned_and_is_not_filled_twice
     assert (after.return_value, after.stdout) == (0, ""), after.output
     with pytest.raises(AssertionError, match="use `clusterwright sync`"):
         server.load(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["nautobot", "netbox"])
+def test_a_server_takes_the_status_of_cables_that_were_seen_or_not(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Two switches are asked: one cable between them is missing, and is planned from then on, through another sync."""
+    url = request.getfixturevalue(f"{kind}_url")
+    first = run(kind, url, whole=True)
+    assert first.return_value == 0, first.output
+    plan = plan_of("lab-roce")
+    heard = tmp_path / "lldp"
+    heard.mkdir()
+    for device in ("ctsw-p00-00", "rtsw-p00r00"):
+        entries = []
+        for cable in plan.cables_of[device]:
+            near, far = (cable.a, cable.b) if cable.a.device == device else (cable.b, cable.a)
+            if ("rtsw-p00r00", "eth8/1/1") not in {(near.device, near.port), (far.device, far.port)}:
+                entries.append({"port": near.port, "neighborDevice": far.device, "neighborPort": far.port, "ttl": 120})
+        (heard / f"{device}.json").write_text(json.dumps({"lldpNeighbors": entries}))
+    observed = ("observe", spec_path("lab-roce"), "--lldp", heard, "--server", kind, "--url", url)
+    shown = command(*observed, cwd=tmp_path)
+    assert (shown.returncode, "cables: 1 to change" in shown.stdout) == (1, True), shown.stdout + shown.stderr
+    done = command(*observed, "--write", cwd=tmp_path)
+    assert (done.returncode, "cables: 1 changed" in done.stdout) == (0, True), done.stdout + done.stderr
+    again = command(*observed, "--write", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, ""), again.stdout + again.stderr
+    assert run(kind, url, whole=True).stdout == ""
+    assert command(*observed, cwd=tmp_path).returncode == 0

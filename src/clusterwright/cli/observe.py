@@ -14,6 +14,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.given_file import read_given_text
 
 if TYPE_CHECKING:
+    from clusterwright.extras.source_of_truth.commands.cable_server import CableServer
     from clusterwright.observe.difference import ObservedDifference
     from clusterwright.observe.lldp import Neighbour
     from clusterwright.plan.model import Plan
@@ -80,6 +81,20 @@ _EXIT_DIFFERENCES = 1
     help="Output format; labels writes the GUIDs that were found, for the spec's guids file, and no differences;"
     " progress how many cables of each rack and each pull are seen, missing and wrong, as CSV.",
 )
+@click.option(
+    "--server",
+    type=click.Choice(("netbox", "nautobot")),
+    help="Compare the statuses of this server's cables with the scan instead: connected where one is seen as planned, "
+    "planned where it is missing or plugged elsewhere.",
+)
+@click.option("--url", metavar="URL", help="With --server: where it is, as https://netbox.example.net.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="With --server: holds the token, if NETBOX_TOKEN or NAUTOBOT_TOKEN do not.",
+)
+@click.option("--site", help="With --server: what it calls the place; the cluster's name where left out.")
+@click.option("--write", is_flag=True, help="With --server: write the statuses; without it nothing is changed.")
 def observe(
     spec: Path,
     *,
@@ -95,10 +110,16 @@ def observe(
     by_name: bool,
     rates: bool,
     form: str,
+    server: str | None,
+    url: str | None,
+    token_file: Path | None,
+    site: str | None,
+    write: bool,
 ) -> int:
     """Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.
 
-    Give one of --ibnetdiscover, --lldp, --running and --collect.
+    Give one of --ibnetdiscover, --lldp, --running and --collect. With --server, what was seen of each cable is compared
+    with its status in NetBox or Nautobot, and written there by --write: of cables that `sync` made, and no others.
 
     Exit status: 0 no differences, 1 differences, 2 could not run.
     """
@@ -108,6 +129,9 @@ def observe(
     from clusterwright.observe.labels import label_lines
 
     _require_one([bool(listings), bool(dumps), bool(running), collect])
+    written_to = _server_options(server, url, token_file, site=site, write=write)
+    if written_to is not None and not (listings or dumps):
+        raise ClusterwrightError("--server takes statuses of cables: give --ibnetdiscover or --lldp.")
     if collect or access is not None:
         return _collect_running(spec, access if collect else None, keep, adopt, form)
     if running is not None:
@@ -116,17 +140,34 @@ def observe(
         raise ClusterwrightError("--adopt and --format prometheus are for --running: a cable is moved, not adopted.")
     plan, _ = plan_with_findings(spec)
     if dumps:
-        return _observe_neighbours(plan, dumps, form)
+        return _observe_neighbours(plan, dumps, form, written_to)
     chosen = fabric or _only_fabric(plan)
     names = parse_name_map(read_given_text(name_map, MAX_BYTES), str(name_map)) if name_map else {}
     scans = [parse(read_given_text(path, MAX_BYTES), str(path)) for path in listings]
     if form == LABELS:
         click.echo("\n".join(label_lines(plan, chosen, scans, names=names, by_name=by_name)))
         return 0
+    if written_to is not None:
+        return written_to.bring(plan, scanned_states(plan, chosen, scans, names=names, by_name=by_name))
     if form == PROGRESS:
         return _tell_progress(plan, scanned_states(plan, chosen, scans, names=names, by_name=by_name))
     differences = compare(plan, chosen, scans, names=names, by_name=by_name, rates=rates)
     return _tell(differences, plan.name, chosen, form)
+
+
+def _server_options(
+    server: str | None, url: str | None, token_file: Path | None, *, site: str | None, write: bool
+) -> CableServer | None:
+    """The server that --server names; None without it. Raises ClusterwrightError for options that ask for it."""
+    if server is None:
+        if url or token_file or site or write:
+            raise ClusterwrightError("--url, --token-file, --site and --write are for --server netbox or nautobot.")
+        return None
+    if url is None:
+        raise ClusterwrightError(f"name the {server} server with --url URL.")
+    from clusterwright.extras.source_of_truth.commands.cable_server import CableServer
+
+    return CableServer(kind=server, url=url, token_file=token_file, site=site, is_written=write)
 
 
 def _require_one(given: list[bool]) -> None:
@@ -223,7 +264,7 @@ def _files(places: tuple[Path, ...]) -> list[Path]:
     return found
 
 
-def _observe_neighbours(plan: Plan, dumps: tuple[Path, ...], form: str) -> int:
+def _observe_neighbours(plan: Plan, dumps: tuple[Path, ...], form: str, written_to: CableServer | None) -> int:
     """Compare LLDP tables of devices. Raises ClusterwrightError for unread ones, when the others' result is shown."""
     from clusterwright.observe.lldp_compare import compare_neighbours, heard_states, not_judged
 
@@ -232,7 +273,9 @@ def _observe_neighbours(plan: Plan, dumps: tuple[Path, ...], form: str) -> int:
         raise ClusterwrightError("\n".join(unread))
     for note in not_judged(plan, heard):
         click.echo(f"note: {note}", err=True)
-    if form == PROGRESS:
+    if written_to is not None:
+        status = written_to.bring(plan, heard_states(plan, heard))
+    elif form == PROGRESS:
         status = _tell_progress(plan, heard_states(plan, heard))
     else:
         status = _tell(compare_neighbours(plan, heard), plan.name, "", form)

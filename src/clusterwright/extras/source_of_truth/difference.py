@@ -249,7 +249,7 @@ def _differing(known: ServerObjects, table: KeptTable, row: KeptRow, record: Rec
     identifying = {name for name, _ in table.key}
     for name, value in row.fields.items():
         is_key = name in identifying and not (table.name == "devices" and row.key in known.renamed)
-        if is_key or (table.locate is not None and "termination" in name):
+        if is_key or name in table.set_once or (table.locate is not None and "termination" in name):
             continue
         if name not in record and isinstance(value, Ref):
             continue  # a key that the server does not repeat, such as an address's namespace

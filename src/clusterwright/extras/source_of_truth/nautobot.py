@@ -90,6 +90,7 @@ TABLES = (
         locate=_cable,
         owner=("termination_a_id", "interfaces"),
         forgets_tags=True,  # 3.2 does
+        set_once=("status",),
     ),
     KeptTable("prefixes", "ipam/prefixes", (("namespace", "namespaces"), ("prefix", None)), _SPACE),
     KeptTable("ip-addresses", "ipam/ip-addresses", within=_SPACE, locate=_address),
@@ -258,9 +259,8 @@ def _reachable(listing: Listing) -> Iterator[Told]:
         return Pattern(KeptRow("reachable-at", (_M[0],), fields))
 
     found: dict[str, dict[str, tuple[OwnAddress, str]]] = defaultdict(dict)
-    reached = listing.reached
     for own, text in listing.addresses:
-        if reached.get(own.device) == text:
+        if listing.reached.get(own.device) == text:
             found[own.device][f"primary_ip{own.version}"] = (own, text)
     for device, fields in found.items():
         where = ((field, own.fabric, own.prefix_length) for field, (own, _) in fields.items())

@@ -83,7 +83,7 @@ TABLES = (
         within=("tag", None),
     ),
     KeptTable("primary-macs", "dcim/interfaces", amends="interfaces"),
-    KeptTable("cables", "dcim/cables", within=_SITE, locate=_cable),
+    KeptTable("cables", "dcim/cables", within=_SITE, locate=_cable, set_once=("status",)),  # which `observe` writes
     KeptTable(name="prefixes", endpoint="ipam/prefixes", key=(("vrf", "vrfs"), ("prefix", None)), within=_SPACE),
     KeptTable(
         name="ip-addresses",

@@ -110,7 +110,8 @@ class KeptTable:
     and the table whose rows it takes, or None for the rows' own values of the field of that name; all without it.
     ``amends`` is the table whose objects get further fields, once what these refer to is there. ``owner`` is the field
     whose object is ours where this one is: what stands at a device of ours under a name that is planned is ours too.
-    ``forgets_tags`` says that the server answers with the tags of what it makes, and does not keep them.
+    ``forgets_tags`` says that the server answers with the tags of what it makes, and does not keep them. ``set_once``
+    are fields that the plan gives to a new object, and leaves to others afterwards.
     """
 
     name: str
@@ -122,6 +123,7 @@ class KeptTable:
     amends: str | None = None
     owner: tuple[str, str] | None = None
     forgets_tags: bool = False
+    set_once: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,17 +71,17 @@ def sync(
     with Client(url, token, system.token_kind(token), connections) as client:
         known = ServerObjects(system, client, system.rows(listing), listing.tag)
         found = difference(known, whole=pod is None)
-        return _bring(known, found, spec, dry_run=dry_run)
+        return bring(known, found, f"what {spec} plans", dry_run=dry_run)
 
 
-def _bring(known: ServerObjects, found: ServerDifference, spec: Path, *, dry_run: bool) -> int:
-    """Shows the difference and, unless that is all that is asked for, makes the server have what is planned."""
+def bring(known: ServerObjects, found: ServerDifference, wanted: str, *, dry_run: bool) -> int:
+    """Shows the difference and, unless that is all that is asked for, makes the server have what is ``wanted``."""
     from clusterwright.extras.source_of_truth.applying import apply, told_of
 
     system = known.system
     _show(system, found)
     if dry_run or not found:
-        click.echo(f"{system.title} would change." if found else f"{system.title} has what {spec} plans.", err=True)
+        click.echo(f"{system.title} would change." if found else f"{system.title} has {wanted}.", err=True)
         return _EXIT_DIFFERENT if found else 0
     done = apply(known, found, lambda table: click.echo(f"done: {table}", err=True))
     _count(system, done)

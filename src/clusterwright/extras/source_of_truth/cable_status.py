@@ -1,0 +1,96 @@
+"""What was seen of each cable, as the status of the server's cables: connected where it is plugged as planned.
+
+Both servers ship the statuses that are written: NetBox ``LinkStatusChoices`` (netbox/dcim/choices.py), Nautobot
+``CableStatusChoices`` (nautobot/dcim/choices.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clusterwright.extras.source_of_truth.difference import RowChange, ServerDifference, ServerObjects, difference
+from clusterwright.extras.source_of_truth.rows import KeptRow, Key, Ref, cable_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clusterwright.extras.source_of_truth.client import Client
+    from clusterwright.extras.source_of_truth.listing import Listing
+    from clusterwright.extras.source_of_truth.rows import ServerKind
+
+CABLES = "cables"
+_STATUS = "status"
+_STATUS_BY_STATE = {"seen": "connected", "missing": "planned", "wrong": "planned"}
+"""A cable of which nobody knows anything keeps the status that it has."""
+_UNRELATED = frozenset(
+    {
+        *("rirs", "asns", "vrfs", "namespaces", "prefixes", "ip-addresses", "ip-address-to-interface"),
+        *("reachable-at", "lag-members", "mac-addresses", "primary-macs"),
+    }
+)
+"""Tables that no cable refers to: they are neither read nor written."""
+
+
+@dataclass(frozen=True, slots=True)
+class CableStatuses:
+    """``found`` is what to change, in cables' statuses alone; ``absent`` are cables that the server does not have."""
+
+    known: ServerObjects
+    found: ServerDifference
+    absent: tuple[Key, ...]
+    unknown: int
+    """Cables of which the observation says nothing."""
+
+
+def cable_statuses(
+    system: ServerKind, client: Client, listing: Listing, states: Mapping[tuple[str, str], str]
+) -> CableStatuses:
+    """Compare what the server says of each cable with ``states``, by the lower end of the planned cable.
+
+    Raises ClusterwrightError for a server that does not answer.
+    """
+    reduced = replace(
+        system,
+        tables=tuple(
+            replace(table, set_once=()) if table.name == CABLES else table
+            for table in system.tables
+            if table.name not in _UNRELATED
+        ),
+    )
+    wanted = _wanted(listing, states)
+    known = ServerObjects(reduced, client, _rows(reduced, listing, wanted), listing.tag)
+    every = difference(known, whole=False)
+    found = ServerDifference()
+    found.change[CABLES] = list(_of_status(every.change[CABLES]))
+    found.others[CABLES] = list(_of_status(every.others[CABLES]))
+    absent = tuple(change.row.key for change in every.make[CABLES])
+    return CableStatuses(known=known, found=found, absent=absent, unknown=len(states) - len(wanted))
+
+
+def _wanted(listing: Listing, states: Mapping[tuple[str, str], str]) -> dict[Key, str]:
+    """The status of each cable of which something is known."""
+    statuses: dict[Key, str] = {}
+    for cable in listing.inventory.cable_list:
+        status = _STATUS_BY_STATE.get(states.get((cable.a.device, cable.a.port), ""))
+        if status is not None:
+            statuses[cable_key((cable.a.device, cable.a.port), (cable.b.device, cable.b.port))] = status
+    return statuses
+
+
+def _rows(system: ServerKind, listing: Listing, wanted: Mapping[Key, str]) -> Iterator[KeptRow]:
+    for row in system.rows(listing):
+        if row.table != CABLES:
+            yield row
+        elif row.key in wanted:
+            planned = row.fields[_STATUS]
+            status = wanted[row.key]
+            value = planned._replace(key=(status.capitalize(),)) if isinstance(planned, Ref) else status
+            yield row._replace(fields={**row.fields, _STATUS: value})
+
+
+def _of_status(changes: list[RowChange]) -> Iterator[RowChange]:
+    for change in changes:
+        fields = tuple(field for field in change.fields if field.name == _STATUS)
+        if fields:
+            yield replace(change, fields=fields)
