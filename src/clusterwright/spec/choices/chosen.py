@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.spec.choices.table import DELIVERY, FILE_SYSTEM, RUNTIME, SCHEDULER, SUBNET_MANAGER, choice_keys
+from clusterwright.spec.choices.table import (
+    DELIVERY,
+    FILE_SYSTEM,
+    FIRST_CONTACT,
+    RUNTIME,
+    SCHEDULER,
+    SUBNET_MANAGER,
+    choice_keys,
+)
 from clusterwright.spec.choices.walk import Walk
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.fabric import Fabric
@@ -35,6 +43,7 @@ def choices_of(spec: ClusterSpec) -> tuple[ChosenProgram, ...]:
 def _choices(spec: ClusterSpec) -> Iterator[ChosenProgram]:
     for fabric in spec.fabrics:
         yield from _choices_of_fabric(fabric)
+    yield from _first_contacts(spec)
     images_in_use = {group.image for group in spec.node_groups} | {exception.image for exception in spec.exceptions}
     for image in spec.images:
         if image.name in images_in_use:
@@ -46,6 +55,20 @@ def _choices(spec: ClusterSpec) -> Iterator[ChosenProgram]:
             yield _chosen(SCHEDULER, "slurm", (*scheduler.path, "kind"))
         if scheduler.kueue is not None:
             yield _chosen(SCHEDULER, "kueue", (*scheduler.path, "kueue"))
+
+
+def _first_contacts(spec: ClusterSpec) -> Iterator[ChosenProgram]:
+    """The systems that the server gives a first file; management switches have no port to ask by."""
+    if spec.first_contact is None:
+        return
+    given_files = {value.name for value in choice_keys()[FIRST_CONTACT].values}
+    for fabric in spec.fabrics:
+        if fabric.is_management:
+            continue
+        for tier in fabric.tiers:
+            system = system_of(tier.model)
+            if system is not None and system.name in given_files:
+                yield _chosen(FIRST_CONTACT, system.name, (*spec.first_contact.path, "server"))
 
 
 def _choices_of_fabric(fabric: Fabric) -> Iterator[ChosenProgram]:

@@ -18,6 +18,8 @@ SCHEDULER = "scheduler.kind"
 RUNTIME = "images[].containers.runtime"
 FILE_SYSTEM = "mounts[].type"
 SUBNET_MANAGER = "fabrics[].subnet_manager.kind"
+FIRST_CONTACT = "first_contact.server"
+"""Its values are the systems of the switches that the server gives a first file."""
 
 
 @dataclass(frozen=True, slots=True)
