@@ -29,7 +29,7 @@ KINDS = frozenset(kind for check in CHECKS for kind in check.kinds)
 @cache
 def rendered(fabric: str) -> RenderedTree:
     folder = Path(mkdtemp())
-    wish = ["init", str(folder), "--nodes", "2", "--node-model", "mi300x-8gpu", "--fabric", fabric]
+    wish = ["init", str(folder), "--nodes", "2", "--node-model", "mi300x-8gpu", "--fabric", fabric, "--no-one-switch"]
     assert CliRunner().invoke(cli, wish, standalone_mode=False).return_value == 0
     plan = build_plan(load_spec(folder / "cluster.yaml"))
     return tree_of(plan.spec.name, Rendering(plan).of_kinds(KINDS), Declaration(plan))

@@ -16,13 +16,15 @@ from clusterwright.start.fit import fits, shares, speeds
 from clusterwright.start.wish import CannotSizeError, SizedTier, Sizing, Wish
 
 RACK_UNITS = 42  # of a rack where the site says nothing
-_MOST_NODES_IN_RACK = 4  # about 40 kW of eight-GPU nodes
+MOST_NODES_IN_RACK = 4  # about 40 kW of eight-GPU nodes
 _MOST_SERVERS_IN_RACK = 8
 _SERVICES = 2  # schedulers, boot and log servers: one may fail
 _STORAGE = 2
 _MORE_OVERSUBSCRIBED = (2, 4, 16)
 _LOWEST_SWITCH_UNITS = 4  # taller ones stand in rows, not in racks of nodes
-_ACCESS, _ABOVE = "dcs-7010tx-48", "dcs-7050sx3-48yc8"  # copper for BMCs and management ports, and what joins these
+_ACCESS = "dcs-7010tx-48"  # copper for BMCs and management ports
+_ABOVE = ("dcs-7050sx3-48yc8", "sn4700-sonic", "as9736-64d-sonic")  # what joins these: 80, 128 and 256 of them
+_MANAGEMENT_GBPS = 25
 
 
 def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
@@ -165,7 +167,7 @@ def _ladders(
         ratio = speed / (wish.oversubscription * up)
         space = RACK_UNITS - _LOWEST_SWITCH_UNITS - (0 if wish.rails else ceil(leaf.units))
         largest = wish.groups[0].count  # a rack and a pod have nodes of one tenant
-        rack = min(largest, _MOST_NODES_IN_RACK, space // height)
+        rack = min(largest, MOST_NODES_IN_RACK, space // height)
         each = 1 if wish.rails else rails  # ports of a node on one leaf
         most = min(largest if wish.rails else rack, capacity(leaf, (), speed) // each)
         widest = next(
@@ -296,15 +298,24 @@ def _frontend(
 
 def _management(devices: int, catalogue: Catalogue) -> tuple[SizedTier, ...]:
     """Copper switches for the management ports of ``devices``, under two that join them. Raises CannotSizeError."""
-    access, above = catalogue[_ACCESS], catalogue[_ABOVE]
+    access = catalogue[_ACCESS]
     ports = capacity(access, (), 1)
     if devices <= ports:
         return (SizedTier(role="mgmt", model=access, per="cluster", join="all", count=1, switches=1),)
     # Those above, and the access switches themselves, are managed too.
     count = ceil((devices + 2) / (ports - 2))
-    if not fits(above, [(25, count)], 0, 0):
-        raise CannotSizeError(f"{devices} devices need {count} management switches, more than two {above.name} join.")
+    able = (catalogue[name] for name in _ABOVE)
+    above = next((model for model in able if fits(model, [(_MANAGEMENT_GBPS, count)], 0, 0)), None)
+    if above is None:
+        raise CannotSizeError(f"{devices} devices need {count} management switches, more than two {_ABOVE[-1]} join.")
     lowest = SizedTier(
-        role="mgmt", model=access, per="cluster", join="all", count=count, switches=count, up_links=2, up_speed_gbps=25
+        role="mgmt",
+        model=access,
+        per="cluster",
+        join="all",
+        count=count,
+        switches=count,
+        up_links=2,
+        up_speed_gbps=_MANAGEMENT_GBPS,
     )
     return lowest, SizedTier(role="mgmtagg", model=above, per="cluster", join="all", count=2, switches=2)

@@ -55,7 +55,41 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
     ``file`` is what the spec will be called, for the commands that its comments name.
     """
     fabrics = (*sizing.backend, *sizing.frontend, *sizing.management)
-    expected: list[tuple[str, float, float]] = []
+    return template("start/cluster.yaml.j2").render(
+        title=spec_title(wish),
+        file=file,
+        name=wish.name,
+        hardware=json.dumps(wish.hardware, ensure_ascii=False) if wish.hardware else "",
+        groups=wish.groups,
+        several=", ".join(group.name for group in wish.groups),
+        one_or_all=wish.groups[0].name if wish.tenants == 1 else f"[{', '.join(group.name for group in wish.groups)}]",
+        node_model=wish.node_model,
+        fabric=wish.fabric,
+        rails=wish.rails,
+        **driver_words(wish.node_model),
+        storage=wish.storage,
+        scheduler=wish.scheduler,
+        sizing=sizing,
+        mtu=4096 if wish.fabric == "infiniband" else 9000,
+        scheduled_below="pod" if wish.rails else "rack",
+        backend=tier_texts(
+            sizing.backend,
+            0 if wish.fabric == "infiniband" else 4200100000,
+            *host_cables(wish, sizing.backend[0], "backend", *(("aoc", 15) if wish.rails else ("dac", 2))),
+        ),
+        frontend=tier_texts(sizing.frontend, 4200500000, *host_cables(wish, sizing.frontend[0], "frontend", "dac", 2)),
+        management=tier_texts(sizing.management, 4200800000, "copper", 30),
+        describe=_described(wish, sizing),
+        engine="updn" if len(sizing.backend) == 1 else "ftree",  # ftree routes no lone switch
+        percent=_percent(fabrics),
+        figures=expectations(wish, sizing, figures),
+        chips=sorted({stage.model.name for stage in fabrics if needs_chip_settings(stage.model)}),
+    )
+
+
+def expectations(wish: Wish, sizing: Sizing, figures: Mapping[str, float]) -> list[tuple[str, str, str]]:
+    """Figures of the plan that say what was wished, each with its value and tolerance as the spec writes them."""
+    expected = []
     for name, value in figures.items():
         if not name.startswith(_KEPT):
             continue
@@ -66,40 +100,11 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         tolerance = _ROUNDING
         if kind == "oversubscription" and f"narrowest.{tier}" not in figures:
             tolerance += max(0.0, _fullest(wish, sizing) / value - 1)
-        expected.append((name, value, tolerance))
-    return template("start/cluster.yaml.j2").render(
-        title=_title(wish),
-        file=file,
-        name=wish.name,
-        hardware=json.dumps(wish.hardware, ensure_ascii=False) if wish.hardware else "",
-        groups=wish.groups,
-        several=", ".join(group.name for group in wish.groups),
-        one_or_all=wish.groups[0].name if wish.tenants == 1 else f"[{', '.join(group.name for group in wish.groups)}]",
-        node_model=wish.node_model,
-        fabric=wish.fabric,
-        rails=wish.rails,
-        **_driver_words(wish.node_model),
-        storage=wish.storage,
-        scheduler=wish.scheduler,
-        sizing=sizing,
-        mtu=4096 if wish.fabric == "infiniband" else 9000,
-        scheduled_below="pod" if wish.rails else "rack",
-        backend=_tiers(
-            sizing.backend,
-            0 if wish.fabric == "infiniband" else 4200100000,
-            *_host_cables(wish, sizing.backend[0], "backend", *(("aoc", 15) if wish.rails else ("dac", 2))),
-        ),
-        frontend=_tiers(sizing.frontend, 4200500000, *_host_cables(wish, sizing.frontend[0], "frontend", "dac", 2)),
-        management=_tiers(sizing.management, 4200800000, "copper", 30),
-        describe=_described(wish, sizing),
-        engine="updn" if len(sizing.backend) == 1 else "ftree",  # ftree routes no lone switch
-        percent=_percent(fabrics),
-        figures=[(name, f"{value:.10g}", f"{tolerance:.6f}") for name, value, tolerance in expected],
-        chips=sorted({stage.model.name for stage in fabrics if needs_chip_settings(stage.model)}),
-    )
+        expected.append((name, f"{value:.10g}", f"{tolerance:.6f}"))
+    return expected
 
 
-def _driver_words(model: HardwareModel) -> dict[str, Any]:
+def driver_words(model: HardwareModel) -> dict[str, Any]:
     """The driver of a model's GPUs and what it needs of their NVSwitches; None where their vendor is not known."""
     vendor = vendor_of(model.gpus) if model.gpus is not None else None
     driver = vendor.first_driver if vendor is not None else None
@@ -113,7 +118,7 @@ def _driver_words(model: HardwareModel) -> dict[str, Any]:
     return {"driver": driver, "driver_packages": packages, "driver_of": vendor.title}
 
 
-def _host_cables(wish: Wish, leaf: SizedTier, nics: str, medium: str, length_m: int) -> tuple[str, int]:
+def host_cables(wish: Wish, leaf: SizedTier, nics: str, medium: str, length_m: int) -> tuple[str, int]:
     """Medium and length in metres of the cables to nodes.
 
     Active cables where copper does not reach through a rack; single-mode fibre where ports and adapters differ in
@@ -136,7 +141,7 @@ def _at(block: PortBlock, speed_gbps: int) -> int | None:
     return None if mode is None else block.lanes(mode)
 
 
-def _tiers(stages: tuple[SizedTier, ...], asn: int, medium: str, length_m: int) -> list[TierText]:
+def tier_texts(stages: tuple[SizedTier, ...], asn: int, medium: str, length_m: int) -> list[TierText]:
     """Nodes hang on the lowest tier by ``medium``; between switches there is multimode fibre across the room."""
     return [
         TierText(stage, *(("mmf", 30) if at else (medium, length_m)), asn + _ASNS_OF_TIER * (at + 1) if asn else 0)
@@ -144,7 +149,8 @@ def _tiers(stages: tuple[SizedTier, ...], asn: int, medium: str, length_m: int) 
     ]
 
 
-def _title(wish: Wish) -> str:
+def spec_title(wish: Wish) -> str:
+    """What was wished, in a line."""
     shared = f", {wish.tenants} tenants" if wish.tenants > 1 else ""
     return f"{wish.nodes} {wish.node_model.name} on {wish.fabric}{shared}"
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.spec.hardware.models import HardwareModel
+
+if TYPE_CHECKING:
+    from clusterwright.spec.hardware.models import HardwareModel
+
+
+FIRST_DISTRIBUTION = "Debian 13"
 
 
 class CannotSizeError(ClusterwrightError):
@@ -43,6 +49,12 @@ class Wish:
     scheduler: str
     tenants: int = 1
     hardware: tuple[str, ...] = ()
+    distribution: str = FIRST_DISTRIBUTION
+    """What runs on nodes."""
+    one_switch: bool | None = None
+    """Whether one switch joins the GPUs; None where the sizing decides."""
+    bare: bool = False
+    """Whether the spec ends with the GPUs' fabric."""
 
     @property
     def groups(self) -> tuple[NodesOfTenant, ...]:

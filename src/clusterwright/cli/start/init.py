@@ -15,6 +15,7 @@ import click
 
 from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError
+from clusterwright.start.wish import FIRST_DISTRIBUTION
 
 if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Catalogue, HardwareModel
@@ -72,6 +73,19 @@ _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric
     help="A known switch or node whose figures stand in for a --switch-model or --node-model that the catalogue does"
     " not have: they are written into DIR/hardware/own.yaml, marked, for you to correct.",
 )
+@click.option(
+    "--one-switch/--no-one-switch",
+    default=None,
+    help="One switch for the GPUs and one for all else (the default up to four nodes), or leaves and spines.",
+)
+@click.option(
+    "--distribution",
+    default=FIRST_DISTRIBUTION,
+    show_default=True,
+    metavar="NAME",
+    help='What you installed on the nodes: "Ubuntu 24.04", "Rocky 9".',
+)
+@click.option("--bare", is_flag=True, help="Machines and the GPUs' fabric alone, for cabling and capacity.")
 @click.option("--name", help="The cluster's name; that of DIR when left out.")
 @click.option(
     "--from",
@@ -95,6 +109,9 @@ def init(
     tenants: int,
     hardware_files: tuple[Path, ...],
     likes: tuple[str, ...],
+    one_switch: bool | None,
+    distribution: str,
+    bare: bool,
     name: str | None,
     reference: str | None,
 ) -> int:
@@ -127,6 +144,9 @@ def init(
         tenants=tenants,
         hardware_files=hardware_files,
         likes=likes,
+        one_switch=one_switch,
+        distribution=_distribution(distribution),
+        bare=bare,
         folder=folder,
     )
     return _write(folder, files)
@@ -153,6 +173,20 @@ def _name(name: str | None, folder: Path) -> str:
     return "cluster"
 
 
+def _distribution(name: str) -> str:
+    """The distribution ``name``. Raises UsageError for one of which nothing is known."""
+    from clusterwright.spec.distribution import distribution_of, families
+
+    if distribution_of(name) is None:
+        known = [
+            f"{release.title or family.title} {release.name}"
+            for family in families().values()
+            for release in family.releases
+        ]
+        raise click.UsageError(f"--distribution: {name} is not known. Known are {', '.join(known)}.")
+    return name
+
+
 def _sized(
     name: str,
     nodes: int,
@@ -167,6 +201,9 @@ def _sized(
     tenants: int,
     hardware_files: tuple[Path, ...],
     likes: tuple[str, ...],
+    one_switch: bool | None,
+    distribution: str,
+    bare: bool,
     folder: Path,
 ) -> dict[str, bytes]:
     """The spec for ``folder``, and a stub of the models that are like others.
@@ -175,8 +212,7 @@ def _sized(
     """
     from clusterwright.spec.hardware.catalogue import load_catalogue
     from clusterwright.start import stub
-    from clusterwright.start.sizing import size
-    from clusterwright.start.spec_text import spec_text
+    from clusterwright.start.design import design_text, size_design
     from clusterwright.start.wish import Wish
 
     if nodes < 2 * tenants:
@@ -206,17 +242,20 @@ def _sized(
             storage=_model(storage, stores, "--storage") if storage else None,
             scheduler=scheduler,
             tenants=tenants,
+            distribution=distribution,
+            one_switch=one_switch,
+            bare=bare,
         )
         # Beyond the tiers that the flags name, init chooses no switch whose figures nobody has stated.
-        sizing = size(wish, known, catalogue[_SERVICE_MODEL])
+        sizing = size_design(wish, known, catalogue[_SERVICE_MODEL])
         stub_file = (OWN_FILE,) if stubs else ()
         draft = replace(wish, hardware=(*map(str, given), *stub_file))
-        path.write_text(spec_text(draft, sizing, {}, FILE), encoding="utf-8")
+        path.write_text(design_text(draft, sizing, {}, FILE), encoding="utf-8")
         found = _figures(path)
-        path.write_text(spec_text(draft, sizing, found, FILE), encoding="utf-8")
+        path.write_text(design_text(draft, sizing, found, FILE), encoding="utf-8")
         _refuse_errors(path)
         beside = [Path(os.path.relpath(file, folder.resolve())).as_posix() for file in given]
-        text = spec_text(replace(wish, hardware=(*beside, *stub_file)), sizing, found, FILE)
+        text = design_text(replace(wish, hardware=(*beside, *stub_file)), sizing, found, FILE)
         files = {FILE: text.encode()}
         return {**files, OWN_FILE: own.read_bytes()} if stubs else files
 
