@@ -21,7 +21,7 @@ RULE = """
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, rule
 
-@rule(code="OURS101", severity=Severity.ERROR, title="t", why="w.", mend="m.")
+@rule(code="OURS101", severity=Severity.ERROR, title="t", why="w.", fix="m.")
 def short(subject):
     if len(subject.spec.title) < 5:
         yield Problem(("title",), "this title is short.", "Write a longer one.")

@@ -55,7 +55,7 @@ def test_rules_are_found_by_code_and_belong_to_a_family() -> None:
 
 
 def test_a_rule_is_placed_by_its_path() -> None:
-    @rule(code="CW299", severity=Severity.NOTE, title="t", why="w", mend="m")
+    @rule(code="CW299", severity=Severity.NOTE, title="t", why="w", fix="m")
     def objection(subject: Subject) -> Iterator[Problem]:
         yield Problem((*subject.spec.fabrics[0].path, "mtu"), "Key.", "Hint.", key=True)
         yield Problem(("nodes", 0, "count"), "Value.", "Hint.")

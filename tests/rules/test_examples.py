@@ -107,5 +107,5 @@ def test_every_code_that_the_sources_give_out_is_a_rule() -> None:
 def test_a_rule_says_why_and_what_to_do_in_sentences(code: str) -> None:
     text = all_rules()[code].text
     assert text.why.endswith((".", ")")), text.why
-    assert text.mend.endswith("."), text.mend
+    assert text.fix.endswith("."), text.fix
     assert not text.title.endswith("."), text.title

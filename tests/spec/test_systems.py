@@ -18,11 +18,11 @@ def test_the_catalogue_may_name_every_system_that_has_a_file(name: str, tmp_path
     assert not _findings(tmp_path, name)
 
 
-@pytest.mark.parametrize(("name", "mend"), [("soniq", 'Did you mean "sonic"?'), ("xyz", "Use one of: eos, external")])
-def test_another_system_is_refused_on_its_line(name: str, mend: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "fix"), [("soniq", 'Did you mean "sonic"?'), ("xyz", "Use one of: eos, external")])
+def test_another_system_is_refused_on_its_line(name: str, fix: str, tmp_path: Path) -> None:
     (finding,) = _findings(tmp_path, name)
     assert finding.message == f'"{name}" is no system that is known.'
-    assert finding.hint.startswith(mend)
+    assert finding.hint.startswith(fix)
     assert finding.position.line == 34
 
 

@@ -251,7 +251,7 @@ def _holds_address(item: Any, address: str) -> bool:
         return one.version == network.version and one in network
     if isinstance(item, dict) and "range" in item:
         low, high = (ipaddress.ip_address(end) for end in item["range"])
-        return one.version == low.version and low <= one <= high  # type: ignore[operator]
+        return one.version == low.version and int(low) <= int(one) <= int(high)
     return isinstance(item, str) and item == str(one)
 
 

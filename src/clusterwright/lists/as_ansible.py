@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 def ansible_lines(inventory: Inventory) -> Iterator[str]:
     """The document, piece by piece.
 
-    Every device is a host in the groups ``role_<role>``, ``pod_<pod>``, ``rack_<rack>`` and ``model_<model>``, a switch
-    in ``fabric_<fabric>``, ``tier_<fabric>_<tier>`` and ``system_<system>``, which says how Ansible reaches it; a node
-    in the fabrics that it is cabled to. Devices that nothing can log in to are also in ``unmanaged``. ``ansible_host``
-    is the address of a switch's management port, and of a node's first NIC on a fabric without lossless transport,
-    because its management port is the BMC. ``cw_addresses`` are all of its addresses with their lengths, by interface.
+    Every device is a host in the groups ``role_<role>``, ``pod_<pod>``, ``rack_<rack>`` and ``model_<model>``, a
+    switch in ``fabric_<fabric>``, ``tier_<fabric>_<tier>`` and ``system_<system>``, with the variables by which
+    Ansible reaches it; a node in the fabrics that it is cabled to. Devices without a login are also in ``unmanaged``.
+    ``ansible_host`` is the address of a switch's management port, and of a node's first NIC on a fabric without
+    lossless transport, because its management port is the BMC. ``cw_addresses`` are all of its addresses with their
+    lengths, by interface.
     """
     reach = inventory.reachable_addresses()
-    own: dict[str, dict[str, str]] = defaultdict(dict)
+    addresses_by_port: dict[str, dict[str, str]] = defaultdict(dict)
     for record in inventory.addresses():
-        own[record["device"]][record["port"]] = f"{record['address']}/{record['prefix_length']}"
+        addresses_by_port[record["device"]][record["port"]] = f"{record['address']}/{record['prefix_length']}"
     members: dict[str, list[str]] = defaultdict(list)
     attached: dict[str, dict[str, None]] = defaultdict(dict)
     for cable in inventory.cable_list:
@@ -42,15 +43,17 @@ def ansible_lines(inventory: Inventory) -> Iterator[str]:
     for device in inventory.device_list:
         for group in _groups(inventory, device, () if device.fabric else tuple(attached[device.name])):
             members[group].append(device.name)
-        yield f"{between}{json.dumps(device.name)}: {json.dumps(_variables(inventory, device, reach, own))}"
+        variables = _variables(inventory, device, reach, addresses_by_port)
+        yield f"{between}{json.dumps(device.name)}: {json.dumps(variables)}"
         between = ",\n"
     yield '\n}, "children": {\n'
-    told = {group_name("system", system.name): _reached(system) for system in systems().values()}
+    vars_of_group = {group_name("system", system.name): _reached(system) for system in systems().values()}
     groups = {group: {"hosts": dict.fromkeys(names)} for group, names in sorted(members.items())}
-    yield ",\n".join(
-        f"{json.dumps(group)}: {json.dumps({**own, 'vars': told[group]} if group in told else own)}"
-        for group, own in groups.items()
-    )
+    lines = []
+    for group, hosts in groups.items():
+        document = {**hosts, "vars": vars_of_group[group]} if group in vars_of_group else hosts
+        lines.append(f"{json.dumps(group)}: {json.dumps(document)}")
+    yield ",\n".join(lines)
     yield "\n}}}\n"
 
 
@@ -69,10 +72,11 @@ def _reached(system: System) -> dict[str, Any]:
 
 
 def _groups(inventory: Inventory, device: Device, attached: tuple[str, ...]) -> Iterator[str]:
-    for fabric in (device.fabric,) if device.fabric else attached:
-        yield group_name("fabric", fabric)
     if device.fabric:
+        yield group_name("fabric", device.fabric)
         yield group_name("tier", f"{device.fabric}_{device.tier}")
+    else:
+        yield from (group_name("fabric", fabric) for fabric in attached)
     if (inventory.plan.spec.catalogue[device.model].network_os or "") in systems():
         yield group_name("system", inventory.plan.spec.catalogue[device.model].network_os or "")
     yield group_name("role", device.role)
@@ -86,7 +90,7 @@ def _groups(inventory: Inventory, device: Device, attached: tuple[str, ...]) -> 
 
 
 def _variables(
-    inventory: Inventory, device: Device, reach: Mapping[str, str], own: Mapping[str, Mapping[str, str]]
+    inventory: Inventory, device: Device, reach: Mapping[str, str], addresses_by_port: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any]:
     model = inventory.plan.spec.catalogue[device.model]
     values: dict[str, Any] = {
@@ -96,7 +100,7 @@ def _variables(
         "cw_pod": device.pod or None,
         "cw_rack": device.rack or None,
         "cw_network_os": model.network_os,
-        "cw_addresses": own.get(device.name),
+        "cw_addresses": addresses_by_port.get(device.name),
         "cw_state": device.state if device.state != "active" else None,
     }
     return {name: value for name, value in values.items() if value is not None}

@@ -48,8 +48,8 @@ def csv_lines(inventory: Inventory) -> Mapping[str, Iterator[str]]:
 
 def csv_files(inventory: Inventory) -> Mapping[str, str]:
     """File name to text: ``devices.csv``, ``cables.csv`` (by the lower end's rack, unit, port), ``addresses.csv``."""
-    found = csv_lines(inventory)
-    return {name: "".join(found[name]) for name in ("devices.csv", "cables.csv", "addresses.csv")}
+    lines = csv_lines(inventory)
+    return {name: "".join(lines[name]) for name in ("devices.csv", "cables.csv", "addresses.csv")}
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:

@@ -61,6 +61,6 @@ def _interface_lines(inventory: Inventory) -> Iterator[str]:
                 kinds[kind] = _encode(kind._asdict())[1:]
             if name not in names:
                 names[name] = _encode(name)
-            own = '"guid": null' if guid is None else f'"guid": "{guid}"'
-            own += ', "mac": null' if mac is None else f', "mac": "{mac}"'
-            yield f"{begin}{names[name]}, {own}, {kinds[kind]}"
+            fields_of_port = '"guid": null' if guid is None else f'"guid": "{guid}"'
+            fields_of_port += ', "mac": null' if mac is None else f', "mac": "{mac}"'
+            yield f"{begin}{names[name]}, {fields_of_port}, {kinds[kind]}"

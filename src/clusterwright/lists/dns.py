@@ -37,16 +37,16 @@ def zone_files(inventory: Inventory, serial: int) -> Mapping[str, list[str]]:
     forward = zones[domain]
     forward += [f"{name} {_KINDS[address.version]} {address}\n" for name, address in servers]
     backward = _ReverseZones(_rounded(subnet["prefix"]) for subnet in inventory.subnets() if subnet["device"] is None)
-    for own in inventory.own_addresses():
-        text, kind = text_of(own.address, own.version), _KINDS[own.version]
-        name = f"{dns_label(own.port)}.{own.device}"
-        if reached.get(own.device) == text:
-            forward += (f"{own.device} {kind} {text}\n", f"{name} {kind} {text}\n")
-            name = own.device
+    for own_address in inventory.own_addresses():
+        text, kind = text_of(own_address.address, own_address.version), _KINDS[own_address.version]
+        name = f"{dns_label(own_address.port)}.{own_address.device}"
+        if reached.get(own_address.device) == text:
+            forward += (f"{own_address.device} {kind} {text}\n", f"{name} {kind} {text}\n")
+            name = own_address.device
         else:
             forward.append(f"{name} {kind} {text}\n")
-        zones[backward.zone(own.address, own.version)].append(
-            f"{_pointer(own.address, own.version)}. PTR {name}.{domain}\n"
+        zones[backward.zone(own_address.address, own_address.version)].append(
+            f"{_pointer(own_address.address, own_address.version)}. PTR {name}.{domain}\n"
         )
     return {
         f"{zone.rstrip('.')}.zone": [*_head(zone, domain, servers, serial), *lines] for zone, lines in zones.items()
@@ -61,10 +61,10 @@ def _head(zone: str, domain: str, servers: list[tuple[str, IPv4Address | IPv6Add
 
 
 class _ReverseZones:
-    """The zone of each address, backwards: that of the smallest pool around it, or of the network that it lies in."""
+    """The zone of each address, backwards: that of the smallest pool around it, or of its network."""
 
     def __init__(self, pools: Iterable[IPv4Network | IPv6Network]) -> None:
-        nets = sorted(set(pools), key=lambda each: -each.prefixlen)
+        nets = sorted(set(pools), key=lambda net: -net.prefixlen)
         self._pools = [
             (net.version, net.max_prefixlen - net.prefixlen, int(net.network_address), _reverse(net)) for net in nets
         ]
@@ -72,8 +72,8 @@ class _ReverseZones:
 
     def zone(self, address: int, version: int) -> str:
         """The name of the zone, with the dot at its end."""
-        for own, bits, network, name in self._pools:
-            if own == version and address >> bits == network >> bits:
+        for version_of_pool, bits, network, name in self._pools:
+            if version_of_pool == version and address >> bits == network >> bits:
                 return name
         bits = 8 if version == 4 else 64
         key = (version, address >> bits)

@@ -28,12 +28,12 @@ Found = tuple["PortBlock", "PortMode"]
 
 
 class InterfaceKind(NamedTuple):
-    """What many interfaces have in common.
+    """The common properties of many interfaces.
 
     ``role`` is the side of its cable, ``loopback``, ``gateway``, ``ipoib``, ``border`` (to a network outside) or
-    ``unused``; ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None where
-    the catalogue does not say it, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that
-    the port shares with others. ``in_service`` is False for what nothing uses and for what the spec takes out of
+    ``unused``; ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None
+    where the catalogue has none, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that
+    the port shares with others. ``in_service`` is False for unused ports and for those that the spec takes out of
     service or drains. ``lag`` is the interface of that kind that the port is a part of.
     """
 
@@ -160,9 +160,11 @@ class PortLayout:
             return None, None
         key = (device.fabric, device.tier, side, speed_gbps, port)
         if key not in self._places:
-            found = self._mode(device, side, speed_gbps).get(port)
+            mode_of_port = self._mode(device, side, speed_gbps).get(port)
             self._places[key] = (
-                (None, None) if found is None else (found[0].connector, self._cage(device, port, found[1]))
+                (None, None)
+                if mode_of_port is None
+                else (mode_of_port[0].connector, self._cage(device, port, mode_of_port[1]))
             )
         return self._places[key]
 
@@ -178,13 +180,13 @@ class PortLayout:
                     if nic.cage is not None:
                         shared[nic.interface] = nic.cage
             self._shared[device.model] = shared
-        own = breakout or port
-        return self._shared[device.model].get(own, own)
+        cage = breakout or port
+        return self._shared[device.model].get(cage, cage)
 
     def unused(
         self, device: Device, used: Mapping[str, tuple[str, int]]
     ) -> Iterator[tuple[str, str | None, int | None, str | None]]:
-        """Port, connector, speed in Gb/s and shared cage of what has no cable."""
+        """Port, connector, speed in Gb/s and shared cage of each port without a cable."""
         model = self._plan.spec.catalogue[device.model]
         for group in model.nic_groups:
             for nic in group.nics:
@@ -192,8 +194,8 @@ class PortLayout:
                     yield nic.interface, None, group.speed_gbps, None
         modes: dict[str, PortMode | None] = {}
         for port, (side, speed_gbps) in used.items():
-            found = None if side == "management" else self._mode(device, side, speed_gbps).get(port)
-            modes[port] = None if found is None else found[1]
+            mode_of_port = None if side == "management" else self._mode(device, side, speed_gbps).get(port)
+            modes[port] = None if mode_of_port is None else mode_of_port[1]
         connectors = _connectors(model)
         for port, mode in spare_ports(model, modes):
             yield port, connectors.get(port), mode.speed_gbps, self._cage(device, port, mode)
@@ -244,8 +246,8 @@ def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
     for cable in plan.cables:
         if cable.bond is not None:
             model = plan.spec.catalogue[plan.by_name[cable.b.device].model]
-            own = port_numbers(model)[cable.b.port]
-            number = first.setdefault((cable.a.device, cable.bond.interface, cable.b.device), own)
+            port_number = port_numbers(model)[cable.b.port]
+            number = first.setdefault((cable.a.device, cable.bond.interface, cable.b.device), port_number)
             system = systems().get(model.network_os or "")
             ports[cable.a.device, cable.a.port] = cable.bond.interface
             if system is not None and system.bond:
@@ -255,10 +257,10 @@ def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
 
 def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[str, list[tuple[str, str, str]]]:
     """Port, side and fabric of the interfaces that no cable ends at, by device: with an address, or of bonded ports."""
-    found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    by_device: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for address in own_addresses(plan):
         if address.side in _VIRTUAL or address.side == "border":
-            found[address.device].append((address.port, address.side, address.fabric))
+            by_device[address.device].append((address.port, address.side, address.fabric))
     listed = set[tuple[str, str]]()
     if links:
         for cable in plan.cables:
@@ -266,5 +268,5 @@ def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[
                 link = links.get((end.device, end.port))
                 if link is not None and (end.device, link) not in listed:
                     listed.add((end.device, link))
-                    found[end.device].append((link, end.side, end.fabric))
-    return found
+                    by_device[end.device].append((link, end.side, end.fabric))
+    return by_device

@@ -19,7 +19,7 @@ _CO_PACKAGED = frozenset({"mpo"})
 
 
 class Material(NamedTuple):
-    """So many equal things to order. ``item`` is ``device``, ``cable`` or ``optic``; None is what it does not have.
+    """So many equal things to order. ``item`` is ``device``, ``cable`` or ``optic``; fields of other items are None.
 
     A cable is counted for each link, the legs of one that breaks out too; an optic once for each cage, so a twin-port
     transceiver once for both of its ports, and none is counted where it is part of the switch.
@@ -37,7 +37,7 @@ class Material(NamedTuple):
 
 
 def materials(plan: Plan, devices: Iterable[Device], cables: Iterable[Cable]) -> Iterator[Material]:
-    """What ``devices`` and ``cables`` are made of, the optics at both ends of each cable too."""
+    """The order for ``devices`` and ``cables``, with the optics at both ends of each cable."""
     for name, count in sorted(Counter(device.model for device in devices).items()):
         model = plan.spec.catalogue[name]
         yield Material(

@@ -1,6 +1,6 @@
-"""What stands beside a port on its device: the platform's alias where the system has one, as SONiC's, else its name.
+"""The labels of ports on a device: the platform's alias where the system has one, as SONiC's, else the port's name.
 
-LLDP announces the same. Labels, and whoever compares what devices hear, ask here.
+LLDP announces the same. Labels, and comparisons with neighbours, use these.
 """
 
 from __future__ import annotations
@@ -45,5 +45,5 @@ class PanelNames:
             tier = fabric.tiers[device.tier]
             side = tier.up.side if end.side == "up" and tier.up is not None else tier.down
             self._modes[key] = modes_at(model, side, end.speed_gbps)
-        found = self._modes[key].get(end.port)
-        return None if found is None else found[1]
+        mode_of_port = self._modes[key].get(end.port)
+        return None if mode_of_port is None else mode_of_port[1]

@@ -1,4 +1,4 @@
-"""Whom Prometheus is to ask, as it reads that from files (``file_sd_configs``): devices and where they stand."""
+"""Targets of Prometheus, as it reads them from files (``file_sd_configs``): devices with their places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def target_lines(inventory: Inventory) -> Iterator[str]:
     yield "["
     between = "\n"
     for labels, targets in groups.items():
-        own = {"cluster": inventory.plan.name, **dict(labels)}
-        yield between + json.dumps({"targets": targets, "labels": own})
+        all_labels = {"cluster": inventory.plan.name, **dict(labels)}
+        yield between + json.dumps({"targets": targets, "labels": all_labels})
         between = ",\n"
     yield "\n]\n"

@@ -200,7 +200,7 @@ class Inventory:
 
     def vrfs(self) -> Iterator[Record]:
         """One record an address space: a fabric with addresses, unique in it."""
-        carried = {name: each.network.version for name, _, each in carrying(self.plan.spec)}
+        carried = {name: ipoib.network.version for name, _, ipoib in carrying(self.plan.spec)}
         for fabric in self.plan.spec.fabrics:
             version = self._versions.get(fabric.name) or carried.get(fabric.name)
             if version is not None:
@@ -233,12 +233,12 @@ class Inventory:
         return addresses
 
     def reachable_addresses(self) -> dict[str, str]:
-        """Where people log in: a switch's management port, a node's first NIC on a fabric that is not lossless."""
-        found = self.management_addresses()
+        """Addresses for logins: a switch's management port, a node's first NIC on a fabric that is not lossless."""
+        addresses = self.management_addresses()
         for fabric in reversed(self.plan.spec.fabrics):
             if fabric.technology == "ethernet" and not fabric.is_management:
-                found |= self.host_addresses(fabric.name)
-        return found
+                addresses |= self.host_addresses(fabric.name)
+        return addresses
 
     def _ends(self) -> Iterator[Interface]:
         for cable in self.cable_list:

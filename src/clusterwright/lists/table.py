@@ -49,8 +49,8 @@ class TableCells(dict[str, str]):
     """Words as they stand in a table, each of them made once."""
 
     def __missing__(self, text: str) -> str:
-        self[text] = found = csv_row((text,)).removesuffix("\r\n")
-        return found
+        self[text] = cell = csv_row((text,)).removesuffix("\r\n")
+        return cell
 
 
 def csv_row(row: Iterable[Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.packets.ranges import Ranges, ranges, values
 
@@ -87,17 +88,17 @@ def cut(a: Box, b: Box) -> list[Box]:
     """``a`` without ``b``, as disjoint boxes."""
     if meet(a, b) is None:
         return [a]
-    found = []
-    left = list(a)
+    pieces = []
+    remainder = list(a)
     for at, (one, other) in enumerate(zip(a, b, strict=True)):
         if other is WHOLE[at] or one is other:
             continue
         outside = one - other
         if outside:
-            left[at] = outside
-            found.append(tuple(left))
-            left[at] = one & other
-    return found
+            remainder[at] = outside
+            pieces.append(tuple(remainder))
+            remainder[at] = one & other
+    return pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ class PacketSet:
     boxes: tuple[Box, ...]
 
     def __and__(self, other: PacketSet) -> PacketSet:
-        found = (meet(a, b) for a in self.boxes for b in other.boxes)
-        return PacketSet(tuple(each for each in found if each is not None))
+        common = (meet(a, b) for a in self.boxes for b in other.boxes)
+        return PacketSet(tuple(part for part in common if part is not None))
 
     def __or__(self, other: PacketSet) -> PacketSet:
         return PacketSet((*self.boxes, *other.boxes))
@@ -118,7 +119,7 @@ class PacketSet:
         for taken in other.boxes:
             if not left:
                 break
-            left = [piece for each in left for piece in cut(each, taken)]
+            left = [piece for remaining in left for piece in cut(remaining, taken)]
         return PacketSet(tuple(left))
 
     def __bool__(self) -> bool:
@@ -133,7 +134,7 @@ class PacketSet:
 
     def ordinary(self) -> PacketSet:
         """The same set, with the boxes first whose packets look most ordinary."""
-        return PacketSet(tuple(sorted(self.boxes, key=lambda each: _oddness(_witness(each)))))
+        return PacketSet(tuple(sorted(self.boxes, key=lambda candidate: _oddness(_witness(candidate)))))
 
     def limited(self, limit: Box) -> PacketSet:
         """The packets that also lie in one box."""
@@ -151,19 +152,21 @@ def union(sets: Iterable[PacketSet]) -> PacketSet:
 
 def merged(boxes: Iterable[Box]) -> list[Box]:
     """The same packets in fewer boxes: those that differ in one field alone become one, field after field."""
-    found = list(boxes)
-    for at in _MERGED_BY:
-        if len(found) == 1:
+    remaining = list(boxes)
+    for field in _MERGED_BY:
+        if len(remaining) == 1:
             break
         groups: dict[Box, list[Ranges]] = {}
-        for each in found:
-            own = groups.setdefault((*each[:at], *each[at + 1 :]), [])
-            own.append(each[at])
-        found = [
-            (*rest[:at], own[0] if len(own) == 1 else ranges(i for r in own for i in r.bounds), *rest[at:])
-            for rest, own in groups.items()
-        ]
-    return found
+        for candidate in remaining:
+            rest = (*candidate[:field], *candidate[field + 1 :])
+            groups.setdefault(rest, []).append(candidate[field])
+        remaining = []
+        for rest, values_of_field in groups.items():
+            union_of_values = values_of_field[0]
+            if len(values_of_field) > 1:
+                union_of_values = ranges(chain.from_iterable(part.bounds for part in values_of_field))
+            remaining.append((*rest[:field], union_of_values, *rest[field:]))
+    return remaining
 
 
 def apart(a: Box, b: Box) -> bool:
@@ -174,14 +177,14 @@ def apart(a: Box, b: Box) -> bool:
     )
 
 
-def _witness(found: Box) -> Packet:
-    if not found:
+def _witness(packets: Box) -> Packet:
+    if not packets:
         raise IndexError("the empty set has no packet")
-    return tuple(_choose(at, field) for at, field in enumerate(found))
+    return tuple(_choose(at, field) for at, field in enumerate(packets))
 
 
 def _choose(at: int, field: Ranges) -> int:
-    return next((each for each in _LIKELY.get(at, ()) if each in field), field.bounds[0][0])
+    return next((value for value in _LIKELY.get(at, ()) if value in field), field.bounds[0][0])
 
 
 def _oddness(packet: Packet) -> tuple[int, ...]:

@@ -16,10 +16,10 @@ ACCEPT, DROP, RETURN, JUMP, GOTO, NONE = "accept", "drop", "return", "jump", "go
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: the packets it matches (a union of boxes) and what becomes of them.
+    """One rule: the packets it matches (a union of boxes) and its verdict on them.
 
-    ``target`` is the chain of a jump or goto. A rule whose rate is ``limited`` matches only sometimes. The entries of a
-    verdict map are rules of one line. ``name`` is the entry's own, where several stand on one line.
+    ``target`` is the chain of a jump or goto. A rule whose rate is ``limited`` matches only sometimes. The entries of
+    a verdict map are rules of one line. ``name`` is the entry's own, where several stand on one line.
     """
 
     line: int
@@ -32,7 +32,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain; ``hook`` is "" for one that is only jumped to, and ``policy`` is what becomes of packets at its end."""
+    """A chain; ``hook`` is "" for one that is only jumped to, and ``policy`` is the verdict on packets at its end."""
 
     name: str
     line: int
@@ -54,7 +54,7 @@ class Table:
 
 
 def one_chain(hook: str, rules: tuple[Rule, ...], line: int, policy: str = DROP) -> Ruleset:
-    """A filter of one list of rules, with what becomes of packets that none of them matches."""
+    """A filter of one list of rules, with the verdict on packets that none of them matches."""
     return Ruleset(
         (
             Table(
@@ -72,7 +72,7 @@ def one_chain(hook: str, rules: tuple[Rule, ...], line: int, policy: str = DROP)
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """A whole file; ``flushes`` tells whether it clears what was loaded before."""
+    """A whole file; ``flushes`` is true for one that clears the rules loaded before."""
 
     tables: tuple[Table, ...]
     flushes: bool
@@ -86,7 +86,7 @@ class Ruleset:
 
 
 class InterfaceNumbers:
-    """Gives names of interfaces their numbers in packets; one that nothing names has none of these."""
+    """Numbers of interfaces in packets, by name; an interface that nothing names has none of these."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"lo": 0}
@@ -101,4 +101,6 @@ class InterfaceNumbers:
 
     def name(self, number: int) -> str:
         """The interface with this number."""
-        return next((name for name, own in self._numbers.items() if own == number), "another interface")
+        return next(
+            (name for name, known_number in self._numbers.items() if known_number == number), "another interface"
+        )

@@ -49,6 +49,17 @@ def read_nft(text: str, interfaces: InterfaceNumbers) -> Ruleset:
     return _FileReader(Reader(tokens_of(text)), interfaces).file()
 
 
+def _meets(boxes: list[Box], others: list[Box]) -> list[Box]:
+    """The packets in both unions of boxes."""
+    common = []
+    for one in boxes:
+        for other in others:
+            both = meet(one, other)
+            if both is not None:
+                common.append(both)
+    return common
+
+
 def _limited(line: int, rules: list[Rule]) -> list[Rule]:
     """Rules that decide up to a rate. Raises Unreadable where they jump."""
     if any(rule.verdict in {JUMP, GOTO, RETURN} for rule in rules):
@@ -105,11 +116,11 @@ class _FileReader:
                 declared.add(self._named_table())  # makes it where there is none, so that it can be deleted
             else:
                 self.reader.expect("table")
-                own = self._table()
-                if any((own.family, own.name) == (table.family, table.name) for table in tables):
+                new_table = self._table()
+                if any((new_table.family, new_table.name) == (table.family, table.name) for table in tables):
                     # nft would join the two: elements, rules and policies of the second change the first
-                    raise Unreadable(own.line, f"table {own.family} {own.name} is there twice")
-                tables.append(own)
+                    raise Unreadable(new_table.line, f"table {new_table.family} {new_table.name} is there twice")
+                tables.append(new_table)
             self.reader.end()
         return Ruleset(tuple(tables), flushes, frozenset(emptied))
 
@@ -180,10 +191,10 @@ class _FileReader:
             self.sets = {**self.sets, name: (kinds, [element for element, _, _ in elements])}
 
     def _flags(self) -> set[str]:
-        found = {self.reader.expect("interval", "constant")}
+        flags = {self.reader.expect("interval", "constant")}
         while self.reader.take(","):
-            found.add(self.reader.expect("interval", "constant"))
-        return found
+            flags.add(self.reader.expect("interval", "constant"))
+        return flags
 
     def _elements(self, kinds: list[str], *, is_map: bool) -> list[tuple[tuple[Ranges, ...], str, str]]:
         self.reader.expect("=")
@@ -311,8 +322,7 @@ class _FileReader:
                     rules = self._mapped(line, boxes, matches)
                     verdict = "vmap"
                     continue
-                found = matches.match()
-                boxes = [both for a in boxes for b in found if (both := meet(a, b)) is not None]
+                boxes = _meets(boxes, matches.match())
             elif word in _VERDICTS:
                 verdict, target = self._verdict()
             else:
@@ -340,11 +350,11 @@ class _FileReader:
             _must_be_apart(line, "the map", entries, merges=False, is_map=True)
         else:
             entries = list(matches.named(keys, self.maps, "map"))
-        found = []
+        rules = []
         for element, verdict, target in entries:
-            own = [both for a in boxes for b in matches.boxes(keys, [element]) if (both := meet(a, b)) is not None]
-            found.append(Rule(line=line, matches=tuple(own), verdict=verdict, target=target))
-        return found
+            matched = _meets(boxes, matches.boxes(keys, [element]))
+            rules.append(Rule(line=line, matches=tuple(matched), verdict=verdict, target=target))
+        return rules
 
     def _verdict(self) -> tuple[str, str]:
         word = self.reader.expect(*sorted(_VERDICTS))

@@ -104,24 +104,24 @@ class MatchReader:
         is_compared = negated or self.reader.take("==")
         if is_compared and self.reader.peek(1) == ",":
             raise Unreadable(line, "nft compares with all of these bits at once, which no packet has")
-        found = self.boxes(keys, self._elements(keys))
+        matched = self.boxes(keys, self._elements(keys))
         if not negated:
-            return found
+            return matched
         if len(keys) > 1:
             raise Unreadable(line, 'a concatenation with "!=" is not known here')
         kind, needs = keys[0]
         at = FIELD_OF[kind]
         taken = Ranges(())
-        for each in found:
-            taken |= each[at]
+        for candidate in matched:
+            taken |= candidate[at]
         return _limited([needs], at, WHOLE[at] - taken)
 
     def keys(self) -> list[tuple[str, Box]]:
         """The fields that a match or a verdict map compares, joined by dots."""
-        found = [self._key()]
+        keys_read = [self._key()]
         while self.reader.take("."):
-            found.append(self._key())
-        return found
+            keys_read.append(self._key())
+        return keys_read
 
     def _key(self) -> tuple[str, Box]:
         line, first = self.reader.line, self.reader.peek()
@@ -155,11 +155,11 @@ class MatchReader:
             elements.append(self.element([kind for kind, _ in keys]))
         return elements
 
-    def named(self, keys: list[tuple[str, Box]], known: Named[Element], what: str) -> Sequence[Element]:
+    def named(self, keys: list[tuple[str, Box]], elements_by_name: Named[Element], what: str) -> Sequence[Element]:
         """The elements of the set or map that the next word names."""
         line, word = self.reader.line, self.reader.peek()
         self.reader.next()
-        kinds, elements = known.get(word[1:] if word.startswith("@") else "", ((), ()))
+        kinds, elements = elements_by_name.get(word[1:] if word.startswith("@") else "", ((), ()))
         if not kinds:
             raise Unreadable(line, f"there is no {what} {shown(word.removeprefix('@'))} above")
         if list(kinds) != [_COMPARED.get(kind, kind) for kind, _ in keys]:
@@ -168,22 +168,23 @@ class MatchReader:
 
     def element(self, kinds: list[str]) -> tuple[Ranges, ...]:
         """One element of a set: values joined by dots."""
-        found = []
+        values_read = []
         for at, kind in enumerate(kinds):
             if at:
                 self.reader.expect(".")
             word = self.reader.next()
             try:
-                found.append(value_of(kind, word.text, self.interfaces.of))
+                values_read.append(value_of(kind, word.text, self.interfaces.of))
             except ValueError as error:
                 raise Unreadable(word.line, str(error)) from None
-        return tuple(found)
+        return tuple(values_read)
 
     def boxes(self, keys: list[tuple[str, Box]], elements: list[tuple[Ranges, ...]]) -> list[Box]:
         """The packets whose fields have one of these values."""
         needs: list[Box] = [WHOLE]
         for _, need in keys:
-            needs = [both for each in needs if (both := meet(each, need)) is not None]
+            common = (meet(candidate, need) for candidate in needs)
+            needs = [both for both in common if both is not None]
         if len(keys) == 1:
             taken = Ranges(())
             for (only,) in elements:
@@ -209,20 +210,20 @@ class MatchReader:
         value = self.reader.next().text
         if question not in _ORIGIN or value not in _ORIGIN[question]:
             raise Unreadable(line, f"{shown(f'{question} {value}')} is an expression that is not known here")
-        found = _ORIGIN[question][value]
-        return WHOLE[ORIGIN] - found if negated else found
+        origins = _ORIGIN[question][value]
+        return WHOLE[ORIGIN] - origins if negated else origins
 
     def _fragments(self) -> list[Box]:
         line = self.reader.line
-        found = " ".join(self.reader.next().text for _ in range(6))
+        words = " ".join(self.reader.next().text for _ in range(6))
         wanted = {
             "ip frag-off & 0x1fff != 0": values(2),
             "ip frag-off & 0x1fff == 0": values(0, 1),
             "ip frag-off & 0x3fff != 0": values(1, 2),
         }
-        if found not in wanted:
-            raise Unreadable(line, f"{shown(found)} is an expression that is not known here")
-        return [box(family=V4, fragment=wanted[found])]
+        if words not in wanted:
+            raise Unreadable(line, f"{shown(words)} is an expression that is not known here")
+        return [box(family=V4, fragment=wanted[words])]
 
     def _flags(self) -> list[Box]:
         """``tcp flags & MASK == VALUE``, or with ``!=``."""
@@ -232,7 +233,7 @@ class MatchReader:
         mask = self._bits()
         negated = self.reader.expect("==", "!=") == "!="
         wanted = self._bits()
-        taken = values(*(each for each in range(256) if (each & mask == wanted) is not negated))
+        taken = values(*(flags for flags in range(256) if (flags & mask == wanted) is not negated))
         return _limited([box(proto=values(TCP), fragment=_NOT_LATER)], FLAGS, taken)
 
     def _bits(self) -> int:

@@ -1,8 +1,8 @@
-"""What a filter does: which packets pass a hook, as a set; and which line decides about one packet.
+"""The effect of a filter: the set of packets that pass a hook, and the line that decides on one packet.
 
 Every base chain of a hook must let a packet pass, in the order of their priorities; an accept ends one chain alone. A
-rule that matches only up to a rate counts as one that may accept, and as one that need not drop: what is computed is
-everything that can pass. What passes at any rate is what passes a filter ``at_any_rate``.
+rule that matches only up to a rate counts as one that may accept, and as one that need not drop: the result is every
+packet that can pass. The packets that pass at any rate are those that pass a filter ``at_any_rate``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FAMILY = {"inet": WHOLE, "ip": box(family=V4), "ip6": box(family=V6)}
 
 
 class Decision(NamedTuple):
-    """What becomes of a packet, and the line that says so: of a rule (with its name, if any), or of a policy."""
+    """The verdict on a packet, and its line: of a rule (with its name, if any), or of a policy."""
 
     passes: bool
     line: int
@@ -63,7 +63,7 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """What can pass a hook, and the rules that never decide."""
+    """The packets that can pass a hook, and the rules that never decide."""
 
     packets: PacketSet
     idle: tuple[Idle, ...]
@@ -86,7 +86,7 @@ def _batches(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def at_any_rate(ruleset: Ruleset) -> Ruleset:
-    """The filter as packets meet it for which no rate is left: what accepts up to a rate is away, what drops drops."""
+    """The filter for packets beyond every rate: rules that accept up to a rate are left out, rules that drop stay."""
     if not rated_lines(ruleset):
         return ruleset
     return replace(ruleset, tables=tuple(_at_any_rate(table) for table in ruleset.tables))
@@ -94,8 +94,11 @@ def at_any_rate(ruleset: Ruleset) -> Ruleset:
 
 def rated_lines(ruleset: Ruleset) -> frozenset[int]:
     """The lines of rules that decide up to a rate alone."""
-    rules = (rule for table in ruleset.tables for chain in table.chains.values() for rule in chain.rules)
-    return frozenset(rule.line for rule in rules if rule.limited and rule.verdict != NONE)
+    lines: set[int] = set()
+    for table in ruleset.tables:
+        for chain in table.chains.values():
+            lines.update(rule.line for rule in chain.rules if rule.limited and rule.verdict != NONE)
+    return frozenset(lines)
 
 
 def _at_any_rate(table: Table) -> Table:
@@ -108,23 +111,25 @@ def _at_any_rate(table: Table) -> Table:
 
 def base_chains(ruleset: Ruleset, hook: str) -> list[tuple[Table, Chain]]:
     """The chains at a hook, in the order in which packets meet them."""
-    found = [(table, chain) for table in ruleset.tables for chain in table.chains.values() if chain.hook == hook]
-    return sorted(found, key=lambda each: each[1].priority)
+    at_hook: list[tuple[Table, Chain]] = []
+    for table in ruleset.tables:
+        at_hook += [(table, chain) for chain in table.chains.values() if chain.hook == hook]
+    return sorted(at_hook, key=lambda place: place[1].priority)
 
 
 def passing(ruleset: Ruleset, hook: str, entering: PacketSet = EVERYTHING) -> Passing:
-    """What of ``entering`` can pass all chains of a hook. Raises Unreadable for chains that jump in a circle."""
+    """The packets of ``entering`` that can pass all chains of a hook. Raises Unreadable for circular jumps."""
     idle: list[Idle] = []
     current = entering
     for table, chain in base_chains(ruleset, hook):
-        own = entering.limited(_FAMILY[table.family])
+        of_family = entering.limited(_FAMILY[table.family])
         flow = _Flow(table)
-        accepted, left, returned = flow.run(chain, own, 0)
+        accepted, left, returned = flow.run(chain, of_family, 0)
         if chain.policy == ACCEPT:  # which decides about what returns from here as well
             accepted |= left | returned
         other = current - PacketSet((_FAMILY[table.family],))
         current = (current & accepted) | other
-        idle += [_idle(table, chain, rule, own) for rule in flow.idle()]
+        idle += [_idle(table, chain, rule, of_family) for rule in flow.idle()]
     return Passing(current, tuple(dict.fromkeys(idle)))
 
 
@@ -136,7 +141,7 @@ class _Flow:
         self.met: dict[int, tuple[Rule, bool]] = {}
 
     def run(self, chain: Chain, entering: PacketSet, depth: int) -> tuple[PacketSet, PacketSet, PacketSet]:
-        """What the chain accepts, what reaches its end, and what returns from it by a rule."""
+        """The packets that the chain accepts, those that reach its end, and those that a rule returns."""
         if depth > _DEEPEST:
             raise Unreadable(chain.line, f'the chain "{chain.name}" is reached by more jumps than there may be')
         accepted: list[PacketSet] = []
@@ -171,7 +176,7 @@ class _Flow:
             if not self.met.get(id(rule), (rule, False))[1]:
                 left = current & PacketSet(rule.matches)
                 if left and before:
-                    near = tuple(each for each in before if any(not apart(each, match) for match in rule.matches))
+                    near = tuple(other for other in before if any(not apart(other, match) for match in rule.matches))
                     left = left - PacketSet(near)
                 self.met[id(rule)] = (rule, bool(left))
             before += rule.matches
@@ -184,7 +189,7 @@ class _Flow:
 
 
 def _idle(table: Table, chain: Chain, rule: Rule, entering: PacketSet) -> Idle:
-    """Why a rule decides about nothing: what decides about a packet that it would match, if it could match any."""
+    """The reason that a rule decides nothing: the line that decides on a packet it matches, if it matches any."""
     wanted = entering & PacketSet(rule.matches)
     if not wanted:
         return Idle(rule.line, 0, rule.name)
@@ -193,7 +198,7 @@ def _idle(table: Table, chain: Chain, rule: Rule, entering: PacketSet) -> Idle:
 
 
 def decide(ruleset: Ruleset, hook: str, packet: Packet) -> Decision:
-    """What becomes of one packet at a hook, and the line that decides: the last accepting one, or the dropping one."""
+    """The verdict on one packet at a hook, and its line: the last accepting one, or the dropping one."""
     last = Decision(True, 0)
     for table, chain in base_chains(ruleset, hook):
         if packet not in PacketSet((_FAMILY[table.family],)):

@@ -53,9 +53,9 @@ def version_of(packet: Packet) -> int:
 
 
 def packet_phrase(packet: Packet, usual_origin: int) -> str:
-    """A packet as ``TCP SYN 10.0.0.1:49152 to 10.0.0.2:22``, with whatever is unusual about it.
+    """A packet as ``TCP SYN 10.0.0.1:49152 to 10.0.0.2:22``, with its unusual fields.
 
-    ``usual_origin`` is what the source of an honest packet is to the machine that judges it.
+    ``usual_origin`` is the origin of an honest packet at the machine that judges it.
     """
     version = version_of(packet)
     number = packet[PROTO]

@@ -70,7 +70,7 @@ def ranges(intervals: Iterable[Interval]) -> Ranges:
 
 def values(*wanted: int) -> Ranges:
     """The set of these integers."""
-    return ranges((each, each) for each in wanted)
+    return ranges((value, value) for value in wanted)
 
 
 @lru_cache(maxsize=1 << 16)

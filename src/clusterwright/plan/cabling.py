@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
 from clusterwright.plan.allocation.given_addresses import GivenAddresses
@@ -23,6 +24,15 @@ from clusterwright.plan.service import Service, dead_ports
 from clusterwright.plan.skeleton import FabricSkeleton, links_of
 from clusterwright.spec.fabric import Attach, Fabric, Tier, Uplinks
 from clusterwright.spec.model import ClusterSpec, NodeGroup
+
+
+class _CableEnd(NamedTuple):
+    """One end of a cable: ``side`` and ``address`` as an Interface has them."""
+
+    device: str
+    port: str
+    side: str
+    address: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,26 +190,14 @@ def _attach(
         if prefix is not None and item.node >= 0:
             planned = hca_guid(prefix, number, layout.nodes[item.node].number, item.nic)
             guid = scanned.get((device, end.port), planned)
-        lower = Interface(
-            device=device,
-            port=end.port,
+        lower, upper = _cable_ends(
+            _CableEnd(device, end.port, end.side, address),
+            _CableEnd(switch, next(down_ports[item.seat]), "down", upper_address),
             fabric=fabric.name,
-            side=end.side,
             speed_gbps=item.speed_gbps,
             rail=rail,
-            address=address,
             prefix_length=length,
             guid=guid,
-        )
-        upper = Interface(
-            device=switch,
-            port=next(down_ports[item.seat]),
-            fabric=fabric.name,
-            side="down",
-            speed_gbps=item.speed_gbps,
-            rail=rail,
-            address=upper_address,
-            prefix_length=length,
         )
         cables.append(
             Cable(
@@ -216,6 +214,41 @@ def _attach(
             )
         )
     return cables, subnets
+
+
+def _cable_ends(
+    lower: _CableEnd,
+    upper: _CableEnd,
+    *,
+    fabric: str,
+    speed_gbps: int,
+    rail: int | None,
+    prefix_length: int,
+    guid: int | None = None,
+) -> tuple[Interface, Interface]:
+    """The interfaces at both ends of a cable; only the lower one can have a GUID."""
+    lower_interface = Interface(
+        device=lower.device,
+        port=lower.port,
+        fabric=fabric,
+        side=lower.side,
+        speed_gbps=speed_gbps,
+        rail=rail,
+        address=lower.address,
+        prefix_length=prefix_length,
+        guid=guid,
+    )
+    upper_interface = Interface(
+        device=upper.device,
+        port=upper.port,
+        fabric=fabric,
+        side=upper.side,
+        speed_gbps=speed_gbps,
+        rail=rail,
+        address=upper.address,
+        prefix_length=prefix_length,
+    )
+    return lower_interface, upper_interface
 
 
 def _host_subnet(fabric: Fabric, switch: str, addresses: FabricAddresses, network: int) -> Subnet:
@@ -265,24 +298,12 @@ def _link(
             length = given.addresses.link_length if given else 0
             rail = skeleton.seats[lower].rail
             speed = up.speed_gbps
-            a = Interface(
-                device=names[lower],
-                port=next(up_ports[lower]),
+            a, b = _cable_ends(
+                _CableEnd(names[lower], next(up_ports[lower]), "up", low_address),
+                _CableEnd(names[upper], next(down_ports[upper]), "down", high_address),
                 fabric=fabric.name,
-                side="up",
                 speed_gbps=speed,
                 rail=rail,
-                address=low_address,
-                prefix_length=length,
-            )
-            b = Interface(
-                device=names[upper],
-                port=next(down_ports[upper]),
-                fabric=fabric.name,
-                side="down",
-                speed_gbps=speed,
-                rail=rail,
-                address=high_address,
                 prefix_length=length,
             )
             working = service.carries(a, b)

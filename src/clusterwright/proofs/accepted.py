@@ -1,4 +1,4 @@
-"""Single failures that a spec accepts with its reason: said, and no fault of the design."""
+"""Single failures that a spec accepts with its reason: notes, and no fault of the design."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def unaccepted(
-    tree: RenderedTree, fabric: str | None, found: Sequence[Counterexample]
+    tree: RenderedTree, fabric: str | None, counterexamples: Sequence[Counterexample]
 ) -> tuple[list[Counterexample], list[str]]:
-    """Of what single failures in a fabric of the spec do: what refutes the claim, and what is noted instead."""
+    """Counterexamples of single failures that refute a fabric's claim, and notes on those that the spec accepts."""
     reason = tree.declaration.accepted.get(fabric) if tree.declaration is not None and fabric is not None else None
-    if reason is None or not found:
-        return list(found), []
-    more = f"; so it is in {len(found):,} cases" if len(found) > 1 else ""
-    return [], [f"{fabric}: {found[0]}{more}. The spec accepts it: {reason}"]
+    if reason is None or not counterexamples:
+        return list(counterexamples), []
+    more = f"; so it is in {len(counterexamples):,} cases" if len(counterexamples) > 1 else ""
+    return [], [f"{fabric}: {counterexamples[0]}{more}. The spec accepts it: {reason}"]

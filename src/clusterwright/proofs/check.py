@@ -1,4 +1,4 @@
-"""What a proof is: a check reads a rendered tree and answers with facts it proved, or with counterexamples."""
+"""The form of a proof: a check reads a rendered tree and answers with facts it proved, or with counterexamples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REFUTED = "REFUTED"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something proven, with its number: ``name`` says what is counted and in which unit."""
+    """Something proven, with its number: ``name`` gives the counted things and their unit."""
 
     name: str
     value: float | int | str
@@ -32,7 +32,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """Why a proof fails. ``device`` carries the ``file`` (path on the device) whose ``line`` (from 1) is at fault.
+    """The reason that a proof fails, at a ``line`` (from 1) of a ``file`` (path on the device) of ``device``.
 
     ``line`` is 0 where something is missing from the file as a whole.
     """
@@ -49,7 +49,7 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """On how many things a claim was tried, and what they are, in the plural: 8,128 ``pairs of adapters``."""
+    """The number of things that a claim was tried on, and their name in the plural: 8,128 ``pairs of adapters``."""
 
     what: str
     count: int
@@ -57,11 +57,11 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of one check: proven when there is no counterexample, and nothing that the claim needs was lacking.
+    """The answer of one check: proven without a counterexample, and with everything that the claim needs.
 
-    ``facts`` hold where it is not refuted; ``notes`` say what it could not compare with. ``unjudged`` says in a
-    few words why the claim itself could not be judged, "" where it was. A claim about no ``cases`` is true and says
-    nothing, so it is never called proven. ``unread`` is what no reader takes in and could touch the claim.
+    ``facts`` hold where it is not refuted; ``notes`` name comparisons that were not made. ``unjudged`` is the short
+    reason that the claim itself could not be checked, "" where it was. A claim about no ``cases`` is true and says
+    nothing, so it is never called proven. ``unread`` is text that no reader knows and that could touch the claim.
     """
 
     facts: tuple[Fact, ...]
@@ -88,7 +88,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The answer in a few words, which every output has: proven, REFUTED, or why it is neither."""
+        """The answer in a few words, the same in every output: proven, REFUTED, or the reason for neither."""
         if self.is_refuted:
             return REFUTED
         if self.unjudged:
@@ -112,12 +112,12 @@ def _judgeable(_: RenderedTree) -> str:
 class ProofCheck:
     """One proof.
 
-    ``claim`` says in one sentence what is proven; ``kinds`` are the kinds of artifacts it reads. ``applies`` tells
-    whether a tree has what the check speaks about, ``judge`` gives the verdict on what readers take in and raises
-    VerifyError for text that does not parse. ``spec_only`` is what of the claim only a spec tells, "" for nothing: of a
-    folder without one the answer says that it was not judged. ``readings`` are what it takes from switches' files,
-    ``concerns`` tells of which Ethernet fabrics it claims something.
-    ``unjudgeable`` says why nothing of the claim can be judged of a tree, "" where it can.
+    ``claim`` is one sentence; ``kinds`` are the kinds of artifacts it reads. ``applies`` is true for a tree with
+    parts that the claim is about, ``judge`` gives the verdict on the text that readers know and raises VerifyError
+    for text that does not parse. ``spec_only`` is the part of the claim that needs a spec, "" for nothing: for a
+    folder without one the answer notes that it was not checked. ``readings`` are made of switches' files,
+    ``concerns`` is true for Ethernet fabrics that the claim is about. ``unjudgeable`` is the reason that nothing of
+    the claim can be checked of a tree, "" where it can.
     """
 
     name: str
@@ -141,11 +141,11 @@ class ProofCheck:
 
     @property
     def judged_kinds(self) -> frozenset[str]:
-        """Those of whose files every line touches the claim."""
+        """The kinds of files of which every line touches the claim."""
         return self.kinds_in_folder - self.compared
 
     def answers(self, tree: RenderedTree) -> bool:
-        """Whether a tree has what the check speaks about, or switches of another system that it ought to read."""
+        """Whether a tree has parts that the check is about, or switches of another system that it ought to read."""
         return self.applies(tree) or bool(self._other_systems(tree)) or bool(self._left_out(tree))
 
     def _left_out(self, tree: RenderedTree) -> dict[str, tuple[str, ...]]:
@@ -169,17 +169,18 @@ class ProofCheck:
         return other_systems
 
     def _verdict(self, tree: RenderedTree) -> Verdict:
-        """The verdict on what readers take in."""
+        """The verdict on the text that readers know."""
         why_not = self.unjudgeable(tree)
         if why_not:
             return Verdict((), (), Cases("files that can be judged", 0), unjudged=why_not)
         return self.judge(tree)
 
     def run(self, tree: RenderedTree) -> Verdict:
-        """The verdict on all that stands in the tree: what no reader takes in, and files of the spec that the tree
-        lacks, leave the claim not proven. So do parts of nodes that are somebody else's: nothing refutes it there.
+        """The verdict on the whole tree.
 
-        Raises VerifyError for text that does not parse.
+        Text that no reader knows, and files of the spec that the tree lacks, leave the claim not proven. So do parts
+        of nodes that another owner manages: nothing refutes it there. Raises VerifyError for text that does not
+        parse.
         """
         verdict = Verdict((), (), Cases("files that it reads", 0))
         if self.applies(tree):
@@ -216,7 +217,7 @@ def _not_checked(others: Mapping[str, str]) -> str:
 
 
 def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
-    """The answer about parts of nodes that somebody else owns; "" where there are none."""
+    """The answer about parts of nodes with another owner; "" without such parts."""
     if not left_out:
         return ""
     nodes = sorted({node for names in left_out.values() for node in names})

@@ -1,4 +1,4 @@
-"""What a spec asks for, as far as proofs compare rendered text with it.
+"""The part of a spec that proofs compare rendered text with.
 
 Computed from the plan and not by the renderers' code, so that a mistake of theirs shows.
 """
@@ -69,7 +69,7 @@ _OVERSUBSCRIPTION = "oversubscription."
 
 
 class Declaration:
-    """What the spec behind a plan promises: one property a question, computed when a check first asks it."""
+    """The promises of the spec behind a plan: one property a question, computed when a check first asks it."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -102,7 +102,7 @@ class Declaration:
 
     @cached_property
     def vouched(self) -> Mapping[str, Mapping[tuple[str | None, str], str]]:
-        """By device, what the spec adds and no reader need know: file (None for lines of text) and place, with why."""
+        """By device, places of ``extra_config`` (file or None, and path in it) that the spec vouches for, with why."""
         vouched = {}
         for device in self._plan.devices:
             reasons = _vouched_on(self._plan, device)
@@ -136,17 +136,17 @@ class Declaration:
 
     @cached_property
     def node_checks(self) -> Mapping[str, CheckedNode]:
-        """By node that runs an image, what it is to ask of itself."""
+        """By node that runs an image, the planned expectations of its check of itself."""
         return declared_node_checks(self._plan)
 
     @cached_property
     def adapter_names(self) -> Mapping[str, DeclaredNames]:
-        """By node that runs an image, what its adapters are called."""
+        """By node that runs an image, the names of its adapters."""
         return declared_names(self._plan)
 
     @cached_property
     def credentials(self) -> Mapping[str, Readers]:
-        """By node that runs an image, the keys that it reads, with who does."""
+        """By node that runs an image, the keys that it reads, with the units that read them."""
         return declared_credentials(self._plan)
 
     @cached_property
@@ -172,7 +172,7 @@ class Declaration:
 
     @cached_property
     def installed_by_others(self) -> frozenset[str]:
-        """Nodes that run a system which somebody else installed."""
+        """Nodes with a system that another owner installed."""
         names = set()
         for device in self._plan.devices:
             image = self._plan.spec.image(device.image or "")
@@ -182,7 +182,7 @@ class Declaration:
 
     @cached_property
     def left_out(self) -> Mapping[str, tuple[str, ...]]:
-        """By part of nodes that somebody else installed, those of which the spec does not take it."""
+        """By part of nodes with another owner's system, the nodes on which the spec does not take that part."""
         return left_out_parts(self._plan)
 
     # Bandwidth
@@ -214,7 +214,7 @@ class Declaration:
 
     @cached_property
     def other_systems(self) -> Mapping[str, str]:
-        """By switch for which no text is written, though it has a configuration, its fabric."""
+        """By switch with a configuration that this project does not write, its fabric."""
         return switches_configured_elsewhere(self._plan)
 
     @cached_property
@@ -232,7 +232,7 @@ class Declaration:
 
     @cached_property
     def railed(self) -> frozenset[str]:
-        """The fabrics whose lowest tier has switches for each rail."""
+        """The fabrics with a lowest tier of switches for each rail."""
         return frozenset(fabric.name for fabric in self._plan.spec.fabrics if fabric.tiers[0].join == "rail")
 
     @cached_property
@@ -311,7 +311,7 @@ class Declaration:
 
     @cached_property
     def subnets(self) -> Mapping[str, DeclaredSubnet]:
-        """By fabric, what is asked of its subnet manager."""
+        """By fabric, the settings of its subnet manager."""
         return declared_subnets(self._plan)
 
     @cached_property
@@ -348,7 +348,7 @@ class Declaration:
 
     @cached_property
     def nccl_on_infiniband(self) -> Mapping[str, DeclaredNccl]:
-        """By node, what is asked of its NCCL."""
+        """By node, the settings of its NCCL."""
         return declared_nccl(self._plan)
 
     # Isolation and encryption
@@ -370,7 +370,7 @@ class Declaration:
 
     @cached_property
     def in_clear(self) -> Mapping[str, str]:
-        """Mounts that nothing protects, by mount point, with why and who answers for it."""
+        """Mounts without protection, by mount point, with the reason and the owner who answers for it."""
         return mounts_in_clear(self._plan)
 
     @cached_property
@@ -386,7 +386,7 @@ class Declaration:
 
 
 def _vouched_on(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]:
-    """What somebody vouches for on a device; `router bgp` without a number is its own process there."""
+    """Text that the spec vouches for on a device; `router bgp` without a number is its own process there."""
     reasons = {}
     for addition in plan.spec.extra_config:
         if not addition.concerns(device.name, device.role, device.fabric):

@@ -1,4 +1,4 @@
-"""What a spec declares of Ethernet cables and ports: bonds, planes, lengths, media and the ports of each GPU."""
+"""The planned Ethernet cables and ports: bonds, planes, lengths, media and the ports of each GPU."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from clusterwright.spec.hardware.systems import EXTERNAL, UNMANAGED
 
 
 def switches_configured_elsewhere(plan: Plan) -> Mapping[str, str]:
-    """The fabric of each switch that somebody else configures.
+    """By switch that another system configures, its fabric.
 
     On Ethernet each switch has something to configure; on InfiniBand the manager routes for those without a CPU.
     """
     ethernet = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
-    found: dict[str, str] = {}
+    fabric_by_switch: dict[str, str] = {}
     for device in plan.devices:
         if device.kind != "switch":
             continue
         system = plan.spec.catalogue[device.model].network_os
         if system == EXTERNAL or (system == UNMANAGED and device.fabric in ethernet):
-            found[device.name] = device.fabric
-    return found
+            fabric_by_switch[device.name] = device.fabric
+    return fabric_by_switch
 
 
 def switch_fabrics(plan: Plan) -> Mapping[str, Fabric]:
@@ -60,11 +60,10 @@ def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], frozenset[str]]:
 
 def headroom_lengths(plan: Plan) -> Mapping[tuple[str, str], float]:
     """By device and port, the metres of cable that headroom is sized for, on fabrics with a lossless class."""
-    lossless = {
-        fabric.name
-        for fabric in plan.spec.fabrics
-        if any(traffic_class.priority is not None for traffic_class in fabric.classes)
-    }
+    lossless: set[str] = set()
+    for fabric in plan.spec.fabrics:
+        if any(traffic_class.priority is not None for traffic_class in fabric.classes):
+            lossless.add(fabric.name)
     lengths: dict[tuple[str, str], float] = {}
     for cable in plan.cables:
         if cable.fabric in lossless:

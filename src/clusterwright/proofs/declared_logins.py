@@ -1,4 +1,4 @@
-"""Who is to get in to each node, made from the plan and not by the renderers' code."""
+"""The planned accounts of each node, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -33,16 +33,22 @@ def declared_logins(plan: Plan) -> Mapping[str, Accounts]:
 
 def _accounts(plan: Plan, image: Image) -> Accounts:
     operators = {operator.name: operator for operator in plan.spec.site.operators}
-    return frozenset(
-        DeclaredAccount(
-            name=user.name,
-            uid=user.uid,
-            groups=frozenset(user.groups),
-            keys=frozenset(key for name in user.operators if name in operators for key in _keys(operators[name])),
-            becomes_root=user.becomes_root,
+    accounts = set()
+    for user in image.users:
+        keys: set[str] = set()
+        for name in user.operators:
+            if name in operators:
+                keys.update(_keys(operators[name]))
+        accounts.add(
+            DeclaredAccount(
+                name=user.name,
+                uid=user.uid,
+                groups=frozenset(user.groups),
+                keys=frozenset(keys),
+                becomes_root=user.becomes_root,
+            )
         )
-        for user in image.users
-    )
+    return frozenset(accounts)
 
 
 def _keys(operator: Operator) -> Iterator[str]:

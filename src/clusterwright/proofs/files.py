@@ -1,4 +1,4 @@
-"""Whether a folder holds what a spec renders: claims are made of files that are there, and others ought to be."""
+"""The files of a folder are those that its spec renders: claims are made of files that are there."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ def _judge(tree: RenderedTree) -> Verdict:
             unjudged=unjudged,
         )
     others = sorted(place for place in tree.others if place not in tree.rendering.files)
-    own = [(device, path) for device, path in others if device in tree.rendering.devices]
-    if tree.is_read_back and own:
-        names = and_more([f"{device}:/{path}" for device, path in own], _SHOWN)
+    unplanned = [(device, path) for device, path in others if device in tree.rendering.devices]
+    if tree.is_read_back and unplanned:
+        names = and_more([f"{device}:/{path}" for device, path in unplanned], _SHOWN)
         notes.append(f"Beside what the spec renders: {names}.")
     reworded = sorted(place for place in tree.others if place[1] in UNREAD and place in tree.rendering.files)
     if reworded:
         names = and_more([f"{device}:/{path}" for device, path in reworded], _SHOWN)
         notes.append(f"Not what the spec renders, so that claims are made of what each line says: {names}.")
-    found = [*_missing(tree), *_strangers(others, tree.rendering)]
+    counterexamples = [*_missing(tree), *_strangers(others, tree.rendering)]
     if not tree.is_read_back:
-        found += [
+        counterexamples += [
             Counterexample(device=device, file=path, line=0, message="the spec renders no such file")
-            for device, path in own
+            for device, path in unplanned
         ]
     facts = (
         Fact("devices", len({device for device, _ in tree.files} & tree.rendering.devices)),
         Fact("files that the spec renders", len(tree.rendering.files)),
     )
-    return Verdict(facts=facts, counterexamples=tuple(found), cases=cases, notes=tuple(notes))
+    return Verdict(facts=facts, counterexamples=tuple(counterexamples), cases=cases, notes=tuple(notes))
 
 
 def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Files that are missing; a device of which there is none is told once."""
+    """Files that are missing; a device without any file is reported once."""
     there = {device for device, _ in tree.files}
     absent: set[str] = set()
     files = Counter(device for device, _ in tree.lacking)
@@ -68,10 +68,10 @@ def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
 
 
 def _strangers(others: list[tuple[str, str]], rendering: ExpectedTree) -> Iterator[Counterexample]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for device, path in others:
-        if device not in rendering.devices and device not in told:
-            told.add(device)
+        if device not in rendering.devices and device not in reported:
+            reported.add(device)
             yield Counterexample(device=device, file=path, line=0, message="the spec has no such device")
 
 

@@ -35,7 +35,7 @@ _NORMAL_FORMS = {path: reader.normal_form for reader in READERS for path in read
 
 
 class TreeMismatch(ClusterwrightError):
-    """A folder is not the tree that its manifest describes, or holds what is no file of a device."""
+    """A folder that differs from its manifest, or holds something other than a device's files."""
 
 
 def read_folder(
@@ -63,14 +63,14 @@ def read_folder(
     cluster, groups, entries = manifest
     there = {_owned(*place): file for place, file in there.items()}
     listed = {(owner, path) for owner, path, _, _ in entries}
-    found: dict[str, dict[str, RenderedFile]] = defaultdict(dict)
+    files_by_device: dict[str, dict[str, RenderedFile]] = defaultdict(dict)
     others: list[tuple[str, str]] = []
     for device, path, kind, digest in entries:
         file, content = _listed_file(folder, there, (device, path), digest)
         if kinds is None or kind in kinds:
             read = _reader(file, content)
             # As many read an image's text as take the image: it is kept.
-            found[device][path] = RenderedFile(
+            files_by_device[device][path] = RenderedFile(
                 device=device,
                 path=path,
                 kind=kind,
@@ -78,7 +78,7 @@ def read_folder(
                 content=partial(bytes, content),
             )
         elif rendering is not None:
-            found[device][path] = RenderedFile(device=device, path=path, kind=kind, read=partial(_text, file))
+            files_by_device[device][path] = RenderedFile(device=device, path=path, kind=kind, read=partial(_text, file))
         if rendering is not None:
             takers = [group for group in groups.get(device, [device]) if group == device or (group, path) not in listed]
             others += [(stranger, path) for stranger in rendering.strangers(takers, path, content)]
@@ -88,17 +88,21 @@ def read_folder(
                 f"{file}: {MANIFEST} does not list it. Render the spec again; what was read back from devices has no "
                 f"{MANIFEST}."
             )
-    images = [(members, found.pop(owner, {})) for owner, members in groups.items()]
-    own = {(device, path): file for device, files in found.items() for path, file in files.items()}
+    images = [(members, files_by_device.pop(owner, {})) for owner, members in groups.items()]
+    own_files = {(device, path): file for device, files in files_by_device.items() for path, file in files.items()}
     return RenderedTree(
-        cluster=cluster, files=layered(own, images), declaration=declaration, rendering=rendering, others=tuple(others)
+        cluster=cluster,
+        files=layered(own_files, images),
+        declaration=declaration,
+        rendering=rendering,
+        others=tuple(others),
     )
 
 
 def _listed_file(
     folder: Path, there: Mapping[tuple[str, str], tuple[Path, bool]], place: tuple[str, str], digest: str
 ) -> tuple[Path, bytes]:
-    """A file of the manifest with its content, which has the ``digest``. Raises TreeMismatch where it is not there."""
+    """A file of the manifest with its content, whose ``digest`` is checked. Raises TreeMismatch for a missing file."""
     device, path = place
     name = _shown(f"{device}/{path}")
     if ".." in (*device.split("/"), *path.split("/")) or path.startswith("/"):
@@ -118,11 +122,11 @@ def _read_back(
     declaration: Declaration | None,
     rendering: ExpectedTree | None,
 ) -> RenderedTree:
-    found: dict[tuple[str, str], RenderedFile] = {}
+    files: dict[tuple[str, str], RenderedFile] = {}
     others: list[tuple[str, str]] = []
     for (device, path), (file, is_wish) in there.items():
         kind = rendering.kind(device, path) if rendering is not None else ""
-        found[device, path] = RenderedFile(
+        files[device, path] = RenderedFile(
             device=device,
             path=path,
             kind=kind,
@@ -134,7 +138,7 @@ def _read_back(
     cluster = rendering.cluster if rendering is not None else _shown(folder.resolve().name)
     return RenderedTree(
         cluster=cluster,
-        files=found,
+        files=files,
         declaration=declaration,
         rendering=rendering,
         is_read_back=True,
@@ -178,8 +182,8 @@ def _owned(device: str, path: str) -> tuple[str, str]:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as entries_of_folder:
+            entries = sorted(entries_of_folder, key=lambda entry: entry.name)
     except OSError as error:
         raise TreeMismatch(f"{_shown(str(folder))}: {error.strerror}. Check the path and its permissions.") from None
     for entry in entries:
@@ -189,7 +193,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _shown(text: str) -> str:
-    """Text that can be printed, whatever bytes a name has."""
+    """Printable text of a name with any bytes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -232,7 +236,7 @@ def _decoded(file: Path, content: bytes) -> str:
 
 
 def _manifest(folder: Path) -> tuple[str, dict[str, list[str]], list[tuple[str, str, str, str]]] | None:
-    """The cluster, who takes which image, and all files with kind and digest; None where there is no manifest."""
+    """The cluster, the images' members, and all files with kind and digest; None without a manifest."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
         return None

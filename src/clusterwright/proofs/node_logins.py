@@ -1,7 +1,7 @@
-"""Who gets in to a node: the spec's accounts by the keys of their operators, and those alone become root that may.
+"""Logins of a node: the spec's accounts by the keys of their operators, and planned accounts alone become root.
 
-Read are the files that are rendered for it. What else makes accounts or opens doors (a package, the image's base) is
-none of them: a file that the spec does not render is told where the spec is named.
+Read are the files that are rendered for it. Other sources of accounts (a package, the image's base) are not among
+them: a file that the spec does not render is reported where the spec is named.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What checks take from switches' files, some switches after others: a text is read once for all who ask for it.
+"""Readings of switches' files, some switches after others: a text is read once for all checks.
 
-Readers remember the last texts that they took apart. A check that went through all files after another one had would
-find none of them remembered; so those that ask for the same switches ask in turn, before the next switches come.
+Readers remember the last texts that they took apart. A check that went through all files after another one would find
+none of them remembered; so checks of the same switches read in turn, before the next switches come.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AT_ONCE = 128  # switches: as many as readers remember the texts of
 
 
 class SwitchReading(Generic[Taken]):
-    """What ``take`` makes of each part of a tree, from the files of some switches or of all that is no switch."""
+    """The results of ``take`` for each part of a tree: the files of some switches, or all files of other devices."""
 
     def __init__(self, tree: RenderedTree, take: Callable[[RenderedTree], Taken]) -> None:
         self.tree = tree
@@ -27,22 +27,25 @@ class SwitchReading(Generic[Taken]):
 
     @property
     def parts(self) -> tuple[Taken, ...]:
-        """What was made of one part after another. Raises what ``take`` raises."""
+        """The results, part by part. Raises the errors of ``take``."""
         if self.found is None:
             read_together((self,))
         return self.found or ()
 
 
 def read_together(readings: Iterable[SwitchReading[Any]]) -> None:
-    """Makes all of several readings that is not made yet, side by side. Raises what any of them raises."""
+    """Reads several readings that are not read yet, side by side. Raises the errors of any of them."""
     left: dict[RenderedTree, list[SwitchReading[Any]]] = {}
     for reading in dict.fromkeys(readings):
         if reading.found is None:
             left.setdefault(reading.tree, []).append(reading)
-    for tree, own in left.items():
-        found = zip(*([reading.take(part) for reading in own] for part in _parts(tree)), strict=True)
-        for reading, parts in zip(own, found, strict=True):
-            reading.found = parts
+    for tree, readings_of_tree in left.items():
+        results: list[list[Any]] = [[] for _ in readings_of_tree]
+        for part in _parts(tree):
+            for reading, results_of_reading in zip(readings_of_tree, results, strict=True):
+                results_of_reading.append(reading.take(part))
+        for reading, results_of_reading in zip(readings_of_tree, results, strict=True):
+            reading.found = tuple(results_of_reading)
 
 
 @lru_cache(maxsize=2)

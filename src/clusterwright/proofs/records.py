@@ -1,4 +1,4 @@
-"""Records that nodes leave of their isolation, and `verify` of its proofs: whether each is as signed, what it says."""
+"""Records that nodes leave of their isolation, and `verify` of its proofs: each as it was signed, with its content."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Records:
 def read_records(path: Path, public_key: Path) -> Records:
     """Check every line's place, digest and signature.
 
-    Raises ChainError at the first line that was changed, moved or removed, or that somebody else signed, and
-    ClusterwrightError where a file cannot be used. That the end was cut off shows in the count alone.
+    Raises ChainError at the first line that was changed, moved or removed, or that another key signed, and
+    ClusterwrightError for a file that cannot be used. A missing end shows in the count alone.
     """
     key = public_key_in(public_key)
     if not path.exists():
@@ -55,7 +55,7 @@ def read_records(path: Path, public_key: Path) -> Records:
             if entry["node"] != entries[0]["node"]:
                 raise chain.ChainError(f"{path}:{number}: is of {entry['node']}, the log of {entries[0]['node']}")
             if not entry["ok"]:
-                reasons = [f"{each['name']}: {each['reason']}" for each in entry["checks"] if not each["ok"]]
+                reasons = [f"{check['name']}: {check['reason']}" for check in entry["checks"] if not check["ok"]]
                 wrong += [f"{entry['time']} record {number}: {text}" for text in (*reasons, *entry["differences"])]
         except (KeyError, TypeError):
             raise chain.ChainError(f"{path}:{number}: this is no record of proofs or of the isolation watch") from None
@@ -81,7 +81,7 @@ def _pause(times: list[str]) -> tuple[int, str]:
     """The longest time between two records in seconds, and the record that it follows."""
     read = [datetime.fromisoformat(time) for time in times]
     pauses = [(int((later - earlier).total_seconds()), at) for at, (earlier, later) in enumerate(pairwise(read))]
-    pause, at = max(pauses, key=lambda each: each[0], default=(0, 0))
+    pause, at = max(pauses, key=lambda pause: pause[0], default=(0, 0))
     return pause, times[at]
 
 

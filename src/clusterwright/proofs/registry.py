@@ -1,4 +1,4 @@
-"""Which checks there are, in the order in which they are made."""
+"""The checks, in the order of their run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a BGP session proves itself as the spec asks: two ends that lost their secret at once agree."""
+"""The authentication of a BGP session is the spec's: two ends that lost their secret at once agree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _VERSION = re.compile(r", version \S+$")
 
 
 def unlike_asked(session: Session, asked: SessionAuthentication) -> str:
-    """What is wrong with how this end of a session proves itself, "" where it is as ``asked``.
+    """The difference between this end's authentication and the one that is ``asked`` for, "" without one.
 
-    A value that was read back from a device says nothing of its name, and is taken for the secret's.
+    A value that was read back from a device does not show its name, and is taken for the secret's.
     """
     by = "TCP-MD5 with" if asked.method == "md5" else f"TCP-AO by {asked.algorithm} with key {asked.key_id},"
     if _VERSION.sub("", session.authentication) in {f"{by} the secret {asked.secret}", f"{by} a secret"}:

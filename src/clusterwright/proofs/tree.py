@@ -35,15 +35,18 @@ class RenderedFile:
 
 
 def layered(
-    own: Mapping[tuple[str, str], Held], images: Iterable[tuple[Collection[str], Mapping[str, Held]]]
+    own_values: Mapping[tuple[str, str], Held], images: Iterable[tuple[Collection[str], Mapping[str, Held]]]
 ) -> dict[tuple[str, str], Held]:
-    """Something of every file by device and path: what devices have alone, over what the images of groups have.
+    """Values of every file by device and path: a device's own over those of its image.
 
-    ``images`` are the devices that take an image, with its files by path: one object for all its members.
+    ``images`` are the devices that take an image, with its values by path: one object for all its members.
     """
-    found = {(device, path): held for members, files in images for device in members for path, held in files.items()}
-    found.update(own)
-    return found
+    values: dict[tuple[str, str], Held] = {}
+    for members, files in images:
+        for device in members:
+            values.update(((device, path), held) for path, held in files.items())
+    values.update(own_values)
+    return values
 
 
 Images = Iterable[tuple[Collection[str], Iterable[Artifact]]]
@@ -51,7 +54,7 @@ Images = Iterable[tuple[Collection[str], Iterable[Artifact]]]
 
 
 class PlannedFile(NamedTuple):
-    """A file that a spec renders: its ``kind`` and digest, and what stands around its secrets where it has any."""
+    """A file that a spec renders: its ``kind`` and digest, and the text around its secrets where it has any."""
 
     kind: str
     sha256: str
@@ -62,7 +65,7 @@ class PlannedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTree:
-    """What a spec renders: every file by device and path, and all ``devices`` there are.
+    """The files that a spec renders, by device and path, and all ``devices`` there are.
 
     Checks read files of ``kinds``. The folder need have those of ``needed`` kinds alone, all where that is None.
     """
@@ -74,7 +77,7 @@ class ExpectedTree:
     needed: frozenset[str] | None
 
     def kind(self, device: str, path: str) -> str:
-        """What made a file, "" for one that the spec does not render."""
+        """The kind of a file, "" for one that the spec does not render."""
         planned = self.files.get((device, path))
         return planned.kind if planned is not None else ""
 
@@ -89,13 +92,13 @@ class ExpectedTree:
         return re.fullmatch(value.join(map(re.escape, planned.around_secrets)), content) is not None
 
     def strangers(self, devices: Iterable[str], path: str, content: bytes) -> Iterator[str]:
-        """Those of ``devices`` for which the spec does not render just this; looked at once for equal expectations."""
-        known: dict[PlannedFile | None, bool] = {}
+        """The ``devices`` for which the spec renders other content; compared once for equal expectations."""
+        is_expected: dict[PlannedFile | None, bool] = {}
         for device in devices:
             planned = self.files.get((device, path))
-            if planned not in known:
-                known[planned] = self.has(device, path, content)
-            if not known[planned]:
+            if planned not in is_expected:
+                is_expected[planned] = self.has(device, path, content)
+            if not is_expected[planned]:
                 yield device
 
 
@@ -108,15 +111,19 @@ def rendering_of(
     needed: Iterable[str] | None = None,
     images: Images = (),
 ) -> ExpectedTree:
-    """What to judge a folder by: digests of all ``artifacts`` of a spec, and of the files of ``images``.
+    """The expected tree of a folder: digests of all ``artifacts`` of a spec, and of the files of ``images``.
 
     For the sets of kinds see ExpectedTree.
     """
-    own = {(made.device, made.path): _planned(made) for made in artifacts}
+    own_files = {(made.device, made.path): _planned(made) for made in artifacts}
     shared = [(members, {made.path: _planned(made) for made in files}) for members, files in images]
     wanted = frozenset(needed) if needed is not None else None
     return ExpectedTree(
-        cluster=cluster, files=layered(own, shared), devices=frozenset(devices), kinds=frozenset(kinds), needed=wanted
+        cluster=cluster,
+        files=layered(own_files, shared),
+        devices=frozenset(devices),
+        kinds=frozenset(kinds),
+        needed=wanted,
     )
 
 
@@ -147,7 +154,7 @@ def _around_secrets(content: bytes) -> tuple[bytes, ...]:
 
 
 class PlainText(Protocol):
-    """What a spec renders by itself, without what it adds by hand."""
+    """The text that a spec renders without its ``extra_config``."""
 
     @property
     def devices(self) -> Collection[str]:
@@ -155,7 +162,7 @@ class PlainText(Protocol):
 
     @property
     def amended(self) -> frozenset[str]:
-        """The switches to which the spec adds something by hand."""
+        """The switches with text of ``extra_config``."""
 
     def differing(self, device: str, path: str, text: str) -> Iterable[Keys]:
         """The keys of all values of a switch's file that are not the rendered ones. Raises ValueError."""
@@ -165,11 +172,11 @@ class PlainText(Protocol):
 class RenderedTree:
     """All files that checks may read, by (device, path).
 
-    ``declaration`` is what the spec asks for, None where there is only a folder: a tree cannot vouch for itself.
-    Compared by identity, so that what was parsed can be remembered for it. ``rendering`` is what a folder ought to
-    hold by the spec, None where nobody says it; a tree that ``is_read_back`` comes from devices, without a manifest.
-    ``others`` are its files that are not what the spec renders. ``plain`` is what values are compared with, None where
-    nobody says it.
+    ``declaration`` is the spec's, None where there is only a folder: a tree cannot vouch for itself. Compared by
+    identity, so that parsed text can be remembered for it. ``rendering`` are the files that a folder ought to hold by
+    the spec, None without one; a tree that ``is_read_back`` comes from devices, without a manifest. ``others`` are
+    its files that are not as the spec renders them. ``plain`` is the text that values are compared with, None without
+    one.
     """
 
     cluster: str
@@ -190,7 +197,7 @@ class RenderedTree:
     """
 
     def left_open_for(self, claim: str) -> frozenset[str]:
-        """Names of the devices of which text that decides a claim could not be read."""
+        """Names of the devices with unread text that decides a claim."""
         return frozenset(
             device
             for (device, file), errors in self.left_open.items()
@@ -203,7 +210,7 @@ class RenderedTree:
 
     @property
     def paths(self) -> Collection[str]:
-        """The paths at which any device has a file."""
+        """The paths of all devices' files."""
         return self._by_path.keys()
 
     @cached_property
@@ -212,20 +219,24 @@ class RenderedTree:
         return frozenset(device for device, _ in self.files)
 
     def below(self, folders: str | tuple[str, ...]) -> list[tuple[str, str]]:
-        """Device and path, in order, of the files whose paths begin with one of these."""
+        """Device and path, in order, of the files whose paths begin with one of ``folders``."""
         paths = [path for path in self._by_path if path.startswith(folders)]
-        return sorted((device, path) for path in paths for device in self._by_path[path])
+        places: list[tuple[str, str]] = []
+        for path in paths:
+            places += [(device, path) for device in self._by_path[path]]
+        return sorted(places)
 
     def devices_below(self, folder: str) -> frozenset[str]:
-        """Names of the devices that have a file whose path begins so."""
-        return frozenset(device for path, own in self._by_path.items() if path.startswith(folder) for device in own)
+        """Names of the devices with a file whose path begins with ``folder``."""
+        paths = [path for path in self._by_path if path.startswith(folder)]
+        return frozenset(chain.from_iterable(self._by_path[path] for path in paths))
 
     @cached_property
     def _by_path(self) -> Mapping[str, tuple[str, ...]]:
-        found = defaultdict[str, list[str]](list)
+        devices_by_path = defaultdict[str, list[str]](list)
         for device, path in self.files:
-            found[path].append(device)
-        return {path: tuple(sorted(devices)) for path, devices in found.items()}
+            devices_by_path[path].append(device)
+        return {path: tuple(sorted(devices)) for path, devices in devices_by_path.items()}
 
     @cached_property
     def lacking(self) -> Mapping[tuple[str, str], str]:
@@ -237,16 +248,17 @@ class RenderedTree:
         return {place: kind for place, kind in absent.items() if needed is None or kind in needed}
 
     def in_parts(self, devices: Collection[str], count: int) -> Iterator[RenderedTree]:
-        """Trees of the files of ``count`` of these devices each, then one of all others': who reads a tree part by part
-        need keep no more in mind than one of them.
+        """Trees of the files of ``count`` of these devices each, then one of all other files.
+
+        A reader that takes a tree part by part need remember no more than one of them.
         """
-        own: dict[str, dict[tuple[str, str], RenderedFile]] = {device: {} for device in sorted(devices)}
+        files_by_device: dict[str, dict[tuple[str, str], RenderedFile]] = {device: {} for device in sorted(devices)}
         others: dict[tuple[str, str], RenderedFile] = {}
         for place, file in self.files.items():
-            own.get(place[0], others)[place] = file
-        left = iter(own.values())
+            files_by_device.get(place[0], others)[place] = file
+        left = iter(files_by_device.values())
         while part := list(islice(left, count)):
-            yield replace(self, files=dict(chain.from_iterable(each.items() for each in part)))
+            yield replace(self, files=dict(chain.from_iterable(files.items() for files in part)))
         yield replace(self, files=others)
 
     def text(self, device: str, path: str) -> str | None:
@@ -263,9 +275,9 @@ def tree_of(
     plain: PlainText | None = None,
 ) -> RenderedTree:
     """The tree of artifacts held in memory, and of ``images``."""
-    own = {(artifact.device, artifact.path): _in_memory(artifact) for artifact in artifacts}
+    own_files = {(artifact.device, artifact.path): _in_memory(artifact) for artifact in artifacts}
     shared = [(members, {artifact.path: _shared(artifact) for artifact in files}) for members, files in images]
-    return RenderedTree(cluster, layered(own, shared), declaration, plain=plain)
+    return RenderedTree(cluster, layered(own_files, shared), declaration, plain=plain)
 
 
 def _in_memory(artifact: Artifact) -> RenderedFile:
@@ -273,7 +285,7 @@ def _in_memory(artifact: Artifact) -> RenderedFile:
 
 
 def _reader(source: bytes | Callable[[], str]) -> Callable[[], str]:
-    """What gives a text again and again. A long one is not kept: a cluster's switches have hundreds of megabytes."""
+    """A source that gives a text again and again. A long one is not kept: switches have hundreds of megabytes."""
     if not isinstance(source, bytes):
         return partial(_made, source)
     if len(source) < _LONG:

@@ -1,6 +1,6 @@
-"""Closed world: what no reader takes in makes the claims that it could touch not proven, wherever it stands.
+"""Closed world: text that no reader knows leaves the claims that it could touch not proven, wherever it stands.
 
-A line that the spec's ``extra_config`` vouches for does not, and every verdict that it could touch says so.
+A line that the spec's ``extra_config`` vouches for does not, and every verdict that it could touch notes it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SHOWN = 3  # different texts in one answer
 
 
 class UnreadPlace(NamedTuple):
-    """Something unread on a device; ``because`` is the reason by which the spec vouches for it, "" where none does."""
+    """Unread text on a device; ``because`` is the reason by which the spec vouches for it, "" where none does."""
 
     device: str
     kind: str
@@ -50,7 +50,7 @@ class UnreadPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a check did not read: as a reason why it is not proven, "" where it has none, and as notes."""
+    """Text that a check did not read: as a reason that it is not proven, "" without one, and as notes."""
 
     places: tuple[UnreadPlace, ...]
 
@@ -62,27 +62,27 @@ class Left:
         differing = [place for place in open_places if place.what.differs]
         reasons = []
         if unknown:
-            reasons.append(f"no reader knows {and_more(_told(unknown), _SHOWN, '; ')}")
+            reasons.append(f"no reader knows {and_more(_in_words(unknown), _SHOWN, '; ')}")
         if differing:
-            shown = and_more(_told(differing), _SHOWN, "; ")
+            shown = and_more(_in_words(differing), _SHOWN, "; ")
             reasons.append(f"other values stand here than the spec renders, and no fact tells what they do: {shown}")
         return f"not proven, because {' and '.join(reasons)}" if reasons else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the spec vouches for, by reason."""
+        """Notes on text that the spec vouches for, by reason."""
         reasons: dict[str, list[UnreadPlace]] = {}
         for place in self.places:
             if place.because:
                 reasons.setdefault(place.because, []).append(place)
         return tuple(
-            f"taken on the spec's word, because {because.rstrip('.')}: {and_more(_told(places), _SHOWN, '; ')}"
+            f"taken on the spec's word, because {because.rstrip('.')}: {and_more(_in_words(places), _SHOWN, '; ')}"
             for because, places in reasons.items()
         )
 
 
 def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
-    """What nothing reads in files of these ``kinds``, or of no known one, and could touch the check of that name."""
+    """Unread text in files of these ``kinds``, or of no known one, that could touch the check of that name."""
     return Left(
         tuple(
             place
@@ -93,7 +93,7 @@ def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
 
 
 def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Files of switches that could not be taken apart: what any claim says of the device is not known."""
+    """Files of switches that could not be taken apart: no claim on the device can be checked."""
     for file, error in tree.unreadable.items():
         if tree.files.get((file.device, file.path)) is file:  # trees with some other files share what is known
             yield UnreadPlace(
@@ -102,7 +102,7 @@ def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
 
 def _left_open(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Text whose meaning is not known, as that of a packet filter: what it decides is not, and all else is judged."""
+    """Text of unknown meaning, such as a packet filter's: the claims it decides are open, all others are checked."""
     for (device, file), errors in tree.left_open.items():
         if tree.files.get((device, file.path)) is not file:  # trees with some other files share what is known
             continue
@@ -145,10 +145,12 @@ def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unre
 
 
 def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Files that the spec renders otherwise or not at all. Where no reader takes in every line (archives, what is tried
-    on a host alone), the claims made of the file are not proven. A program could undo any claim; anything else of a
-    kind that no check reads leaves the folder itself unproven. So do lines of a host's file that is read to its end
-    which are no claim's business, yet decide what the host does: which card an interface is, how NCCL sends.
+    """Files that the spec renders otherwise or not at all.
+
+    Where no reader takes in every line (archives, files tried on a host alone), the claims made of the file are not
+    proven. A program could undo any claim; anything else of a kind that no check reads leaves the folder itself
+    unproven. So do lines of a host's file that is read to its end which are no claim's business, yet decide how the
+    host works: the interface of a card, the settings of NCCL.
     """
     if tree.rendering is None:
         return
@@ -178,7 +180,7 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
 @lru_cache(maxsize=1 << 17)
 def unread_of(tree: RenderedTree, device: str, path: str) -> tuple[Unread, ...]:
-    """What no reader takes in of a switch's file at one of the paths of UNREAD."""
+    """Unread text of a switch's file at one of the paths of UNREAD."""
     try:
         return UNREAD[path](tree.files[device, path].read())
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -221,7 +223,7 @@ def _differing_values(tree: RenderedTree, plain: PlainText, device: str, path: s
 
 
 def _line_of_keys(text: str, keys: Keys) -> int:
-    """The line where a value stands; of one that is missing, the line of what it is missing from."""
+    """The line of a value; for a missing value, the line of the nearest parent."""
     quote = '"' if text.lstrip()[:1] == "{" else ""
     mark = tuple(f"{quote}{key}{quote}" if key[0] != "[" else key.partition("=")[2][:-1] for key in keys if key)
     for count in range(len(mark), 0, -1):
@@ -240,7 +242,7 @@ def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
 
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
-    """Of Linux hosts: what starts programs and makes networks on nodes, and who gets in to nodes and switches."""
+    """Unread text of Linux hosts: starts of programs, networks, and logins of nodes and switches."""
     switches = {device for reader in READERS for device in tree.devices_with(reader.file)}
     of_logins = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS) and not path.startswith(HOST_FOLDERS)]
     logins = [tree.files.get((device, path)) for path in of_logins for device in switches]
@@ -250,10 +252,10 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
             left[file] = host_unread(file.path, file.read())
     for file in dict.fromkeys(filter(None, logins)):
         left[file] = logins_unread(file.path, file.read())
-    told = {file for file, unread in left.items() if unread}
-    if told:
+    with_unread = {file for file, unread in left.items() if unread}
+    if with_unread:
         for (device, path), file in tree.files.items():
-            if file in told and (path.startswith(HOST_FOLDERS) or device in switches):
+            if file in with_unread and (path.startswith(HOST_FOLDERS) or device in switches):
                 yield device, path, left[file]
     yield from _of_node_logins(tree, switches)
 
@@ -265,13 +267,15 @@ def _of_node_logins(tree: RenderedTree, switches: Collection[str]) -> Iterator[t
                 yield device, path, node_logins_unread(path, tree.files[device, path].read())
 
 
-def _told(places: Iterable[UnreadPlace]) -> list[str]:
-    """Each text once, with its first place and how many other devices have it."""
+def _in_words(places: Iterable[UnreadPlace]) -> list[str]:
+    """Each text once, with its first place and the number of other devices with it."""
     by_text: dict[str, list[UnreadPlace]] = {}
     for place in places:
         by_text.setdefault(place.what.text, []).append(place)
-    return [
-        f'{own[0].device}:/{own[0].what.file}:{own[0].what.line}: "{text}"'
-        + (f" (as on {others:,} more)" if (others := len({place.device for place in own}) - 1) else "")
-        for text, own in by_text.items()
-    ]
+    phrases = []
+    for text, with_text in by_text.items():
+        first = with_text[0]
+        others = len({place.device for place in with_text}) - 1
+        more = f" (as on {others:,} more)" if others else ""
+        phrases.append(f'{first.device}:/{first.what.file}:{first.what.line}: "{text}"{more}')
+    return phrases

@@ -26,7 +26,7 @@ class RuleText:
 
     title: str
     why: str
-    mend: str
+    fix: str
     docs: str = ""
 
 
@@ -36,9 +36,9 @@ def text_of(code: str) -> RuleText:
     where one lacks a paragraph.
     """
     page = (data_files.folder("docs") / "rules" / f"{code}.md").read_text(encoding="utf-8")
-    title, _, why, mend, *docs = page.partition(f"\n\n{_REFUSED}\n")[0].rstrip().split("\n\n")
+    title, _, why, fix, *docs = page.partition(f"\n\n{_REFUSED}\n")[0].rstrip().split("\n\n")
     return RuleText(
-        title=title.removeprefix(f"# {code}: "), why=why, mend=mend.removeprefix(_FIX), docs="\n\n".join(docs)
+        title=title.removeprefix(f"# {code}: "), why=why, fix=fix.removeprefix(_FIX), docs="\n\n".join(docs)
     )
 
 
@@ -65,7 +65,7 @@ def page(rule: LintRule, example: Example) -> str:
         f"# {rule.code}: {rule.text.title}",
         f"{rule.severity.label.capitalize()}, {rule.family}.",
         rule.text.why,
-        f"{_FIX}{rule.text.mend}",
+        f"{_FIX}{rule.text.fix}",
         rule.text.docs,
         _REFUSED,
         _code(example.kind, example.bad),

@@ -244,15 +244,15 @@ def rule(
     *,
     title: str = "",
     why: str = "",
-    mend: str = "",
+    fix: str = "",
     docs: str = "",
     relied_on: bool = False,
     leaves_no_plan: bool = False,
 ) -> Callable[[Check], LintRule]:
     """Makes a rule of a check function. Raises TypeError where one without a page of ours lacks what is said of it."""
-    if not (code.startswith(OURS) or (title and why and mend)):
+    if not (code.startswith(OURS) or (title and why and fix)):
         raise TypeError(f"{code} lacks a title, why it matters, or how to fix it")
-    text = RuleText(title=title, why=why, mend=mend, docs=docs) if title else None
+    text = RuleText(title=title, why=why, fix=fix, docs=docs) if title else None
     return lambda check: LintRule(
         code=code, severity=severity, check=check, relied_on=relied_on, leaves_no_plan=leaves_no_plan, own_text=text
     )

@@ -81,9 +81,9 @@ def _help(code: str, rule: LintRule) -> dict[str, Any]:
     """How to fix it; for a rule of ours with its whole page, which services show beside it."""
     page = pages().get(code)
     if page is None:
-        return {"help": {"text": rule.text.mend}}
+        return {"help": {"text": rule.text.fix}}
     return {
-        "help": {"text": rule.text.mend, "markdown": page.read_text(encoding="utf-8")},
+        "help": {"text": rule.text.fix, "markdown": page.read_text(encoding="utf-8")},
         "helpUri": f"{_PACKAGE}#clusterwright/data/docs/rules/{code}.md",
     }
 

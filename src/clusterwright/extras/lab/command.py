@@ -189,12 +189,12 @@ def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: boo
     before = faulty(whole, kept)
     for fault in faults:
         after = faulty(whole, (*kept, fault))
-        yield try_change(before, after, fault, mend=False, timeout_s=timeout_s)
+        yield try_change(before, after, fault, fix=False, timeout_s=timeout_s)
         if keep:
             kept, before = (*kept, fault), after
             write_state(whole.name, replace(state, faults=tuple((each.device, each.port) for each in kept)))
         else:
-            yield try_change(after, before, fault, mend=True, timeout_s=timeout_s)
+            yield try_change(after, before, fault, fix=True, timeout_s=timeout_s)
 
 
 @lab.command()

@@ -74,21 +74,21 @@ def faulty(twin: Twin, faults: tuple[Fault, ...]) -> Twin:
     )
 
 
-def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: float) -> Reconvergence:
+def try_change(twin: Twin, after: Twin, fault: Fault, *, fix: bool, timeout_s: float) -> Reconvergence:
     """Make a fault happen in a running twin, or mend it, while datagrams flow, and await the routes of ``after``.
 
     ``twin`` is the plan before. Raises DidNotConverge when the routes do not become those of ``after`` in time.
     """
     tried = pairs(endpoints(after))
     with streaming(twin, tried[:: max(1, -(-len(tried) // _MOST_PAIRS))], _STREAM_INTERVAL_S) as stream:
-        _apply(twin, fault, mend=mend)
+        _apply(twin, fault, fix=fix)
         seconds = await_routes(after, timeout_s)
         # The kernel drops a dead next hop before the routers know; a link mended before they do confuses them.
         await_sessions(after, _with_other_sessions(twin, after), timeout_s)
         await_routes(after, timeout_s)
     narrower, lost = _compared(twin, after)
     return Reconvergence(
-        what=f"{fault}, mended" if mend else str(fault),
+        what=f"{fault}, mended" if fix else str(fault),
         seconds=seconds,
         narrower=narrower,
         lost=lost,
@@ -97,13 +97,13 @@ def try_change(twin: Twin, after: Twin, fault: Fault, *, mend: bool, timeout_s: 
     )
 
 
-def _apply(twin: Twin, fault: Fault, *, mend: bool) -> None:
+def _apply(twin: Twin, fault: Fault, *, fix: bool) -> None:
     if fault.port is not None:
-        state = "up" if mend else "down"
+        state = "up" if fix else "down"
         run_ip(f"link set {twin.interfaces[fault.device, fault.port]} {state}\n", twin.namespace(fault.device))
         return
     folder = folder_of(twin.name) / fault.device
-    word = "no " if mend else ""
+    word = "no " if fix else ""
     sides = twin.view_of[fault.device].bgp_sides
     frr.configure(folder, [f"{word}route-map TO-{side.upper()} deny 1" for side in sides])
     frr.announce_again(folder, twin.version)

@@ -1,4 +1,4 @@
-"""What a spec declares of encryption: protected mounts and links, and the files of TLS."""
+"""The planned encryption: protected mounts and links, and the files of TLS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def declared_protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
 
 
 def mounts_in_clear(plan: Plan) -> Mapping[str, str]:
-    """Why the spec leaves mounts without protection, by mount point, and who answers for it."""
+    """By mount point without protection, the spec's reason and the owner who answers for it."""
     reasons = {}
     for mount in plan.spec.mounts:
         if mount.protection is not None and mount.protection.kind == CLEAR:

@@ -2,7 +2,7 @@
 
 Read from units, configuration of tlshd, records of datasets and EOS text alone. Each counterexample begins with the
 promise that it breaks: P3 (the whole path is encrypted), P5 (reviewed before import), P6 (keys are deleted), P7
-(decrypted in memory only). Which links have to be encrypted only the spec can say, so that is compared with the
+(decrypted in memory only). Only the spec says which links have to be encrypted, so they are compared with the
 declaration.
 """
 
@@ -40,8 +40,11 @@ _PROMISES = {"P3": "encrypted paths", "P5": "reviewed datasets", "P6": "keys tha
 
 @dataclass
 class _Judging:
-    """Counterexamples as they are found, and how many things each promise held for; ``clear`` are mounts that the spec
-    leaves without protection, with its reason. The ``tree`` has no other files than those that are judged."""
+    """Counterexamples so far, and the number of things that each promise held for.
+
+    ``clear`` are mounts that the spec leaves without protection, with its reason. The ``tree`` has only the files of
+    this check.
+    """
 
     tree: RenderedTree
     found: list[Counterexample] = field(default_factory=list)
@@ -49,7 +52,7 @@ class _Judging:
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
 
     def blame(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
-        """Note what breaks ``promise``; the line is the first that ``pattern`` finds, 0 where something is missing."""
+        """Add a breach of ``promise``, at the first line that matches ``pattern``; line 0 for something missing."""
         lines = (self.tree.text(device, path) or "").split("\n")
         line = next((at for at, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
         self.found.append(Counterexample(device=device, file=path, line=line, message=f"{promise}: {message}"))
@@ -73,19 +76,22 @@ def run(tree: RenderedTree) -> Verdict:
     by_device: dict[str, dict[str, RenderedFile]] = {}
     for (device, path), file in files.items():
         by_device.setdefault(device, {})[path] = file
-    # Nothing else is judged of a node: what is sound is so for all that have the same image, and texts of their own.
+    # These texts alone decide on a node: it is sound with every node of the same image and texts of its own.
     sound: dict[object, Mapping[str, int]] = {}
     protections = tree.declaration.protections if tree.declaration is not None else {}
-    for device, own in sorted(by_device.items()):
-        units = sorted(path for path in own if path.startswith(UNITS) and path.endswith(".mount"))
+    for device, files_by_path in sorted(by_device.items()):
+        units = sorted(path for path in files_by_path if path.startswith(UNITS) and path.endswith(".mount"))
         if not units:
             continue
-        texts = frozenset((path, file.read() if file.device == device else file) for path, file in own.items())
-        alike = texts, frozenset(protections.get(device, {}).items())
+        texts: set[tuple[str, object]] = set()
+        for path, file in files_by_path.items():
+            texts.add((path, file.read() if file.device == device else file))
+        alike = frozenset(texts), frozenset(protections.get(device, {}).items())
         if alike not in sound:
-            found, held = len(judging.found), dict(judging.held)
-            _judge_node(judging, device, own, {path: unit_of(judging.tree.text(device, path) or "") for path in units})
-            if len(judging.found) == found:
+            breaches, held = len(judging.found), dict(judging.held)
+            mounts = {path: unit_of(judging.tree.text(device, path) or "") for path in units}
+            _judge_node(judging, device, files_by_path, mounts)
+            if len(judging.found) == breaches:
                 sound[alike] = {promise: count - held[promise] for promise, count in judging.held.items()}
             continue
         for promise, count in sound[alike].items():
@@ -98,30 +104,30 @@ def run(tree: RenderedTree) -> Verdict:
 
 
 def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
-    known = frozenset(paths)
+    known_paths = frozenset(paths)
     records = {
-        path: unit_of(judging.tree.text(device, path) or "") for path in sorted(known) if path.startswith(RECORDS)
+        path: unit_of(judging.tree.text(device, path) or "") for path in sorted(known_paths) if path.startswith(RECORDS)
     }
     remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in LOCAL_TYPES}
     decrypted: set[str] = set()
     for path, unit in mounts.items():
         before = len(judging.found)
         if path in remote:
-            own = {p: r for p, r in records.items() if r.get("mountpoint") == unit.get("Where")}
-            if not own and _is_accepted(judging, device, unit.get("Where", "")):
+            of_mount = {p: r for p, r in records.items() if r.get("mountpoint") == unit.get("Where")}
+            if not of_mount and _is_accepted(judging, device, unit.get("Where", "")):
                 continue
             decrypted.add(path)
-            _judge_remote(judging, device, path, unit, own)
+            _judge_remote(judging, device, path, unit, of_mount)
         else:
             _judge_local(judging, device, path, unit)
         judging.count("P3" if path in remote else "P7", before)
-    for path in sorted(known):
+    for path in sorted(known_paths):
         if path.startswith(UNITS) and ".mount.d/" in path:
             judging.blame("P3", device, path, "", "a drop-in changes a mount unit after it was judged")
     for path, record in records.items():
         _judge_record(judging, device, path, record, remote)
     if decrypted:
-        _judge_memory(judging, device, known)
+        _judge_memory(judging, device, known_paths)
 
 
 def _is_accepted(judging: _Judging, device: str, where: str) -> bool:
@@ -134,7 +140,7 @@ def _is_accepted(judging: _Judging, device: str, where: str) -> bool:
 
 
 def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records: Mapping[str, Unit]) -> None:
-    """One mount over the network: how its bytes are protected on the way, from what mount(8) is told."""
+    """One mount over the network: the protection of its bytes on the way, by its options of mount(8)."""
     options = _options(unit.get("Options", ""))
     needs = unit.get("Requires", "").split()
     where = unit.get("Where", path)
@@ -173,7 +179,7 @@ def _judge_nfs(judging: _Judging, device: str, path: str, unit: Unit) -> None:
 
 
 def _options(text: str) -> Mapping[str, str]:
-    """What mount(8) makes of a list of options: the last of each name counts, and NFS has several names for some."""
+    """Options as mount(8) reads them: the last of each name counts, and NFS has several names for some."""
     options: dict[str, str] = {}
     for item in text.split(","):
         name, _, value = item.partition("=")
@@ -221,7 +227,7 @@ def _judge_handshakes(judging: _Judging, device: str, section: Mapping[str, str]
 
 
 def _judge_daemon(judging: _Judging, device: str, section: Mapping[str, str]) -> None:
-    """The unit of tlshd: which configuration it reads, which releases it refuses, and that it starts at boot."""
+    """The unit of tlshd: its configuration, the releases that it refuses, and its start at boot."""
     unit = unit_of(judging.tree.text(device, TLSHD_UNIT) or "")
     if unit.get("ExecStart") != f"/usr/sbin/tlshd -c /{TLSHD}":
         judging.blame("P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places")
@@ -234,15 +240,15 @@ def _judge_daemon(judging: _Judging, device: str, section: Mapping[str, str]) ->
 
 def _client(text: str) -> Mapping[str, str]:
     """The section of tlshd's configuration that mounts use, as GKeyFile reads it: parts join, the last value counts."""
-    found: dict[str, str] = {}
+    section_values: dict[str, str] = {}
     section = ""
     for line in text.split("\n"):
         if line.startswith("["):
             section = line
         elif section == "[authenticate.client]" and not line.startswith("#") and "=" in line:
             name, _, value = line.partition("=")
-            found[name.strip()] = value.strip()
-    return found
+            section_values[name.strip()] = value.strip()
+    return section_values
 
 
 def _units_at_boot(judging: _Judging, device: str) -> list[str]:
@@ -251,7 +257,7 @@ def _units_at_boot(judging: _Judging, device: str) -> list[str]:
 
 
 def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mounts: Mapping[str, Unit]) -> None:
-    """A dataset's record: what the gate will ask, and the lifetime of its key."""
+    """A dataset's record: the questions of the gate, and the lifetime of its key."""
     before = len(judging.found)
     for name in ("dataset", "owner", "reviewer", "reviewed", "reference"):
         if not record.get(name):
@@ -290,7 +296,7 @@ def _judge_local(judging: _Judging, device: str, path: str, unit: Unit) -> None:
         judging.blame("P7", device, f"{UNITS}{service}", "^ExecStart=", f"the key of {where} outlives a boot")
 
 
-def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None:
+def _judge_memory(judging: _Judging, device: str, known_paths: frozenset[str]) -> None:
     """Nothing takes decrypted pages to a disk, or data past the host that decrypts."""
     before = len(judging.found)
     off = unit_of(judging.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
@@ -300,7 +306,7 @@ def _judge_memory(judging: _Judging, device: str, known: frozenset[str]) -> None
         judging.blame("P7", device, COREDUMP, "^Storage=", "core dumps would hold decrypted data")
     if "install nvidia_fs /bin/false" not in (judging.tree.text(device, MODPROBE) or "").split("\n"):
         judging.blame("P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which passes by who decrypts")
-    for path in sorted(known):
+    for path in sorted(known_paths):
         if path.startswith(MODULES) and re.search(r"^nvidia_fs$", judging.tree.text(device, path) or "", re.MULTILINE):
             judging.blame("P7", device, path, "^nvidia_fs$", "GPUDirect Storage passes by the host that decrypts")
     judging.count("P7", before)

@@ -1,8 +1,9 @@
-"""Bisection: how much of the adapters' bandwidth can cross between units and between halves, by maximum flow.
+"""Bisection: the part of the adapters' bandwidth that can cross between units and between halves, by maximum flow.
 
 By the theorem of Ford and Fulkerson the maximum flow is the smallest cut. All links count as one, since no text names
-their speed: lint refuses uplinks that are slower than an adapter (CW229), and with faster ones there is more bandwidth
-than is proven. A flow may take any path: only an engine that spreads paths evenly over a regular tree loads links so.
+their speed: lint refuses uplinks that are slower than an adapter (CW229), and with faster ones there is more
+bandwidth than is proven. A flow may take any path: only an engine that spreads paths evenly over a regular tree loads
+links so.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _run(tree: RenderedTree) -> Verdict:
         short: list[Counterexample] = []
         promised = _promised(tree, subnet)
         for title, cuts in (
-            ("a unit and all others", list(_each_unit(subnet, units))),
+            ("a unit and all others", list(_unit_cuts(subnet, units))),
             ("a unit and the next", list(_neighbours(subnet, units))),
             ("two halves of the units", list(_halves(subnet, units))),
         ):
@@ -71,7 +72,7 @@ def _promised(tree: RenderedTree, subnet: ManagedSubnet) -> float | None:
     return tree.declaration.shares.get(name) if name is not None else None
 
 
-def _each_unit(subnet: ManagedSubnet, units: Units) -> Iterator[_Cut]:
+def _unit_cuts(subnet: ManagedSubnet, units: Units) -> Iterator[_Cut]:
     count = int(units.leaf_unit.max(initial=-1)) + 1
     for unit in range(count if count > 1 else 0):
         yield _cut(subnet, f"unit {_unit_name(units, unit)}", units.leaf_unit == unit, units.leaf_unit != unit)

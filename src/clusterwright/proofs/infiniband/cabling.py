@@ -19,7 +19,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts, found = [], []
+    facts, counterexamples = [], []
     unjudged = ""
     tried = 0
     for subnet in subnets(tree):
@@ -34,8 +34,8 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("roots", len(subnet.roots)),
         ]
         tried += len(fabric.trunks) + len(fabric.taps)
-        found += [*_labels(tree, subnet), *_ends(subnet), *_names(subnet), *_lists(subnet)]
-    return Verdict(tuple(facts), tuple(found), Cases("cables", tried), unjudged=unjudged)
+        counterexamples += [*_labels(tree, subnet), *_ends(subnet), *_names(subnet), *_lists(subnet)]
+    return Verdict(tuple(facts), tuple(counterexamples), Cases("cables", tried), unjudged=unjudged)
 
 
 def _labels(tree: RenderedTree, subnet: ManagedSubnet) -> Iterator[Counterexample]:

@@ -1,4 +1,4 @@
-"""What a spec asks of each InfiniBand subnet's manager, made from the plan and not by the renderers' code."""
+"""The planned InfiniBand subnets and their managers, made from the plan and not by the renderers' code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DeclaredSubnet:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNccl:
-    """What is asked of NCCL on a node."""
+    """The planned NCCL settings of a node on InfiniBand."""
 
     fabric: str
     devices: frozenset[str]
@@ -68,8 +68,8 @@ class DeclaredNccl:
 
 
 def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
-    """The nodes with an image whose NCCL profile is on an InfiniBand fabric."""
-    found: dict[str, DeclaredNccl] = {}
+    """By node with an image and an NCCL profile on InfiniBand, its planned settings."""
+    by_node: dict[str, DeclaredNccl] = {}
     alike: dict[DeclaredNccl, DeclaredNccl] = {}
     for node in plan.devices:
         nccl = plan.spec.nccl(node.node_group) if node.image is not None else None
@@ -85,8 +85,8 @@ def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
             level=_data_level(nccl, fabric),
             key=_partition_key(plan, nccl, node.node_group),
         )
-        found[node.name] = alike.setdefault(declared, declared)
-    return found
+        by_node[node.name] = alike.setdefault(declared, declared)
+    return by_node
 
 
 def _partition_key(plan: Plan, nccl: NcclProfile, node_group: str) -> str | None:
@@ -111,13 +111,11 @@ def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubne
         if device.kind == "switch" and device.fabric == fabric.name and device.state != OUT_OF_SERVICE
     ]
     top = len(fabric.tiers) - 1
-    roots = frozenset(
-        chip.guid
-        for device in switches
-        if device.tier == top and device.state == ACTIVE
-        for chip in chips_of(plan, device)
-        if chip.kind != "leaf"
-    )
+    chips = [chip for device in switches for chip in chips_of(plan, device)]
+    roots: set[int] = set()
+    for device in switches:
+        if device.tier == top and device.state == ACTIVE:
+            roots.update(chip.guid for chip in chips_of(plan, device) if chip.kind != "leaf")
     ports = [(c.a.guid, plan.by_name[c.a.device].rank) for c in cabled(plan, fabric.name) if c.a.guid is not None]
     return DeclaredSubnet(
         kind=manager.kind,
@@ -127,23 +125,23 @@ def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubne
         sharp=manager.sharp,
         m_key=(manager.m_key.protection, manager.m_key.lease_s) if manager.m_key is not None else None,
         qos=_qos(fabric),
-        chips={chip.guid: chip.name for device in switches for chip in chips_of(plan, device)},
-        roots=roots,
+        chips={chip.guid: chip.name for chip in chips},
+        roots=frozenset(roots),
         compute=frozenset(guid for guid, rank in ports if rank is not None),
         storage=frozenset(guid for guid, rank in ports if rank is None),
-        radix=max((chip.ports for device in switches for chip in chips_of(plan, device)), default=0),
+        radix=max((chip.ports for chip in chips), default=0),
         planes=max((plan.spec.catalogue[device.model].planes for device in switches), default=1),
         sharp_level=min((_data_level(nccl_profile, fabric) for nccl_profile in plan.spec.nccl_profiles), default=0),
     )
 
 
 def _data_level(nccl: NcclProfile, fabric: Fabric) -> int:
-    levels = {each.name: each.service_level for each in fabric.classes}
+    levels = {traffic_class.name: traffic_class.service_level for traffic_class in fabric.classes}
     return nccl.service_level or levels.get(nccl.data_class or "") or 0
 
 
 def _qos(fabric: Fabric) -> DeclaredLanes | None:
-    """Levels that no class names are wanted where level 0 goes, else where the first class does."""
+    """The planned lanes; a level that no class names goes where level 0 goes, else where the first class does."""
     classes = [item for item in fabric.classes if item.service_level is not None]
     if not classes:
         return None

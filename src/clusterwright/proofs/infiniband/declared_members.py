@@ -1,4 +1,4 @@
-"""What a spec declares of InfiniBand's members: partitions, managers, what is idle, and IP over InfiniBand."""
+"""The planned members of InfiniBand fabrics: partitions, managers, idle parts, and IP over InfiniBand."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a spec drains of a subnet: drained switches carry only what drained nodes send or are sent, which is said.
+"""Drained parts of a subnet: drained switches carry only traffic of drained nodes, which is a fact.
 
-No subnet manager is told that a node is drained: its adapters keep LIDs and partitions, and every switch on the way to
-them carries what they send and are sent. So leaves that are drained with all their nodes are not empty.
+No subnet manager knows that a node is drained: its adapters keep LIDs and partitions, and every switch on the paths
+to them carries their traffic. So leaves that are drained with all their nodes are not empty.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from clusterwright.proofs.infiniband.subnet import ManagedSubnet
 
 
 def drained_parts(subnet: ManagedSubnet, declaration: Declaration) -> tuple[list[Fact], list[Counterexample]]:
-    """How much of what is drained is routed to all the same, and drained switches that paths of others lead through.
+    """Facts on drained parts with paths still, and drained switches on paths of other nodes.
 
-    Roots are left out: that a drained switch is none is asked for elsewhere.
+    Roots are left out: another claim refuses a drained root.
     """
     adapters = subnet.fabric.adapters
     owners = [
@@ -29,7 +29,7 @@ def drained_parts(subnet: ManagedSubnet, declaration: Declaration) -> tuple[list
     switches = subnet.fabric.switches
     drained = [at for at in _switches(subnet, declaration.drained_chips) if subnet.carries[at]]
     in_service = subnet.carrying(~is_drained)
-    found = [
+    counterexamples = [
         subnet.at_fabric(
             switches[at].line,
             f"the spec drains {switches[at].name}, and paths of nodes that are in service lead through it",
@@ -43,8 +43,9 @@ def drained_parts(subnet: ManagedSubnet, declaration: Declaration) -> tuple[list
         facts.append(Fact("drained nodes, to which paths lead still", len(nodes)))
     if drained:
         facts.append(Fact("drained switch chips that carry what drained nodes send or are sent", len(drained)))
-    return facts, found
+    return facts, counterexamples
 
 
 def _switches(subnet: ManagedSubnet, chips: Set[int]) -> list[int]:
-    return [at for at, each in enumerate(subnet.fabric.switches) if each.guid in chips and subnet.rank[at] != 0]
+    switches = enumerate(subnet.fabric.switches)
+    return [index for index, switch in switches if switch.guid in chips and subnet.rank[index] != 0]

@@ -1,8 +1,8 @@
-"""What is known of routing engines: which keep to up–down paths, and which load links as the cabling promises.
+"""Properties of routing engines: those that keep to up–down paths, and those that load links as the cabling promises.
 
 opensm's ftree puts equally many paths on every uplink of a regular tree, by the tables that it makes. updn takes the
 port that has fewest paths when it meets a destination: on three levels it put 32 times the mean on a link. NVIDIA's
-subnet manager ran nowhere here.
+subnet manager was never run here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _EVEN_ENGINE = "ftree"
 
 
 def engines_of(subnet: ManagedSubnet) -> list[str]:
-    """The engines of opensm.conf, in the order in which it tries them."""
+    """The engines of opensm.conf, in the order of its attempts."""
     option = subnet.options.get("routing_engine")
     return [word.strip() for word in option.value.split(",")] if option is not None else []
 

@@ -1,8 +1,9 @@
-"""Every single failure of a switch chip or of a whole director: who is cut off, and what bandwidth remains.
+"""Every single failure of a switch chip or of a whole director: leaves cut off, and the bandwidth that remains.
 
-The bandwidth of a leaf is what its adapters can still send up to the roots when every switch spreads over the uplinks
-it has left: a switch's share is ``min(1, sum of its parents' shares over its uplinks / adapters and downlinks)``.
-All failures are computed at once, one column each, and given as a fraction of the undisturbed bandwidth.
+The bandwidth of a leaf is the rate at which its adapters can still send up to the roots when every switch spreads
+over the uplinks it has left: a switch's share is ``min(1, sum of its parents' shares over its uplinks / adapters and
+downlinks)``. All failures are computed at once, one column each, and given as a fraction of the undisturbed
+bandwidth.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """What fails together: a chip, or the chips of a chassis. ``kind`` groups failures that compare."""
+    """Chips that fail together: one, or those of a chassis. ``kind`` groups failures that compare."""
 
     name: str
     kind: str
@@ -80,7 +81,7 @@ def _failures(subnet: ManagedSubnet) -> Iterator[_Failure]:
 
 
 def _shares(subnet: ManagedSubnet, gone: NDArray[np.bool_]) -> Shares:
-    """For each switch (row) and failure (column): the share of what is offered from below that can reach the roots."""
+    """For each switch (row) and failure (column): the share of the traffic from below that can reach the roots."""
     uplinks = subnet.up
     below = np.asarray(uplinks.sum(axis=0)).reshape(-1) + subnet.endpoints
     shares = np.zeros(gone.shape)
@@ -149,7 +150,7 @@ def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[
     reached = np.count_nonzero(before, axis=1)
     shared = (before > 0).astype(np.float32) @ (before > 0).astype(np.float32).T
     fewest = float(shared.min(initial=np.inf))
-    found: dict[int, tuple[int, int]] = {}
+    example_by_failure: dict[int, tuple[int, int]] = {}
     for column, failure in enumerate(failures):
         if len(failure.chips) == 1:
             chip = failure.chips[0]
@@ -171,8 +172,8 @@ def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[
         apart = np.argwhere(joined @ joined.T == 0)
         if len(apart):
             one, other = apart[0]
-            found[column] = (int(leaves[alive[one]]), int(leaves[alive[other]]))
-    return found
+            example_by_failure[column] = (int(leaves[alive[one]]), int(leaves[alive[other]]))
+    return example_by_failure
 
 
 def _climbs(up: csr_array, starts: Integers) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What a fabric lacks while the spec drains or stops parts of it: said as such, and not as a fault of the files."""
+"""Shortages of a fabric while the spec drains or stops parts of it: notes, and not faults of the files."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ _SHOWN = 3
 
 
 def excused(
-    tree: RenderedTree, subnet: ManagedSubnet, found: Sequence[Counterexample]
+    tree: RenderedTree, subnet: ManagedSubnet, counterexamples: Sequence[Counterexample]
 ) -> tuple[list[Counterexample], list[str], str]:
-    """Of what contradicts a claim about the whole fabric: what refutes it, what is noted, and why it is not proven.
+    """Counterexamples that refute a claim on the whole fabric, notes instead of them, and the reason of no proof.
 
-    With parts that the spec itself takes away, a shortage is what was asked for, but it is no proof either.
+    Where the spec itself takes parts away, it asks for a shortage, but nothing is proven either.
     """
     declaration = tree.declaration
     name = (
         declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
     )
     idle = declaration.idle.get(name or "", ()) if declaration is not None else ()
-    if not idle or not found:
-        return list(found), [], ""
+    if not idle or not counterexamples:
+        return list(counterexamples), [], ""
     without = f"without {and_more(list(idle), _NAMED)}"
-    notes = [f"{without}, which the spec drains or takes out of service: {each.message}" for each in found[:_SHOWN]]
+    lead = f"{without}, which the spec drains or takes out of service"
+    notes = [f"{lead}: {counterexample.message}" for counterexample in counterexamples[:_SHOWN]]
     return [], notes, f"not proven {without}"

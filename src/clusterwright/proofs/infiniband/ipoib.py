@@ -1,7 +1,7 @@
-"""IP over InfiniBand on nodes: where it is, in which partition, with which addresses, and that it leads no further.
+"""IP over InfiniBand on nodes: its interfaces, their partitions and addresses, and no routes beyond them.
 
-Whom nodes reach by it is the partition's claim and the filter's: here is only that it is what the spec asks for, on a
-partition whose manager makes the group for broadcasts, without which no server is found.
+The partition's claim and the filter's say which nodes it reaches: this one says that it is as the spec has it, on a
+partition whose manager makes the broadcast group, without which no server is found.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _Carried = tuple[Matrix, frozenset[int]]  # members, and the P_Keys with IP
 
 @lru_cache(maxsize=4)
 def _devices(tree: RenderedTree) -> tuple[str, ...]:
-    """The nodes that have such an interface, by what makes it or by an adapter that names it, or should by the spec."""
+    """Nodes with such an interface, by its own file or by an adapter that names it, and nodes that should have one."""
     declared = tree.declaration.ipoib if tree.declaration is not None else {}
-    known: dict[RenderedFile, bool] = {}
-    found: set[str] = {*tree.devices} & declared.keys()
+    names_by_file: dict[RenderedFile, bool] = {}
+    nodes: set[str] = {*tree.devices} & declared.keys()
     for device, path in tree.below((NETWORKS, DEVICES)):
         file = tree.files[device, path]
-        if file not in known:
-            known[file] = NAMED.search(file.read()) is not None
-        if known[file]:
-            found.add(device)
-    return tuple(sorted(found))
+        if file not in names_by_file:
+            names_by_file[file] = NAMED.search(file.read()) is not None
+        if names_by_file[file]:
+            nodes.add(device)
+    return tuple(sorted(nodes))
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -73,89 +73,91 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _carried(tree: RenderedTree) -> tuple[Mapping[tuple[str, str], tuple[int, _Carried]], str]:
-    """By host and adapter its GUID and its fabric's partitions; why they are not known, "" where they are."""
-    found: dict[tuple[str, str], tuple[int, _Carried]] = {}
+    """By host and adapter its GUID and its fabric's partitions; the reason that they are not known, or ""."""
+    carried_by_adapter: dict[tuple[str, str], tuple[int, _Carried]] = {}
     for subnet in subnets(tree):
         option = subnet.options.get("partition_config_file")
         path = option.value.lstrip("/") if option is not None else ""
         text = tree.text(subnet.device, path)
         lack = subnet.lack()
         if lack or text is None:
-            return found, lack or f"not proven, because {subnet.device} has no file of partitions"
+            return carried_by_adapter, lack or f"not proven, because {subnet.device} has no file of partitions"
         try:
             statements = parse_partitions(text)
         except BadStatement as error:
-            return found, f"not proven, because {subnet.device}:/{path}:{error.line} does not read"
+            return carried_by_adapter, f"not proven, because {subnet.device}:/{path}:{error.line} does not read"
         flagged = frozenset(
             statement.pkey for statement in statements if statement.pkey is not None and "ipoib" in statement.flags
         )
         carried = (matrix_of(subnet, statements), flagged)
-        found |= {(adapter.host, adapter.label): (adapter.guid, carried) for adapter in subnet.fabric.adapters}
-    return found, "" if found else "not proven, because no subnet manager's files are there"
+        carried_by_adapter |= {
+            (adapter.host, adapter.label): (adapter.guid, carried) for adapter in subnet.fabric.adapters
+        }
+    return carried_by_adapter, "" if carried_by_adapter else "not proven, because no subnet manager's files are there"
 
 
-def _alone(device: str, each: ConfiguredIpoib) -> Iterator[Counterexample]:
-    """What is wrong with an interface whatever the fabric is."""
-    key = _number(each.pkey.value)
-    if not each.pkey.line:
+def _alone(device: str, interface: ConfiguredIpoib) -> Iterator[Counterexample]:
+    """Faults of an interface in any fabric."""
+    key = _number(interface.pkey.value)
+    if not interface.pkey.line:
         yield Counterexample(
             device=device,
-            file=each.pkey.file,
+            file=interface.pkey.file,
             line=0,
-            message=f"nothing makes {each.name}, or without a P_Key of its own",
+            message=f"nothing makes {interface.name}, or without a P_Key of its own",
         )
     elif key is None or not key & ~PKEY_MASK or not key & PKEY_MASK:
-        message = f"{each.pkey.value} is no P_Key of a full member: the interface is in no group for broadcasts"
-        yield Counterexample(device=device, file=each.pkey.file, line=each.pkey.line, message=message)
-    if len(each.parents) != 1:
-        message = f"{each.name} is on {len(each.parents)} adapters, not on one"
-        yield Counterexample(device=device, file=each.pkey.file, line=0, message=message)
-    if len(each.addresses) != 1:
-        message = f"{each.name} has {len(each.addresses)} addresses, not one"
-        yield Counterexample(device=device, file=f"{NETWORKS}{each.name}.network", line=0, message=message)
-    for address in each.addresses:
+        message = f"{interface.pkey.value} is no P_Key of a full member: the interface is in no group for broadcasts"
+        yield Counterexample(device=device, file=interface.pkey.file, line=interface.pkey.line, message=message)
+    if len(interface.parents) != 1:
+        message = f"{interface.name} is on {len(interface.parents)} adapters, not on one"
+        yield Counterexample(device=device, file=interface.pkey.file, line=0, message=message)
+    if len(interface.addresses) != 1:
+        message = f"{interface.name} has {len(interface.addresses)} addresses, not one"
+        yield Counterexample(device=device, file=f"{NETWORKS}{interface.name}.network", line=0, message=message)
+    for address in interface.addresses:
         try:
             ip_interface(address.value)
         except ValueError:
             yield Counterexample(
                 device=device, file=address.file, line=address.line, message=f"{address.value} is no address"
             )
-    for route in each.routes:
+    for route in interface.routes:
         yield Counterexample(
             device=device,
             file=route.file,
             line=route.line,
-            message=f"a route leads over {each.name}, which carries no flow",
+            message=f"a route leads over {interface.name}, which carries no flow",
         )
 
 
 def _in_partition(
-    device: str, each: ConfiguredIpoib, carried: Mapping[tuple[str, str], tuple[int, _Carried]]
+    device: str, interface: ConfiguredIpoib, carried: Mapping[tuple[str, str], tuple[int, _Carried]]
 ) -> Iterator[Counterexample]:
-    key = _number(each.pkey.value)
+    key = _number(interface.pkey.value)
     if key is not None:
-        for parent in each.parents:
+        for parent in interface.parents:
             at = carried.get((device, parent.value))
             if at is None:
-                message = f"{parent.value} carries {each.name}, and is on no InfiniBand fabric"
+                message = f"{parent.value} carries {interface.name}, and is on no InfiniBand fabric"
                 yield Counterexample(device=device, file=parent.file, line=parent.line, message=message)
                 continue
             guid, (matrix, flagged) = at
             pkey = (key or 0) & PKEY_MASK
             seat = matrix.get(pkey, {}).get(guid)
             if seat is None or seat.membership not in FULL:
-                message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {each.name} is in"
-                yield Counterexample(device=device, file=each.pkey.file, line=each.pkey.line, message=message)
+                message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {interface.name} is in"
+                yield Counterexample(device=device, file=interface.pkey.file, line=interface.pkey.line, message=message)
             if pkey not in flagged:
                 message = f"the subnet manager makes no group for broadcasts in partition 0x{pkey:04x}: nobody is found"
-                yield Counterexample(device=device, file=each.pkey.file, line=each.pkey.line, message=message)
+                yield Counterexample(device=device, file=interface.pkey.file, line=interface.pkey.line, message=message)
 
 
 def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]) -> Iterator[Counterexample]:
-    """Where the interfaces are not those of the spec."""
+    """Differences between the interfaces and the spec's."""
     if tree.declaration is None:
         return
-    wanted = {each.name: each for each in tree.declaration.ipoib.get(device, ())}
+    wanted = {planned.name: planned for planned in tree.declaration.ipoib.get(device, ())}
     read = {interface.name: interface for interface in interfaces}
     for name in sorted(wanted.keys() - read.keys()):
         yield Counterexample(
@@ -166,26 +168,26 @@ def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, 
             device=device, file=read[name].pkey.file, line=0, message=f"{name} is none that the spec asks for"
         )
     for name in sorted(wanted.keys() & read.keys()):
-        want, each = wanted[name], read[name]
+        planned, interface = wanted[name], read[name]
         file = f"{NETWORKS}{name}.network"
         pairs = (
-            ("P_Key", f"0x{want.pkey:04x}", (each.pkey,)),
-            ("adapter", want.parent, each.parents),
-            ("address", want.address, each.addresses),
+            ("P_Key", f"0x{planned.pkey:04x}", (interface.pkey,)),
+            ("adapter", planned.parent, interface.parents),
+            ("address", planned.address, interface.addresses),
         )
-        for what, value, said in pairs:
-            for place in said:
-                is_same = _number(place.value) == want.pkey if what == "P_Key" else place.value == value
+        for what, value, places in pairs:
+            for place in places:
+                is_same = _number(place.value) == planned.pkey if what == "P_Key" else place.value == value
                 if not is_same:
                     message = f"{what} of {name} is {place.value or 'none'}, {value} by the spec"
                     yield Counterexample(device=device, file=place.file or file, line=place.line, message=message)
 
 
 def _lnet(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]) -> tuple[list[Counterexample], str]:
-    """LNet's networks are over these interfaces, those that the spec asks for; and the module behind them is loaded."""
-    found = []
+    """Faults of LNet's networks over these interfaces, and of their module; with the reason for unread text."""
+    counterexamples = []
     if interfaces and "\nib_ipoib\n" not in f"\n{tree.text(device, MODULES) or ''}":
-        found.append(
+        counterexamples.append(
             Counterexample(
                 device=device, file=MODULES, line=0, message="ib_ipoib is not loaded: there is no adapter's interface"
             )
@@ -195,19 +197,19 @@ def _lnet(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ..
     for network, (name, line) in read.items():
         if name not in names:
             message = f"{network} is over {name}, which is no interface of IP over InfiniBand"
-            found.append(Counterexample(device=device, file=LNET, line=line, message=message))
+            counterexamples.append(Counterexample(device=device, file=LNET, line=line, message=message))
     if tree.declaration is not None:
         wanted = tree.declaration.lnet.get(device, "")
-        said = ",".join(f"{network}({name})" for network, (name, _) in sorted(read.items()))
-        if said != wanted:
-            message = f"LNet has {said or 'no network over InfiniBand'}, by the spec {wanted or 'none'}"
-            found.append(
+        configured = ",".join(f"{network}({name})" for network, (name, _) in sorted(read.items()))
+        if configured != wanted:
+            message = f"LNet has {configured or 'no network over InfiniBand'}, by the spec {wanted or 'none'}"
+            counterexamples.append(
                 Counterexample(
                     device=device, file=LNET, line=min((at for _, at in read.values()), default=0), message=message
                 )
             )
     lack = f"not proven, because no reader knows {device}:/{LNET}:{unread[0]}" if unread else ""
-    return found, lack
+    return counterexamples, lack
 
 
 def _number(text: str) -> int | None:

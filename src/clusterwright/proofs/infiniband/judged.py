@@ -1,4 +1,4 @@
-"""What a proof says of all subnets of a tree, gathered one by one."""
+"""The verdict of a proof on all subnets of a tree, gathered one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 @dataclass(slots=True)
 class Judged:
-    """Facts, what refutes, notes and the number of cases so far; ``unjudged`` is the first reason that bars a proof."""
+    """Facts, counterexamples, notes and cases so far; ``unjudged`` is the first reason that bars a proof."""
 
     tree: RenderedTree
     facts: list[Fact] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Judged:
     tried: int = 0
 
     def read(self, *lists: str) -> Iterator[ManagedSubnet]:
-        """The subnets that can be judged, with the ``lists`` that it takes; what the others lack bars a proof."""
+        """The subnets with all ``lists``; a missing list of another subnet bars a proof."""
         for subnet in subnets(self.tree):
             if lack := subnet.lack(*lists):
                 self.unjudged = self.unjudged or lack
@@ -39,9 +39,9 @@ class Judged:
             else:
                 self.found.append(subnet.without_nodes())
 
-    def excuse(self, subnet: ManagedSubnet, found: Sequence[Counterexample]) -> None:
-        """Takes in what contradicts a claim about the whole fabric, as far as the spec does not ask for it itself."""
-        refuting, noted, why = excused(self.tree, subnet, found)
+    def excuse(self, subnet: ManagedSubnet, counterexamples: Sequence[Counterexample]) -> None:
+        """Adds counterexamples against a claim on the whole fabric, except those of parts that the spec takes away."""
+        refuting, noted, why = excused(self.tree, subnet, counterexamples)
         self.found += refuting
         self.notes += noted
         self.unjudged = self.unjudged or why

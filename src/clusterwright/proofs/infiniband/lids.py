@@ -1,4 +1,4 @@
-"""The LID space: what the subnet needs at the rendered LMC, and whether the routing engine knows that LMC."""
+"""The LID space: the LIDs that the subnet needs at the rendered LMC, and an engine that routes this LMC."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _run(tree: RenderedTree) -> Verdict:
     for device in tree.devices_with(_KEPT):
         kept = shared_lids(tree.text(device, _KEPT) or "")
         judged.found += [
-            Counterexample(device=device, file=_KEPT, line=each.line, message=each.message) for each in kept
+            Counterexample(device=device, file=_KEPT, line=shared.line, message=shared.message) for shared in kept
         ]
     return judged.verdict("ports that need a LID")
 

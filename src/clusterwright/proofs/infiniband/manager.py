@@ -1,5 +1,6 @@
-"""The subnet managers' own files, read to their end: options, lists, names, partitions' words, and the units that start
-them; and all managers of a fabric beside each other, since whoever takes over must not change anything.
+"""The subnet managers' own files, read to their end: options, lists, names, partitions' words, and units.
+
+All managers of a fabric are compared with each other, since a standby that takes over must not change anything.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.hosts.opensm.reader.lists import Option, parse_options
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
@@ -80,23 +82,30 @@ class _Manager:
 
 def _run(tree: RenderedTree) -> Verdict:
     managers = [_manager(tree, device, folder) for device, folder in places(tree)]
-    found = [example for manager in managers for example in _own(manager)]
+    counterexamples = list(chain.from_iterable(map(_own, managers)))
     by_ports: dict[str | frozenset[int], list[_Manager]] = {}
     for manager in managers:
         by_ports.setdefault(manager.fabric or manager.ports, []).append(manager)
     for group in by_ports.values():
         guids = frozenset(manager.guid for manager in group if manager.guid)
-        found += [example for manager in group for example in _files(manager, guids)]
-        found += [*_priorities(group), *_unlike(group)]
+        for manager in group:
+            counterexamples += _files(manager, guids)
+        counterexamples += [*_priorities(group), *_unlike(group)]
     facts = (
         Fact("subnet managers", len(managers)),
         Fact("options read", sum(len(list(every_option(manager.text))) for manager in managers)),
         Fact("fabrics whose managers say the same", len(by_ports)),
     )
-    notes = [note for manager in managers for note in script_notes(manager.device, manager.file(SCRIPT) is not None)]
-    notes += [note for manager in managers for note in watching_notes(manager.device, manager.file(GLOBAL))]
+    notes: list[str] = []
+    for manager in managers:
+        notes += script_notes(manager.device, manager.file(SCRIPT) is not None)
+    for manager in managers:
+        notes += watching_notes(manager.device, manager.file(GLOBAL))
     return Verdict(
-        facts=facts, counterexamples=tuple(found), cases=Cases("subnet managers", len(managers)), notes=tuple(notes)
+        facts=facts,
+        counterexamples=tuple(counterexamples),
+        cases=Cases("subnet managers", len(managers)),
+        notes=tuple(notes),
     )
 
 
@@ -151,9 +160,9 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
     if manager.file(manager.cabling) is None:
         message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
         yield manager.at(manager.cabling, 0, message)
-    known = {*manager.named.values(), manager.config, manager.cabling, SCRIPT}
+    known_paths = {*manager.named.values(), manager.config, manager.cabling, SCRIPT}
     # opensm looks in no folder below its own
-    strange = {path for path in manager.tree.paths if path.rpartition("/")[0] == manager.folder} - known
+    strange = {path for path in manager.tree.paths if path.rpartition("/")[0] == manager.folder} - known_paths
     if strange:
         for device, path in manager.tree.files:
             if device == manager.device and path in strange:
@@ -184,7 +193,7 @@ def _named_files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Cou
 
 
 def _start(manager: _Manager) -> Iterator[Counterexample]:
-    """The unit that starts opensm, what starts it at boot, and the script that brings its key."""
+    """Faults of the unit that starts opensm, of its start at boot, and of the script that brings its key."""
     has_script = manager.file(SCRIPT) is not None
     has_key = manager.wanted.m_key is not None if manager.wanted is not None else has_script
     yield from (manager.at(UNIT, *fault) for fault in unit_faults(manager.file(UNIT), has_key=has_key))
@@ -194,7 +203,7 @@ def _start(manager: _Manager) -> Iterator[Counterexample]:
 
 
 def _ufm(manager: _Manager) -> Iterator[Counterexample]:
-    """UFM's own files; without a spec they are compared with what the subnet manager's beside them say."""
+    """Faults of UFM's own files; without a spec they are compared with the subnet manager's beside them."""
     wanted, option = manager.wanted, manager.options.get("sharp_enabled")
     has_sharp = wanted.sharp if wanted is not None else option is not None and option.value == "2"
     partitions = manager.file(manager.named.get("partition_config_file", ""))
@@ -202,8 +211,8 @@ def _ufm(manager: _Manager) -> Iterator[Counterexample]:
     is_full = partitions is not None and re.search(r"\bALL=full\b", partitions) is not None
     if declaration is not None:
         is_full = manager.fabric in declaration.open_default
-    found = global_faults(manager.file(GLOBAL), has_sharp, "full" if is_full else "limited")
-    yield from (manager.at(GLOBAL, *fault) for fault in found)
+    global_file_faults = global_faults(manager.file(GLOBAL), has_sharp, "full" if is_full else "limited")
+    yield from (manager.at(GLOBAL, *fault) for fault in global_file_faults)
     yield from (manager.at(EXTENSION, *fault) for fault in extension_faults(manager.file(EXTENSION), partitions))
     yield from (manager.at(SHARP, *fault) for fault in sharp_faults(manager.file(SHARP), wanted, has_sharp))
 
@@ -234,16 +243,15 @@ def _priorities(group: list[_Manager]) -> Iterator[Counterexample]:
 
 
 def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
-    """Where a standby's files differ from those of the first manager: taking over would change the subnet."""
+    """Differences between a standby's files and the first manager's: taking over would change the subnet."""
     first = group[0]
     for other in group[1:]:
         for name in sorted((first.options.keys() | other.options.keys()) - OWN):
             mine, theirs = other.options.get(name), first.options.get(name)
             if (mine.value if mine else None) != (theirs.value if theirs else None):
-                said = theirs.value if theirs is not None else "nothing"
-                message = (
-                    f"{name} is {mine.value if mine else 'missing'}, on {first.device} {said}: taking over changes it"
-                )
+                of_first = theirs.value if theirs is not None else "nothing"
+                here = mine.value if mine else "missing"
+                message = f"{name} is {here}, on {first.device} {of_first}: taking over changes it"
                 yield other.at(other.config, mine.line if mine else 0, message)
         for name, path in {**other.named, FABRIC: other.cabling}.items():
             one, two = first.file(path), other.file(path)

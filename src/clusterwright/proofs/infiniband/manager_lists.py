@@ -51,12 +51,12 @@ def partition_faults(
     is_limited: bool | None,
     carrying: Set[int] | None,
 ) -> Iterator[Fault]:
-    """What ``ib-partitions`` takes no notice of: names, flags, members given twice, and the rule for everybody.
+    """Faults that ``ib-partitions`` does not see: names, flags, members given twice, and the rule for all adapters.
 
-    ``names`` are the spec's partitions by P_Key, ``is_limited`` whether everybody is a limited member of the default
-    one, ``carrying`` the P_Keys of those that carry IP; all None where there is only a folder. ``managers`` are the
-    ports of all of the fabric's managers: SELF is the one that runs, so the others must be full members by their GUID,
-    or taking over changes who reaches whom.
+    ``names`` are the spec's partitions by P_Key, ``is_limited`` whether the rule makes all adapters limited members
+    of the default one, ``carrying`` the P_Keys of those that carry IP; all None where there is only a folder.
+    ``managers`` are the ports of all of the fabric's managers: SELF is the one that runs, so the others must be full
+    members by their GUID, or taking over changes the connectivity.
     """
     try:
         statements = parse_partitions(text)
@@ -72,13 +72,10 @@ def partition_faults(
                 yield member.line, f"{who} stands in {statement.name} before; opensm takes what comes last"
             members[key] += 1
     yield from _everybody(statements, is_limited)
-    full = {
-        member.guid
-        for statement in statements
-        if statement.pkey == DEFAULT_PKEY
-        for member in statement.members
-        if member.membership == "full"
-    }
+    full: set[int] = set()
+    for statement in statements:
+        if statement.pkey == DEFAULT_PKEY:
+            full.update(member.guid for member in statement.members if member.membership == "full")
     for guid in sorted(managers - full):
         yield (
             0,
@@ -117,16 +114,18 @@ def _everybody(statements: tuple[Statement, ...], is_limited: bool | None) -> It
         for statement in statements
         if statement.pkey == DEFAULT_PKEY and any(m.keyword for m in statement.members)
     ]
-    said = {member.keyword: member for rule in rules for member in rule.members if member.keyword}
-    everybody = None if is_limited is None else "limited" if is_limited else "full"
+    member_by_keyword = {member.keyword: member for rule in rules for member in rule.members if member.keyword}
+    everybody = None
+    if is_limited is not None:
+        everybody = "limited" if is_limited else "full"
     wanted = {"ALL": everybody, "ALL_SWITCHES": "full", "SELF": "full"}
     for keyword, membership in wanted.items():
-        member = said.get(keyword)
+        member = member_by_keyword.get(keyword)
         if member is None:
             yield rules[0].line if rules else 0, f"{keyword} is no member of the default partition"
         elif membership is not None and member.membership != membership:
             yield member.line, f"{keyword} is a {member.membership} member of the default partition, not {membership}"
-    for keyword, member in said.items():
+    for keyword, member in member_by_keyword.items():
         if keyword not in wanted:
             yield member.line, f"{keyword} is a member of the default partition, which nothing asks for"
     for rule in rules:

@@ -1,4 +1,4 @@
-"""opensm.conf read to its end: every option against the spec and against what the other claims rely on."""
+"""opensm.conf read to its end: every option against the spec and against the needs of other claims."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def every_option(text: str) -> Iterator[tuple[str, Option]]:
 
 
 def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
-    """What is wrong with an opensm.conf. Without a spec what only it could tell is not compared."""
+    """Faults of an opensm.conf. Without a spec, values that only a spec sets are not compared."""
     options: dict[str, Option] = {}
     for name, option in every_option(text):
         if name in options:
@@ -58,7 +58,7 @@ def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) ->
 
 
 def _known_faults(options: Mapping[str, Option], *, is_open: bool, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
-    """Options that nothing asks for, and those whose value is another than the spec or other claims need."""
+    """Options that no key of the spec asks for, and values other than the spec or other claims need."""
     fixed = {**FIXED, **(OPENSM_FIXED if is_open else UFM_FIXED), **_of_spec(wanted, is_open=is_open)}
     free = {**(OPENSM_FREE if is_open else UFM_FREE)}
     if wanted is None or wanted.qos is not None:
@@ -82,7 +82,7 @@ def _storage_faults(options: Mapping[str, Option], wanted: DeclaredSubnet) -> It
 
 
 def options_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """The options of which nothing here knows what they do: UFM writes all that its subnet manager has."""
+    """The options of unknown effect: UFM writes all that its subnet manager has."""
     return tuple(
         Unread(path, option.line, f"{name} {option.value}".strip())
         for name, option in every_option(text)
@@ -96,30 +96,30 @@ def _has_meaning(name: str) -> bool:
 
 
 def _of_spec(wanted: DeclaredSubnet | None, *, is_open: bool) -> Mapping[str, Fixed]:
-    """The options whose value the spec says."""
+    """The options with a value of the spec."""
     if wanted is None:
         return {}
     by_spec = "the spec wants otherwise"
     engine = wanted.engine if not is_open or "no_fallback" in wanted.engine else f"{wanted.engine},no_fallback"
-    found = {
+    fixed = {
         "subnet_prefix": Fixed(f"0x{wanted.prefix:016x}", "the subnet has another prefix than the spec's"),
         "routing_engine": Fixed(engine, by_spec),
     }
     if wanted.m_key is not None:
         protection, lease = wanted.m_key
-        found["m_key_protection_level"] = Fixed(str(protection), "ports are not protected as the spec asks")
-        found["m_key_lease_period"] = Fixed(str(lease), "ports forget the key at another time than the spec says")
+        fixed["m_key_protection_level"] = Fixed(str(protection), "ports are not protected as the spec asks")
+        fixed["m_key_lease_period"] = Fixed(str(lease), "ports forget the key at another time than the spec says")
         if is_open:
-            found["m_key_lookup"] = Fixed("TRUE", "a standby does not find the key of a port that it was not given")
+            fixed["m_key_lookup"] = Fixed("TRUE", "a standby does not find the key of a port that it was not given")
     if wanted.qos is not None:
-        found["qos"] = Fixed("TRUE", "all service levels share one lane")
-        found["qos_max_vls"] = Fixed(str(wanted.qos.lanes), "there are not the lanes that the classes are in")
+        fixed["qos"] = Fixed("TRUE", "all service levels share one lane")
+        fixed["qos_max_vls"] = Fixed(str(wanted.qos.lanes), "there are not the lanes that the classes are in")
     if not is_open:
-        found["sharp_enabled"] = Fixed("2" if wanted.sharp else "1", by_spec)
+        fixed["sharp_enabled"] = Fixed("2" if wanted.sharp else "1", by_spec)
         if wanted.adaptive:
-            found["ar_sl_mask"] = Fixed("0xFFFF", "not all service levels are routed adaptively")
-            found["use_optimized_slvl"] = Fixed("TRUE", "maps of levels to lanes are written port by port")
-    return found
+            fixed["ar_sl_mask"] = Fixed("0xFFFF", "not all service levels are routed adaptively")
+            fixed["use_optimized_slvl"] = Fixed("TRUE", "maps of levels to lanes are written port by port")
+    return fixed
 
 
 def _is_known(name: str, fixed: Mapping[str, Fixed], free: Mapping[str, Free], wanted: DeclaredSubnet | None) -> bool:
@@ -194,12 +194,12 @@ def _qos_faults(options: Mapping[str, Option], qos: DeclaredLanes) -> Iterator[F
         yield line, f"qos_sl2vl is {value}, the spec's classes want {wanted}"
     for name, table in (("qos_vlarb_high", qos.high), ("qos_vlarb_low", qos.low)):
         option = options.get(name)
-        said = _weights(option.value) if option is not None else None
-        if said is None or {lane: weight for lane, weight in said.items() if weight} != dict(table):
+        weights = _weights(option.value) if option is not None else None
+        if weights is None or {lane: weight for lane, weight in weights.items() if weight} != dict(table):
             line, value = (option.line, option.value) if option is not None else (0, "missing")
             wanted = ",".join(f"{lane}:{weight}" for lane, weight in sorted(table.items())) or "no lane"
             yield line, f"{name} is {value}, the spec's classes want {wanted} and nothing for the other lanes"
-        elif missing := sorted(({*qos.high, *qos.low}) - said.keys()):
+        elif missing := sorted(({*qos.high, *qos.low}) - weights.keys()):
             yield (
                 option.line if option else 0,
                 f"{name} leaves out lane {missing[0]}: opensm fills in a weight of its own",

@@ -1,6 +1,4 @@
-"""UFM's own files beside its subnet manager's: whether SHARP is on, how its aggregation manager makes trees, and from
-what UFM writes the file of partitions that the subnet manager reads.
-"""
+"""UFM's own files beside its subnet manager's: SHARP, its aggregation trees, and the partitions that UFM writes."""
 
 from __future__ import annotations
 
@@ -20,8 +18,10 @@ _PACE = Free(1, 3600, "it decides how soon a change of the fabric is noticed")
 
 
 def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterator[Fault]:
-    """What is wrong with gv.cfg; ``has_sharp`` and the ``membership`` of everybody in the default partition are what
-    the spec or the files beside it say. Settings that no claim knows are unread (``settings_unread``).
+    """Faults of gv.cfg.
+
+    ``has_sharp`` and the ``membership`` of all adapters in the default partition come from the spec or from the files
+    beside it. Settings that no claim knows are unread (``settings_unread``).
     """
     if text is None:
         yield 0, "the file is missing: UFM decides by itself about SHARP, and makes everybody a full member"
@@ -32,39 +32,41 @@ def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterato
             membership, "UFM writes partitions.conf anew, with another membership for every adapter"
         ),
     }
-    said: dict[tuple[str, str], Option] = {}
+    options: dict[tuple[str, str], Option] = {}
     for setting in settings(text):
         if isinstance(setting, UfmSetting):
-            if setting.place in said:
+            if setting.place in options:
                 yield (
                     setting.line,
-                    f"{setting.key} of [{setting.section}] stands on line {said[setting.place].line} too",
+                    f"{setting.key} of [{setting.section}] stands on line {options[setting.place].line} too",
                 )
-            said[setting.place] = Option(setting.value.lower(), setting.line)
+            options[setting.place] = Option(setting.value.lower(), setting.line)
     named = {" of ".join((key, f"[{section}]")): (section, key) for section, key in wanted}
     yield from fixed_faults(
-        {name: said[place] for name, place in named.items() if place in said},
+        {name: options[place] for name, place in named.items() if place in options},
         {name: wanted[place] for name, place in named.items()},
     )
 
 
 def watching_notes(device: str, text: str | None) -> Iterator[str]:
-    """What gv.cfg says beside: no claim is about it."""
-    found = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting) and setting.is_watching]
-    if found:
-        many = f"{len(found):,} settings that say" if len(found) > 1 else "1 setting that says"
+    """A note on settings of gv.cfg for monitoring, which no claim checks."""
+    watching = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting) and setting.is_watching]
+    if watching:
+        many = f"{len(watching):,} settings that say" if len(watching) > 1 else "1 setting that says"
         yield (
-            f"{device}: of /{GLOBAL} was not judged {many} what UFM watches and reports, as {found[0].key} of "
-            f"[{found[0].section}]."
+            f"{device}: of /{GLOBAL} was not judged {many} what UFM watches and reports, as {watching[0].key} of "
+            f"[{watching[0].section}]."
         )
 
 
 def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault]:
-    """What is wrong with the partitions that UFM adds to its own: they are those of ``partitions``, the file that the
-    subnet manager reads and that UFM writes anew from this one, but for the default partition, which UFM makes.
+    """Faults of the partitions that UFM adds to its own.
+
+    They are those of ``partitions``, the file that the subnet manager reads and that UFM writes anew from this one,
+    except the default partition, which UFM makes.
     """
     try:
-        said = {_plain(partition): partition.line for partition in parse_partitions(text or "")}
+        line_by_partition = {_plain(partition): partition.line for partition in parse_partitions(text or "")}
         wanted = {
             _plain(partition) for partition in parse_partitions(partitions or "") if partition.pkey != DEFAULT_PKEY
         }
@@ -73,24 +75,25 @@ def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault
         return
     if text is None and wanted:
         yield 0, "the file is missing: UFM writes partitions.conf anew, without these partitions"
-    elif lacking := wanted - said.keys():
+    elif lacking := wanted - line_by_partition.keys():
         names = ", ".join(sorted(name for name, *_ in lacking))
         yield 0, f"{names} stands otherwise in partitions.conf, which UFM writes anew from this file"
-    for plain in sorted(said.keys() - wanted, key=lambda each: said[each]):
-        yield said[plain], f"{plain[0]} stands otherwise in partitions.conf, or not at all, and UFM adds it"
+    for plain in sorted(line_by_partition.keys() - wanted, key=line_by_partition.__getitem__):
+        message = f"{plain[0]} stands otherwise in partitions.conf, or not at all, and UFM adds it"
+        yield line_by_partition[plain], message
 
 
 _Plain = tuple[str, int | None, tuple[str, ...], str, tuple[tuple[int, str, str], ...]]
 
 
 def _plain(statement: Statement) -> _Plain:
-    """What a statement says, wherever it stands."""
+    """The meaning of a statement, in any order and at any line."""
     members = tuple(sorted((member.guid, member.keyword, member.membership) for member in statement.members))
     return statement.name, statement.pkey, statement.flags, statement.default, members
 
 
 def sharp_faults(text: str | None, wanted: DeclaredSubnet | None, has_sharp: bool) -> Iterator[Fault]:
-    """What is wrong with sharp_am.cfg, which is there where SHARP is on; without a spec no figure is compared."""
+    """Faults of sharp_am.cfg, which exists where SHARP is on; without a spec no figure is compared."""
     if text is None:
         if has_sharp:
             yield 0, "the file is missing: the aggregation manager makes trees as it likes"

@@ -1,4 +1,4 @@
-"""How the open subnet manager is started: its unit and what wants it at boot, line by line."""
+"""The start of the open subnet manager: its unit and its start at boot, line by line."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def unit_faults(text: str | None, *, has_key: bool) -> Iterator[Fault]:
 
 
 def boot_faults(text: str | None) -> Iterator[Fault]:
-    """What makes the service start at boot."""
+    """Faults of the service's start at boot."""
     yield from _line_faults(text, ("[Unit]", "Wants=opensm.service"))
 
 
 def script_notes(device: str, has_script: bool) -> Iterator[str]:
-    """What is not read of the script that adds the M_Key."""
+    """A note on the script that adds the M_Key, whose lines are not read."""
     if has_script:
         yield f"{device}: the lines of /{SCRIPT}, which adds the M_Key at each start, are not read."
 

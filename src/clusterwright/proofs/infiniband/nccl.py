@@ -1,7 +1,7 @@
-"""What NCCL does on nodes of an InfiniBand fabric: RDMA over all planned adapters, in one partition and service level.
+"""NCCL on nodes of an InfiniBand fabric: RDMA over all planned adapters, in one partition and service level.
 
-The partition's index is no constant: a subnet manager puts a P_Key at the next free place of a port's table and leaves
-it there. So the text has to name the partition, and a unit to find its index when the node starts.
+The partition's index is no constant: a subnet manager puts a P_Key at the next free place of a port's table and
+leaves it there. So the text has to name the partition, and a unit to find its index when the node starts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, DeclaredNccl | None]:
-    """The nodes of profiles on InfiniBand; in a folder, those whose file says nothing of RoCE."""
+    """The nodes of profiles on InfiniBand; in a folder, nodes whose file has no setting for RoCE."""
     if tree.declaration is not None:
         return tree.declaration.nccl_on_infiniband
     devices = {device: path for path in reversed(CONF_FILES) for device in tree.devices_with(path)}
@@ -77,7 +77,7 @@ def _is_wanted(tree: RenderedTree, device: str) -> bool:
 
 
 def _faults(files: _NodeFiles, declared: DeclaredNccl | None) -> Iterator[tuple[str, str, str]]:
-    """Path, the mark of the line ("" for the whole file) and what is wrong there."""
+    """Path, mark of the line ("" for the whole file) and message of each fault."""
     if files.conf is None:
         yield files.path, "", "the file is missing: NCCL takes every RDMA device, in the default partition"
         return

@@ -1,6 +1,6 @@
-"""What each option of opensm.conf must say, whatever the spec: the values that the other claims rely on, and why.
+"""Values of opensm.conf's options that other claims rely on, whatever the spec, with reasons.
 
-An option that stands in none of these tables, nor follows from the spec, is one that no claim knows: it refutes.
+An option that is in none of these tables, nor follows from the spec, is unknown to every claim: it refutes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 
 class Fixed(NamedTuple):
-    """The one value that an option has, and what another one would do."""
+    """The one value that an option has, and the effect of any other."""
 
     value: str
     otherwise: str
 
 
 class Free(NamedTuple):
-    """The range in which an option's value, a number, has no influence on any claim, and why."""
+    """The range in which an option's value, a number, has no influence on any claim, with the reason."""
 
     least: int
     most: int

@@ -1,7 +1,7 @@
-"""The partition matrix: who is a member of what, compared with the zones of the spec, and never open by default.
+"""The partition matrix: members of each partition, compared with the zones of the spec, and never open by default.
 
-Without a rule for the default partition opensm makes one of its own, and without the file everybody is a full member.
-A later statement about a port replaces an earlier one, as in opensm.
+Without a rule for the default partition opensm makes one of its own, and without the file every port is a full
+member. A later statement about a port replaces an earlier one, as in opensm.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class _Problem(NamedTuple):
 
 
 def matrix_of(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> Matrix:
-    """Who is a member of which partition, and by which line; of what is said twice, what comes last."""
-    found: dict[int, dict[int, _Seat]] = {}
+    """The members of each partition, with their line; of statements about one port, the last."""
+    matrix: dict[int, dict[int, _Seat]] = {}
     for statement in statements:
         if statement.pkey is None:
             continue
-        seats = found.setdefault(statement.pkey, {})
+        seats = matrix.setdefault(statement.pkey, {})
         for member in statement.members:
             seat = _Seat(member.membership, member.line)
             if member.keyword in _ALL_ADAPTERS:
@@ -94,7 +94,7 @@ def matrix_of(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> Matri
                 seats.update((guid, seat) for guid in subnet.managers)
             elif member.guid:
                 seats[member.guid] = seat
-    return found
+    return matrix
 
 
 def _facts(subnet: ManagedSubnet, matrix: Matrix) -> Iterator[Fact]:
@@ -112,7 +112,7 @@ def _enforced(subnet: ManagedSubnet) -> Iterator[_Problem]:
 
 
 def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Problem]:
-    """Statements that give full membership to whoever comes, and a default partition that is left to opensm."""
+    """Statements that give full membership to any adapter, and a default partition that is left to opensm."""
     if not any(statement.pkey == DEFAULT_PKEY for statement in statements):
         yield _Problem(0, "there is no rule for the default partition 0x7fff: opensm makes one of its own")
     for statement in statements:

@@ -61,20 +61,20 @@ def _shape(subnet: ManagedSubnet, here: Integers) -> tuple[Integers, Integers]:
 
 
 def _uneven_switches(subnet: ManagedSubnet) -> Iterator[Counterexample]:
-    """Switches whose uplinks differ from what most of their rank have, in number or in spread."""
+    """Switches whose uplinks differ from most of their rank, in number or in spread."""
     for here in _ranks(subnet):
         uplinks, parents = _shape(subnet, here)
         links, over = int(np.bincount(uplinks).argmax()), int(np.bincount(parents).argmax())
-        for at, own, spread in zip(here.tolist(), uplinks.tolist(), parents.tolist(), strict=True):
+        for at, uplink_count, spread in zip(here.tolist(), uplinks.tolist(), parents.tolist(), strict=True):
             switch = subnet.fabric.switches[at]
             to_each = subnet.up[[at]].data
-            if own != links or spread != over:
-                message = (
-                    f"{switch.name} has {own} uplinks to {spread} switches; most of its rank have {links} to {over}"
-                )
+            if uplink_count != links or spread != over:
+                has = f"{switch.name} has {uplink_count} uplinks to {spread} switches"
+                message = f"{has}; most of its rank have {links} to {over}"
             elif to_each.max(initial=0) > -(-links // over) or to_each.min(initial=links) < links // over:
                 few, many = int(to_each.min()), int(to_each.max())
-                message = f"{switch.name} spreads {own} uplinks over {spread} switches unevenly: {few} to {many} each"
+                spreads = f"{switch.name} spreads {uplink_count} uplinks over {spread} switches"
+                message = f"{spreads} unevenly: {few} to {many} each"
             else:
                 continue
             yield subnet.at_fabric(switch.line, message)
@@ -113,15 +113,15 @@ def _uneven_pair(subnet: ManagedSubnet, pair: tuple[int, int], distance: int, lo
 
 
 def _load_ratio(subnet: ManagedSubnet) -> float:
-    """Of the loads of single uplinks when every adapter sends at full rate and each switch spreads evenly."""
+    """The greatest ratio of two uplinks' loads when every adapter sends at full rate and each switch spreads evenly."""
     load: NDArray[np.float64] = subnet.endpoints.astype(np.float64)
     worst = 1.0
     for here in _ranks(subnet):
         uplinks = np.maximum(_shape(subnet, here)[0], 1)
-        each = load[here] / uplinks
-        sending = each[each > 0]
+        per_uplink = load[here] / uplinks
+        sending = per_uplink[per_uplink > 0]
         worst = max(worst, float(sending.max(initial=0) / sending.min(initial=np.inf)) if len(sending) else 1.0)
-        load = load + subnet.up[here].T @ each
+        load = load + subnet.up[here].T @ per_uplink
     return round(worst, 3)
 
 

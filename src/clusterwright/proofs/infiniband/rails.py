@@ -15,20 +15,20 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
-    """Whether the leaves are meant to serve one rail each: the spec says so, or in a folder most of them do.
+    """True where leaves are meant to serve one rail each: by the spec, or in a folder by most leaves.
 
     A fabric with one adapter a node has no rails.
     """
     declaration = tree.declaration
-    own = (
+    fabric = (
         declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
     )
-    if declaration is not None and own is not None:
-        is_meant = own in declaration.railed
+    if declaration is not None and fabric is not None:
+        is_meant = fabric in declaration.railed
     else:
         of_one = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
         is_meant = not len(subnet.leaves) or 2 * int(of_one.sum()) > len(subnet.leaves)
-    # a fabric without nodes has no rails to see, which is told as such
+    # a fabric without nodes has no rails to see, which is a fault of its own
     return is_meant and (len(units.rails) > 1 or not len(subnet.leaves))
 
 
@@ -74,11 +74,11 @@ def _foreign_taps(subnet: ManagedSubnet, units: Units, table: Integers) -> Itera
 def _crossed(subnet: ManagedSubnet, units: Units, table: Integers, tap: int) -> Counterexample:
     row = int(units.taps[tap])
     leaf = int(subnet.fabric.taps[row, 1])
-    own = int(table[leaf].argmax())
+    leaf_rail = int(table[leaf].argmax())
     return subnet.at_fabric(
         int(subnet.fabric.taps[row, 4]),
         f"{subnet.fabric.tap_name(row)}: an adapter of rail {units.rails[units.rail[tap]]} on a leaf whose "
-        f"{table[leaf, own]} other adapters are of rail {units.rails[own]}",
+        f"{table[leaf, leaf_rail]} other adapters are of rail {units.rails[leaf_rail]}",
     )
 
 

@@ -120,7 +120,7 @@ def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Countere
 
 
 def _idle(subnet: ManagedSubnet) -> Integers:
-    """Switches through which no path leads because they are no roots.
+    """Switches without any path through them because they are no roots.
 
     A switch as near to the leaves as the roots are could be one: unlisted, it hangs below those it should join. Spare
     switches, such as a director's unused leaf chips, lie further away.
@@ -151,7 +151,7 @@ def _flat_links(subnet: ManagedSubnet) -> Integers:
 
 
 def _unreachable(subnet: ManagedSubnet) -> tuple[int, list[Counterexample]]:
-    """How many pairs of compute adapters share an ancestor; for each leaf that lacks one with another, that pair."""
+    """The number of compute-adapter pairs with a common ancestor; for each leaf without one, such a pair."""
     leaves, weights = subnet.leaves, subnet.endpoints[subnet.leaves]
     step = csr_array((np.ones(len(leaves)), (np.arange(len(leaves)), leaves)), shape=(len(leaves), subnet.up.shape[0]))
     ancestors = np.zeros(step.shape, np.float32)
@@ -160,17 +160,17 @@ def _unreachable(subnet: ManagedSubnet) -> tuple[int, list[Counterexample]]:
         step = step @ subnet.up
     joined = ancestors @ ancestors.T > 0
     pairs = int((weights @ joined.astype(np.int64) @ weights - weights.sum()) // 2)
-    found = []
+    counterexamples = []
     for one in np.flatnonzero(~joined.all(axis=1)).tolist():
         other = int(np.flatnonzero(~joined[one])[0])
-        here, there = (subnet.fabric.switches[int(leaves[at])] for at in (one, other))
+        here, there = subnet.fabric.switches[int(leaves[one])], subnet.fabric.switches[int(leaves[other])]
         lost = int(weights[~joined[one]].sum())
-        found.append(
+        counterexamples.append(
             subnet.at_fabric(
                 here.line, f"no up–down path from {here.name} to {there.name}; {lost:,} adapters are out of its reach"
             )
         )
-    return pairs, found
+    return pairs, counterexamples
 
 
 def _credit_loop(subnet: ManagedSubnet, flat: Integers) -> Iterator[Counterexample]:

@@ -31,12 +31,12 @@ KINDS = frozenset({"opensm", "ufm", "opensm-fabric"}).union(
 
 @dataclass(frozen=True, eq=False)
 class ManagedSubnet:
-    """What one subnet manager's host was given, in ``folder``.
+    """The files of one subnet manager's host, in ``folder``.
 
-    ``managers`` are the port GUIDs of all managers that were given the same files.
-    ``names``, ``roots`` and ``compute`` map GUIDs to where they are listed. ``rank`` is each switch's distance from the
-    roots in hops, -1 where no path leads. ``lacking`` are files that the host is not given, by the option that names
-    them (the fabric by its own name): they are read as empty, and whoever needs one asks ``lack`` first.
+    ``managers`` are the port GUIDs of all managers with the same files. ``names``, ``roots`` and ``compute`` map
+    GUIDs to the line that lists them. ``rank`` is each switch's distance from the roots in hops, -1 without a path.
+    ``lacking`` are files that the host does not have, by the option that names them (the fabric by its own name):
+    they are read as empty, and a check that needs one asks ``lack`` first.
     """
 
     device: str
@@ -98,14 +98,14 @@ class ManagedSubnet:
         return self.carrying(np.ones(len(self.fabric.taps), np.bool_))
 
     def carrying(self, taps: Mask) -> Mask:
-        """For each switch, whether one of some adapters, true in ``taps``, hangs at it or below it."""
-        found = np.bincount(self.fabric.taps[taps, 1], minlength=len(self.fabric.switches)) > 0
+        """For each switch, whether one of some adapters, true in ``taps``, is cabled to it or below it."""
+        carries = np.bincount(self.fabric.taps[taps, 1], minlength=len(self.fabric.switches)) > 0
         one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
         for rank in range(int(self.rank.max(initial=0)), 0, -1):
             for below, above in ((one, other), (other, one)):
-                climbing = (self.rank[below] == rank) & (self.rank[above] == rank - 1) & found[below]
-                found[above[climbing]] = True
-        return found
+                climbing = (self.rank[below] == rank) & (self.rank[above] == rank - 1) & carries[below]
+                carries[above[climbing]] = True
+        return carries
 
     @cached_property
     def carrying_links(self) -> csr_array:
@@ -136,7 +136,7 @@ class ManagedSubnet:
         return Counterexample(device=self.device, file=f"{self.folder}/{FABRIC}", line=line, message=message)
 
     def without_nodes(self) -> Counterexample:
-        """What refutes every claim about the paths between compute nodes when there are none."""
+        """The counterexample to every claim about paths between compute nodes when there are none."""
         return Counterexample(
             device=self.device,
             file=self.compute_file,
@@ -181,7 +181,7 @@ class _Host(NamedTuple):
 
 
 def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
-    """Devices and the folder in which they have a subnet manager's configuration."""
+    """Each device with a subnet manager's configuration, and its folder."""
     for folder in (OPEN_FOLDER, UFM_FOLDER):
         for device in tree.devices_with(f"{folder}/{CONFIG}"):
             yield device, folder
@@ -196,7 +196,7 @@ def _names_file(folder: str, options: Mapping[str, Option]) -> str:
 
 
 def _number(text: str) -> int:
-    """A GUID option as a number; 0, which opensm takes for any port, where it is none."""
+    """A GUID option as a number; 0, which opensm takes for any port, for other text."""
     return int(text, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) else 0
 
 

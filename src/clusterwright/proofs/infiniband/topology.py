@@ -1,4 +1,4 @@
-"""The cabling that ibdm's tools compare a fabric with is the planned one: a wrong file has people move right cables."""
+"""The cabling file for ibdm's tools is the planned one: by a wrong file technicians would move right cables."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ def units_of(subnet: ManagedSubnet) -> Units:
     """Find the units. A host whose cables go astray belongs to the unit where most of its cables go."""
     fabric = subnet.fabric
     taps = np.flatnonzero(subnet.is_compute)
-    own = [fabric.adapters[index] for index in fabric.taps[taps, 0].tolist()]
-    host_index = {name: at for at, name in enumerate(dict.fromkeys(adapter.host for adapter in own))}
-    rail_index = {name: at for at, name in enumerate(sorted({adapter.label for adapter in own}))}
-    host = np.array([host_index[adapter.host] for adapter in own], np.int64)
-    rail = np.array([rail_index[adapter.label] for adapter in own], np.int64)
+    compute_adapters = [fabric.adapters[index] for index in fabric.taps[taps, 0].tolist()]
+    host_index = {name: at for at, name in enumerate(dict.fromkeys(adapter.host for adapter in compute_adapters))}
+    rail_index = {name: at for at, name in enumerate(sorted({adapter.label for adapter in compute_adapters}))}
+    host = np.array([host_index[adapter.host] for adapter in compute_adapters], np.int64)
+    rail = np.array([rail_index[adapter.label] for adapter in compute_adapters], np.int64)
     leaf = fabric.taps[taps, 1]
     seats = np.full((len(host_index), len(rail_index)), -1, np.int64)
     seats[host, rail] = leaf

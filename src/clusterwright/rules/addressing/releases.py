@@ -83,8 +83,8 @@ def _lacking_relays(subject: Subject) -> Iterator[Problem]:
         message = (
             f"{system.title} {release} cannot be told which server a DHCPv6 relay asks; the last that can is {last}."
         )
-        mend = f"Take {last} or an older one, addresses of IPv4 for {fabric.name}, or switches of another system."
-        yield Problem(_place(tier), message, mend)
+        fix = f"Take {last} or an older one, addresses of IPv4 for {fabric.name}, or switches of another system."
+        yield Problem(_place(tier), message, fix)
 
 
 def _lacks_relays(tier: Tier) -> bool:

@@ -46,8 +46,8 @@ def too_many_keys(subject: Subject) -> Iterator[Problem]:
     for system, tiers in _tiers_by_system(spec).items():
         for value in untold(spec.site, system):
             if value.key == OPERATOR_KEYS:
-                mend = "Write another operator for the others, or accept it for these switches; all others keep them."
-                yield Problem(value.path, _message(spec, system, tiers, value), mend)
+                fix = "Write another operator for the others, or accept it for these switches; all others keep them."
+                yield Problem(value.path, _message(spec, system, tiers, value), fix)
 
 
 def _mend(key: str) -> str:

@@ -33,8 +33,8 @@ def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
                     message = (
                         f"{mount.mountpoint} asks {address}@{network}, which is on no network of IP over InfiniBand."
                     )
-                    mend = "Name servers on such a network, and describe it under `ipoib` of their partition."
-                    yield Problem((*mount.path, "export"), message, mend)
+                    fix = "Name servers on such a network, and describe it under `ipoib` of their partition."
+                    yield Problem((*mount.path, "export"), message, fix)
                     continue
                 for at, name in enumerate(mount.nodes):
                     group = spec.node_group(name)
@@ -42,8 +42,8 @@ def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
                         message = (
                             f"{name} mounts {mount.mountpoint} from {address}@{network}, and has no address there."
                         )
-                        mend = f"Name {name} under `hosts` of {home.name}'s `ipoib`."
-                        yield Problem((*mount.path, "nodes", at), message, mend)
+                        fix = f"Name {name} under `hosts` of {home.name}'s `ipoib`."
+                        yield Problem((*mount.path, "nodes", at), message, fix)
 
 
 @rule("CW561", Severity.ERROR)
@@ -74,8 +74,8 @@ def _unable(
 ) -> Iterator[Problem]:
     if membership != "full":
         message = f"{group.name} is {'no' if membership is None else 'a limited'} member of partition {partition.name}."
-        mend = "Make its zone a full member: others are not in the group for broadcasts (RFC 4391)."
-        yield Problem((*hosts.path, "nodes"), message, mend)
+        fix = "Make its zone a full member: others are not in the group for broadcasts (RFC 4391)."
+        yield Problem((*hosts.path, "nodes"), message, fix)
     image = spec.image(group.image or "")
     if image is None:
         message = f"{group.name} runs no image: nobody gives its nodes addresses."

@@ -40,12 +40,12 @@ _WORDS = "SNMP_COMMUNITY"
 @rule("CW175", Severity.ERROR)
 def opening_patch(subject: Subject) -> Iterator[Problem]:
     """Patches that take away or loosen what stands between a switch and those who reach it."""
-    mend = "Leave it out, and name people, servers and collectors under `site`."
+    fix = "Leave it out, and name people, servers and collectors under `site`."
     for item in subject.spec.extra_config:
         if item.file != _FILE:
             continue
         for path, wrong in openings(item.merge):
-            yield Problem((*item.path, "merge", *path), wrong, mend, key=True)
+            yield Problem((*item.path, "merge", *path), wrong, fix, key=True)
 
 
 def openings(patch: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:

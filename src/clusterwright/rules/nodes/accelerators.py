@@ -120,14 +120,14 @@ def fabric_manager(subject: Subject) -> Iterator[Problem]:
 
 def _versions(image: Image, driver: Driver, manager: FabricManager, model: HardwareModel) -> Iterator[Problem]:
     path, packages = (*driver.path, "packages"), fabric_managers(image, manager)
-    mend = f"Take it in version {driver.version}."
+    fix = f"Take it in version {driver.version}."
     if not packages:
         message = f"GPUs of {model.name} are joined by NVSwitches, and {image.name} brings no fabric manager."
-        yield Problem(path, message, mend)
+        yield Problem(path, message, fix)
     for package in packages:
         if package.version is None or package.version.split("-")[0] != driver.version:
             held = f"is of version {package.version}" if package.version is not None else "may be of any version"
-            yield Problem(path, f"{package.name} {held}, and the driver is {driver.version}.", mend)
+            yield Problem(path, f"{package.name} {held}, and the driver is {driver.version}.", fix)
 
 
 def _subnet_manager(image: Image, driver: Driver, manager: FabricManager, model: HardwareModel) -> Iterator[Problem]:

@@ -21,8 +21,8 @@ def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
             if brought(subject.spec, credential) is None and credential.file not in told:
                 told.add(credential.file)
                 message = f"Nobody brings {credential.file} to nodes of {group.name}."
-                mend = f"Write `credentials: {{{credential.key}: ...}}`, with a `secret` or with `by_site`."
-                yield Problem(credential.path, message, mend, key=True)
+                fix = f"Write `credentials: {{{credential.key}: ...}}`, with a `secret` or with `by_site`."
+                yield Problem(credential.path, message, fix, key=True)
 
 
 @rule("CW630", Severity.WARNING)

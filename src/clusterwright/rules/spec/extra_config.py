@@ -43,8 +43,8 @@ def added_in_another_form(subject: Subject) -> Iterator[Problem]:
             patched = () if system is None else system.patched
             if item.lines and (system is None or not system.takes_lines):
                 message = f"{name or 'A switch without an operating system'} is not configured by lines."
-                mend = "Use `merge` with `file`." if patched else _NOTHING_ADDED
-                yield Problem((*item.path, "lines"), message, mend, key=True)
+                fix = "Use `merge` with `file`." if patched else _NOTHING_ADDED
+                yield Problem((*item.path, "lines"), message, fix, key=True)
             if item.file is not None and item.file not in patched:
                 files = " or ".join(patched)
                 message = f"{name or 'A switch without an operating system'} has no file {item.file} that is patched."
@@ -63,8 +63,8 @@ def _mend_of_file(system: System | None, files: str) -> str:
 def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
     """A first line that EOS would read somewhere else than it seems to stand."""
     if item.lines and item.lines[0].startswith(" "):
-        mend = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
-        yield Problem((*item.path, "lines", 0), "The first line is indented, and no section stands before it.", mend)
+        fix = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
+        yield Problem((*item.path, "lines", 0), "The first line is indented, and no section stands before it.", fix)
 
 
 def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
@@ -188,11 +188,11 @@ def open_account(subject: Subject) -> Iterator[Problem]:
 
 
 def _wrong_lines(
-    subject: Subject, judge: Callable[[Sequence[str]], Iterator[tuple[int, str]]], mend: str
+    subject: Subject, judge: Callable[[Sequence[str]], Iterator[tuple[int, str]]], fix: str
 ) -> Iterator[Problem]:
     for item in subject.spec.extra_config:
         for at, wrong in judge(item.lines):
-            yield Problem((*item.path, "lines", at), wrong, mend)
+            yield Problem((*item.path, "lines", at), wrong, fix)
 
 
 def opens(lines: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -23,8 +23,8 @@ def unnamed_neighbours(subject: Subject) -> Iterator[Problem]:
                 continue
             for name in sorted(_modes_in_use(subject.plan, fabric, index, modes)):
                 message = f"{tier.model.name} splits cages by {name}, and no `disables` names those that this takes."
-                mend = "Write `disables` at this mode of the model: the switch wants these cages disabled."
-                yield Problem((*tier.path, "model"), message, mend)
+                fix = "Write `disables` at this mode of the model: the switch wants these cages disabled."
+                yield Problem((*tier.path, "model"), message, fix)
 
 
 def _takes_more(tier: Tier, mode: PortMode) -> bool:

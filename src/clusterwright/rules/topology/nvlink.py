@@ -94,14 +94,14 @@ def _package_faults(group: NodeGroup, image: Image) -> Iterator[Problem]:
         return
     path = (*driver.path, "packages")
     packages = memory_exchanges(image, exchange)
-    mend = f"Take it in version {driver.version}."
+    fix = f"Take it in version {driver.version}."
     if not packages:
         message = f"Nodes of {group.name} share memory over NVLink, and {image.name} brings no {exchange.unit}."
-        yield Problem(path, message, f"Add its package. {mend}")
+        yield Problem(path, message, f"Add its package. {fix}")
     for package in packages:
         if package.version is None or package.version.split("-")[0] != driver.version:
             held = f"is of version {package.version}" if package.version is not None else "may be of any version"
-            yield Problem(path, f"{package.name} {held}, and the driver is {driver.version}.", mend)
+            yield Problem(path, f"{package.name} {held}, and the driver is {driver.version}.", fix)
 
 
 @rule("CW288", Severity.WARNING)

@@ -11,7 +11,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
     severity=Severity.WARNING,
     title="a cluster without a title",
     why="Reports are filed by their titles.",
-    mend="Write `title:`.",
+    fix="Write `title:`.",
 )
 def without_title(subject: Subject) -> Iterator[Problem]:
     if not subject.spec.title:

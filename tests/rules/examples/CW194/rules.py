@@ -11,7 +11,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
     severity=Severity.WARNING,
     title="a title that does not say the phase",
     why="Reports of two phases cannot be told apart.",
-    mend="Write the title as `name, phase`.",
+    fix="Write the title as `name, phase`.",
 )
 def title_without_phase(subject: Subject) -> Iterator[Problem]:
     _, phase = subject.spec.title.split(",")

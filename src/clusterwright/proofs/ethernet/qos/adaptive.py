@@ -1,7 +1,7 @@
-"""Adaptive routing: both ends of every cable between switches have it, NICs and NCCL expect it, or none of them does.
+"""Adaptive routing: both ends of every cable between switches have it, and NICs and NCCL expect it; or none does.
 
-Packets leave a port without it by the hash, and NICs that expect order ask for packets again that took another way.
-What the spec declares is the truth; without one, what most ports of the fabric do.
+Packets leave a port without it by the hash, and NICs that expect order ask for packets again that took another path.
+The spec's declaration counts; without one, the setting of most ports of the fabric.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VARIABLE = "NCCL_IB_ADAPTIVE_ROUTING"
 
 
 def adaptive_facts(fabric: RoutedFabric) -> Iterator[Fact]:
-    """The number of cables whose both ends choose a path for each packet."""
+    """The number of cables with adaptive routing at both ends."""
     count = sum(link.a_port.is_adaptive and link.b_port.is_adaptive for link in fabric.links)
     if count:
         yield Fact(f"{fabric.name}: cables whose ends choose a path for each packet", count)

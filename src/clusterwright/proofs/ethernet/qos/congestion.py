@@ -1,7 +1,7 @@
-"""What a class meets under pressure, hop by hop: ECN marks, their counters, and the PFC watchdog with its times.
+"""Congestion on a class, hop by hop: ECN marks, their counters, and the PFC watchdog with its times.
 
-What most ports say is the truth for all of a fabric, across operating systems; only what each system has in its own way
-(whether marks are counted by a statement, how the watchdog polls and what it does) is compared within that system.
+The setting of most ports counts for all of a fabric, across operating systems; settings that each system has in its
+own form (a statement for counters, polling and action of the watchdog) are compared within that system.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Fault = tuple[str, str]
 
 
 class Usual(NamedTuple):
-    """What most ports of a fabric say; ``counted`` and ``manner`` by the file that tells the operating system."""
+    """The settings of most ports of a fabric; ``counted`` and ``manner`` by the system's file."""
 
     marking: Marking
     counted: dict[str, tuple[int, ...] | None]
@@ -31,46 +31,46 @@ class Usual(NamedTuple):
 
 
 def usual_treatment(fabric: RoutedFabric) -> Usual:
-    """What most cabled ports of a fabric say about marks and the watchdog."""
+    """The settings of most cabled ports of a fabric on marks and the watchdog."""
     alike = list(_alike(fabric))
     watched = [(router, qos.watchdog, len(ports)) for router, qos, ports in alike if qos.watchdog is not None]
     files = dict.fromkeys(router.ports_file for router, _, _ in alike)
+    counted, manner = {}, {}
+    for file in files:
+        votes = [(qos.counted, len(ports)) for router, qos, ports in alike if router.ports_file == file]
+        counted[file] = _most(votes, None)
+        manners = [(dog.manner, count) for router, dog, count in watched if router.ports_file == file]
+        manner[file] = _most(manners, "")
     return Usual(
         marking=_most(((qos.marking, len(ports)) for _, qos, ports in alike), ()),
-        counted={
-            file: _most(((qos.counted, len(ports)) for router, qos, ports in alike if router.ports_file == file), None)
-            for file in files
-        },
-        manner={
-            file: _most(((dog.manner, count) for router, dog, count in watched if router.ports_file == file), "")
-            for file in files
-        },
+        counted=counted,
+        manner=manner,
         detection_ms=_most(((dog.detection_ms, count) for _, dog, count in watched), None),
         recovery_ms=_most(((dog.recovery_ms, count) for _, dog, count in watched), None),
     )
 
 
 def congestion_faults(tree: RenderedTree, fabric: RoutedFabric, usual: Usual) -> Iterator[Counterexample]:
-    """Ports that mark, count or watch otherwise than most, one counterexample for all that one line is to blame for."""
-    found: dict[tuple[str, str, Mark, str], list[Port]] = {}
+    """Ports that mark, count or watch otherwise than most; one counterexample for all ports of a line."""
+    ports_by_fault: dict[tuple[str, str, Mark, str], list[Port]] = {}
     for router, qos, ports in _alike(fabric):
         places = dict(qos.places)
         for key, message in _faults(qos, usual, router.ports_file):
             mark = places.get(key, ports[0].qos_mark)
-            found.setdefault((router.device, router.ports_file, mark, message), []).extend(ports)
-    for (device, file, mark, message), ports in found.items():
+            ports_by_fault.setdefault((router.device, router.ports_file, mark, message), []).extend(ports)
+    for (device, file, mark, message), ports in ports_by_fault.items():
         others = f" and {len(ports) - 1} other ports" if len(ports) > 1 else ""
         yield example(tree, device, file, mark, f"{ports[0].name} to {ports[0].peer}{others}: {message}")
 
 
 def _alike(fabric: RoutedFabric) -> Iterator[_Alike]:
-    """Cabled ports of each switch by what they say of classes; readers share one object for equal ports."""
+    """Cabled ports of each switch by their settings of classes; readers share one object for equal ports."""
     for router in fabric.routers:
-        own: dict[int, list[Port]] = {}
+        ports_by_setting: dict[int, list[Port]] = {}
         for port in router.ports:
             if port.peer:
-                own.setdefault(id(port.qos), []).append(port)
-        for ports in own.values():
+                ports_by_setting.setdefault(id(port.qos), []).append(port)
+        for ports in ports_by_setting.values():
             yield router, ports[0].qos, ports
 
 
@@ -82,10 +82,10 @@ def _most(votes: Iterable[tuple[T, int]], default: T) -> T:
 
 
 def _faults(qos: PortQos, usual: Usual, file: str) -> Iterator[_Fault]:
-    own, wanted = dict(qos.marking), dict(usual.marking)
-    for queue in sorted(own.keys() | wanted.keys()):
-        if own.get(queue) != wanted.get(queue):
-            here, there = own.get(queue, "nothing"), wanted.get(queue, "nothing")
+    marking, wanted = dict(qos.marking), dict(usual.marking)
+    for queue in sorted(marking.keys() | wanted.keys()):
+        if marking.get(queue) != wanted.get(queue):
+            here, there = marking.get(queue, "nothing"), wanted.get(queue, "nothing")
             yield f"queue {queue}", f"queue {queue} marks {here} here, {there} on most ports"
     for queue in sorted(set(qos.counted or ()) ^ set(usual.counted[file] or ())):
         here, there = ("on", "off") if queue in (qos.counted or ()) else ("off", "on")

@@ -1,4 +1,4 @@
-"""Classes as the spec declares them: what most switches and ports say of a class must be that.
+"""Classes as the spec declares them: the settings of most switches and ports are the spec's.
 
 The other comparisons hold a switch against the rest of its fabric; a setting that all of them lost shows here only.
 """
@@ -30,7 +30,7 @@ def is_lossless(tree: RenderedTree, fabric: RoutedFabric) -> bool:
 
 
 def assumed_words(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[str]:
-    """What no source tells of the words that switches of the spec's models have for their queues."""
+    """Assumptions on words for queues of the spec's models, which no source confirms."""
     wanted = declared(tree, fabric)
     if wanted is not None:
         for tier in wanted.tiers:
@@ -43,7 +43,7 @@ def assumed_words(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[str]:
 
 
 def declared_faults(tree: RenderedTree, fabric: RoutedFabric, truth: Said, usual: Usual) -> Iterator[Counterexample]:
-    """What most of a fabric says otherwise than the spec, each once, at a switch that says so."""
+    """Differences between most of a fabric and the spec, each once, at a switch with them."""
     wanted = declared(tree, fabric)
     if wanted is None:
         return
@@ -112,11 +112,11 @@ def _counting_faults(wanted: Fabric, counted: tuple[int, ...] | None) -> Iterato
 
 
 def _treatment_faults(wanted: Fabric, usual: Usual) -> Iterator[_Fault]:
-    own = dict(usual.marking)
+    marking = dict(usual.marking)
     asked = dict(_marking(wanted))
-    for queue in sorted(own.keys() | asked.keys()):
-        if own.get(queue) != asked.get(queue):
-            here, there = own.get(queue, "nothing"), asked.get(queue, "nothing")
+    for queue in sorted(marking.keys() | asked.keys()):
+        if marking.get(queue) != asked.get(queue):
+            here, there = marking.get(queue, "nothing"), asked.get(queue, "nothing")
             yield f"queue {queue}", f"marks {here} in queue {queue}, {there} in the spec"
     for key, what, time_ms, asked_ms in (
         ("detection", "finds a stuck queue after", usual.detection_ms, wanted.pfc_watchdog.detection_ms),

@@ -1,4 +1,4 @@
-"""What most devices of a fabric say about classes: the truth that every hop is compared with."""
+"""The settings of classes of most devices of a fabric, with which every hop is compared."""
 
 from __future__ import annotations
 

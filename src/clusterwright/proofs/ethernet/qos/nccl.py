@@ -1,10 +1,11 @@
-"""What NCCL is told on nodes, beside the classes of the switches and the NICs that carry its data."""
+"""NCCL's settings on nodes, beside the classes of the switches and the NICs that carry its data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
+from itertools import chain
 
 from clusterwright.facts.router import Prefix, covers
 from clusterwright.hosts.linux.reader.network import SCRIPT, ConfiguredQos
@@ -34,12 +35,12 @@ def _used(settings: Settings) -> frozenset[str]:
     return frozenset(word.partition(":")[0] for word in named[1:].split(",")) if named.startswith("=") else frozenset()
 
 
-def is_elsewhere(settings: Settings, own: Sequence[ConfiguredQos], every: Sequence[ConfiguredQos]) -> bool:
-    """True when NCCL uses the NICs of another fabric, whose classes are what its settings have to fit."""
-    here = frozenset(device for block in own for device in block.devices)
-    others = frozenset(device for block in every if block not in own for device in block.devices)
+def is_elsewhere(settings: Settings, blocks_here: Sequence[ConfiguredQos], every: Sequence[ConfiguredQos]) -> bool:
+    """True when NCCL uses the NICs of another fabric: its settings have to fit the classes of that one."""
+    here = frozenset(chain.from_iterable(block.devices for block in blocks_here))
+    others = frozenset(chain.from_iterable(block.devices for block in every if block not in blocks_here))
     used = _used(settings)
-    # Devices of an InfiniBand fabric are in no block: there the settings say so, which have nothing to do with RoCE.
+    # Devices of an InfiniBand fabric are in no block: a setting of InfiniBand alone shows them.
     return bool(used) and (used <= others or (used.isdisjoint(here | others) and "NCCL_COLLNET_ENABLE" in settings))
 
 
@@ -55,7 +56,7 @@ def _devices(settings: Settings, blocks: Sequence[ConfiguredQos]) -> Iterator[tu
 def nccl_faults(
     settings: Settings, truth: Said, blocks: Sequence[ConfiguredQos], addresses: Sequence[bytes]
 ) -> Iterator[tuple[str, str]]:
-    """What NCCL is told otherwise than the switches and the node's NICs on the fabric, with their ``addresses``."""
+    """Differences between NCCL's settings and the switches, or the node's NICs on the fabric with ``addresses``."""
     yield from _classes(settings, truth)
     yield from _devices(settings, blocks)
     yield from _transport(settings)
@@ -63,7 +64,7 @@ def nccl_faults(
 
 
 def _transport(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Settings under which data is no RoCE of version 2, which alone has a class."""
+    """Settings under which data is not RoCE of version 2, the only one with a class."""
     for switch in switched_off(settings):
         if switch.stops == RDMA:
             value = settings[switch.name]

@@ -1,4 +1,4 @@
-"""Classes on nodes: NICs and NCCL mean the same by a DSCP as the switches do."""
+"""Classes on nodes: NICs and NCCL give a DSCP the meaning that it has on switches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_PROFILE = -1
 def node_qos_faults(
     tree: RenderedTree, fabric: RoutedFabric, nodes: Sequence[str], truth: Said, marking: frozenset[int]
 ) -> Iterator[Counterexample]:
-    """What NICs and NCCL on ``nodes`` do otherwise than the switches, whose queues ``marking`` mark packets.
+    """Differences between NICs and NCCL on ``nodes`` and the switches, whose queues ``marking`` mark packets.
 
     Raises VerifyError for a script without PFC.
     """
@@ -36,32 +36,32 @@ def node_qos_faults(
         names.setdefault(nic.device, []).append(nic.name)
     every = {device: _blocks(tree, device) for device in nodes}
     # NICs on other fabrics may be told something else
-    blocks = {
-        device: [block for block in each if not block.interfaces.isdisjoint(names[device])]
-        for device, each in every.items()
-    }
+    blocks = {}
+    for device, of_device in every.items():
+        blocks[device] = [block for block in of_device if not block.interfaces.isdisjoint(names[device])]
     kin = _kin(tree, nodes)
     classes: dict[int | str, Counter[int | None]] = {}
-    told: dict[int | str, Counter[Marks]] = {}
-    for device, own in blocks.items():
-        classes.setdefault(kin[device], Counter()).update(_connections(block) for block in own)
+    settings_by_kin: dict[int | str, Counter[Marks]] = {}
+    for device, node_blocks in blocks.items():
+        classes.setdefault(kin[device], Counter()).update(_connections(block) for block in node_blocks)
         if _runs_nccl(tree, device):
             marks = marks_of(read_nccl(tree.text(device, NCCL) or ""))
-            told.setdefault(kin[device], Counter()).update([marks])
+            settings_by_kin.setdefault(kin[device], Counter()).update([marks])
     yield from library_faults(tree, [device for device in blocks if _runs_nccl(tree, device)])
-    for device, own in blocks.items():
-        usual_class, usual_settings = _most(classes[kin[device]], None), _most(told.get(kin[device], Counter()), ())
-        if not own:
+    for device, node_blocks in blocks.items():
+        usual_class = _most(classes[kin[device]], None)
+        usual_settings = _most(settings_by_kin.get(kin[device], Counter()), ())
+        if not node_blocks:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
             yield Counterexample(device=device, file=SCRIPT, line=0, message=message)
             continue
-        yield from _unreached(tree, device, names[device], own)
-        for block in own:
+        yield from _unreached(tree, device, names[device], node_blocks)
+        for block in node_blocks:
             yield from _block_faults(tree, device, block, truth=truth, marking=marking, usual_class=usual_class)
         settings = read_nccl(tree.text(device, NCCL) or "")
-        if is_elsewhere(settings, own, every[device]):
+        if is_elsewhere(settings, node_blocks, every[device]):
             continue
-        faults = nccl_faults(settings, truth, own, addresses.get(device, ()))
+        faults = nccl_faults(settings, truth, node_blocks, addresses.get(device, ()))
         for name, message in (*faults, *unusual(settings, usual_settings if _runs_nccl(tree, device) else ())):
             yield example(tree, device, NCCL, (f"{name}=",), message)
 
@@ -69,7 +69,7 @@ def node_qos_faults(
 def _unreached(
     tree: RenderedTree, device: str, names: Sequence[str], blocks: Sequence[ConfiguredQos]
 ) -> Iterator[Counterexample]:
-    """NICs of a node that none of its ``blocks`` is about."""
+    """NICs of a node that no block sets up."""
     reached = frozenset(name for block in blocks for name in block.interfaces)
     for name in names:
         if name not in reached:
@@ -98,15 +98,17 @@ def _block_faults(
 
 
 def _runs_nccl(tree: RenderedTree, device: str) -> bool:
-    """Whether jobs run here: the spec says for which nodes its profile is; in a folder, whoever has one."""
+    """True where jobs run: on the nodes of the spec's profile; in a folder, on nodes with a file of NCCL."""
     if tree.declaration is not None:
         return device in tree.declaration.nccl_nodes
     return tree.text(device, NCCL) is not None
 
 
 def _kin(tree: RenderedTree, nodes: Sequence[str]) -> dict[str, int | str]:
-    """With whom each node is compared: those of its NCCL profile where there are several; in a folder, those whose
-    names begin as its own does."""
+    """The group that each node is compared with: nodes of its NCCL profile where there are several profiles.
+
+    In a folder, nodes with the same beginning of their names.
+    """
     if tree.declaration is None:
         return {device: device.rpartition("-")[0] for device in nodes}
     profiles = tree.declaration.nccl_nodes
@@ -135,19 +137,19 @@ def _blocks(tree: RenderedTree, device: str) -> tuple[ConfiguredQos, ...]:
 
 
 def _nic_faults(nic: ConfiguredQos, truth: Said, marking: frozenset[int]) -> Iterator[tuple[str, str]]:
-    """What a NIC does otherwise than the switches, with the name of the mark for it."""
+    """Differences between a NIC and the switches, with the name of the mark for each."""
     classes, queues, lossless = truth
     if not nic.trusts_dscp:
         yield "the NICs do not trust the DSCP", "interfaces"
     if not nic.cable_m:
         yield "the NICs size their headroom for no cable at all", "cable"
     for priority in sorted(lossless):
-        own = dict(nic.congestion_control).get(priority)
+        is_on = dict(nic.congestion_control).get(priority)
         used = {queue for number, queue in zip(classes, queues, strict=True) if number == priority}
-        if own != bool(used & marking):
+        if is_on != bool(used & marking):
             text = {True: "on", False: "off", None: "left as it was"}
             there = "marks packets" if used & marking else "marks nothing"
-            yield f"DCQCN is {text[own]} for priority {priority}, whose queue {there} on the switches", "congestion"
+            yield f"DCQCN is {text[is_on]} for priority {priority}, whose queue {there} on the switches", "congestion"
     if nic.lossless != lossless:
         yield f"the NICs pause {priorities(nic.lossless)}, the switches {priorities(lossless)}", "pfc"
     for dscp in range(DSCPS):

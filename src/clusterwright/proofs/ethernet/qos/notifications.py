@@ -1,8 +1,8 @@
 """Congestion notifications: where switches mark, adapters answer with packets that must neither wait nor be lost.
 
-Adapters send them with DSCP 48 unless they are told otherwise, and no file here does (NVIDIA, "Explicit Congestion
-Notification": cnp_dscp in /sys/class/net/<interface>/ecn/roce_np, 48 by default). In the class that is paused they wait
-behind the congestion that they report; in the default class anybody's traffic crowds them out.
+Adapters send them with DSCP 48 by default, and no file here changes that (NVIDIA, "Explicit Congestion Notification":
+cnp_dscp in /sys/class/net/<interface>/ecn/roce_np). In the class that is paused they wait behind the congestion that
+they report; in the default class any other traffic crowds them out.
 """
 
 from __future__ import annotations

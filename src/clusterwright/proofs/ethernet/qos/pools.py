@@ -1,4 +1,4 @@
-"""Pools of headroom: what the ports of a switch are promised, its pool has, and its chip has for both of its parts.
+"""Pools of headroom: a switch's pool holds all that its ports are promised, and its chip holds both parts of it.
 
 All ports may pause at once, so a pool keeps its promises only if it holds their sum. Where the text sizes no pool the
 chip does, by the speed of each port, and nothing is there to compare.
@@ -38,7 +38,7 @@ def pool_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
 
 
 def pool_facts(fabric: RoutedFabric) -> Iterator[Fact]:
-    """How much of their pools is promised at most, and how many switches leave headroom to their chip."""
+    """The greatest part of a pool that is promised, and the switches that leave headroom to their chip."""
     shares = [p.promised_bytes / p.headroom_bytes for r in fabric.routers for p in r.pools if p.headroom_bytes]
     if shares:
         yield Fact(f"{fabric.name}: headroom promised over what the pool has, at most", f"{max(shares):.2f}:1")

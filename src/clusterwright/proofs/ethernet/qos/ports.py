@@ -1,10 +1,10 @@
-"""Classes port by port: each sorts packets, pauses the lossless priorities, has room for what arrives after a pause.
+"""Classes port by port: each sorts packets, pauses the lossless priorities, and has headroom after a pause.
 
-The room is compared with the least that IEEE 802.1Q, Annex N, asks for: two longest frames, the pause frame, and what
-is under way for twice the cable, both interfaces and the sender's response. It is a bound from below: the margin of a
-real switch, and frames that fill cells badly, come on top. The cable is as long as the spec states or the text says,
-whichever is more; it counts as 0 m where neither does. A switch that computes headroom from a length in its text has to
-be told no less than the spec states.
+The headroom is compared with the least that IEEE 802.1Q, Annex N, asks for: two longest frames, the pause frame, and
+the bytes under way for twice the cable, both interfaces and the sender's response. It is a bound from below: the
+margin of a real switch, and frames that fill cells badly, come on top. The cable is as long as the spec states or the
+text says, whichever is more; it counts as 0 m where neither does. A switch that computes headroom from a length in
+its text needs no less than the spec states.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ Shares = tuple[tuple[int, float], ...]
 
 
 def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[int]) -> Iterator[Counterexample]:
-    """What cabled ports of a fabric do otherwise than its lossless class needs, or than most other ports."""
+    """Cabled ports without the settings of the fabric's lossless class, or with others than most ports."""
     cabled = [(router, port) for router in fabric.routers for port in router.ports if port.peer]
     usual = usual_shares(fabric)
     stated = tree.declaration.cable_m if tree.declaration is not None else {}
-    judged: dict[tuple[int, float, int, float], tuple[tuple[str, Mark], ...]] = {}
+    faults_by_settings: dict[tuple[int, float, int, float], tuple[tuple[str, Mark], ...]] = {}
     for router, port in cabled:
         stated_m = stated.get((router.device, port.name), 0.0)
         # readers share one object for equal ports
         key = id(port.qos), port.speed_gbps, port.mtu_bytes, stated_m
-        if key not in judged:
+        if key not in faults_by_settings:
             faults: list[tuple[str, Mark]] = [(fault, ()) for fault in _faults(port, lossless, usual, stated_m)]
-            judged[key] = (*faults, *port.qos.losses) if lossless else tuple(faults)
-        for fault, mark in judged[key]:
+            faults_by_settings[key] = (*faults, *port.qos.losses) if lossless else tuple(faults)
+        for fault, mark in faults_by_settings[key]:
             message = f"{port.name} to {port.peer} {fault}"
             yield example(tree, router.device, router.ports_file, mark or port.qos_mark, message)
 
 
 def usual_shares(fabric: RoutedFabric) -> Shares:
-    """The queues of most cabled ports with their part of the bandwidth, STRICT for one that goes first."""
+    """The queues of most cabled ports with their part of the bandwidth, STRICT for a strict queue."""
     votes = Counter(port.qos.shares for router in fabric.routers for port in router.ports if port.peer)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else ()
 
 
-def share_faults(own: Shares, wanted: Shares, who: str) -> Iterator[tuple[int, str]]:
-    """Queues that get another part of the bandwidth than ``who`` wants, each with what is said of it."""
-    here, there = _normal(own), _normal(wanted)
+def share_faults(given_shares: Shares, wanted: Shares, who: str) -> Iterator[tuple[int, str]]:
+    """Queues with another part of the bandwidth than ``who`` wants, with the message."""
+    here, there = _normal(given_shares), _normal(wanted)
     for queue in sorted(here.keys() | there.keys()):
         given, asked = here.get(queue), there.get(queue)
         is_alike = given is not None and asked is not None and (given == STRICT) == (asked == STRICT)
@@ -83,7 +83,7 @@ def _least_headroom_bytes(speed_gbps: float, cable_m: float, mtu_bytes: int) -> 
 
 
 def _normal(shares: Shares) -> dict[int, float]:
-    """Queues with their part of what the strict ones leave."""
+    """Queues with their part of the bandwidth that strict ones leave."""
     total = sum(share for _, share in shares if share != STRICT) or 1.0
     return {queue: share if share == STRICT else share / total for queue, share in shares}
 

@@ -1,7 +1,7 @@
-"""One truth on QoS: NICs and switches mean the same by a DSCP, and pause the same priorities, on every hop.
+"""One meaning of QoS: NICs and switches mean the same by a DSCP, and pause the same priorities, on every hop.
 
-What most devices of a fabric say is taken for the truth; every device that says something else is named, with both
-values. A network with two halves that disagree is refuted either way. The truth itself must be what the spec declares.
+The setting of most devices of a fabric counts; every device with another one is named, with both values. A network
+with two halves that disagree is refuted either way. The usual setting itself must be the spec's.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _run(tree: RenderedTree) -> Verdict:
         counterexamples += declared_faults(tree, fabric, truth, usual)
         facts += _under_pressure(fabric.name, usual)
         # A switch out of service has no port that says anything, and what is plugged in there talks with nobody.
-        said = [any(port.peer for port in router.ports) for router in fabric.routers]
-        nodes = list(dict.fromkeys(nic.device for nic, at in fabric.nics if said[at]))
+        has_peers = [any(port.peer for port in router.ports) for router in fabric.routers]
+        nodes = list(dict.fromkeys(nic.device for nic, at in fabric.nics if has_peers[at]))
         counterexamples += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
         facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
         headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
@@ -96,8 +96,10 @@ def _truth(fabric: RoutedFabric) -> Said:
             by_dscp[dscp][classes[dscp], queues[dscp]] += count
     if not votes:
         return (None,) * DSCPS, (None,) * DSCPS, frozenset()
-    best = [max(each.items(), key=lambda item: item[1])[0] for each in by_dscp]
-    return tuple(b[0] for b in best), tuple(b[1] for b in best), max(lossless.items(), key=lambda item: item[1])[0]
+    best = [votes_of_dscp.most_common(1)[0][0] for votes_of_dscp in by_dscp]
+    classes_by_dscp = tuple(traffic_class for traffic_class, _ in best)
+    queues_by_dscp = tuple(queue for _, queue in best)
+    return classes_by_dscp, queues_by_dscp, lossless.most_common(1)[0][0]
 
 
 def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counterexample]:
@@ -106,24 +108,23 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
         yield example(tree, router.device, router.ports_file, (), "has no map from DSCP to traffic class")
         return
     yield from _shared_fate(tree, router, router.qos)
-    said = _said(router.qos)
-    if said == truth:
+    setting = _said(router.qos)
+    if setting == truth:
         return
     for dscp in range(DSCPS):
-        own = said[0][dscp]
-        if own != classes[dscp]:
+        traffic_class = setting[0][dscp]
+        if traffic_class != classes[dscp]:
             mark = router.qos.marks.get(f"dscp {dscp}") or class_mark(router.qos.marks, classes, dscp)
-            message = f"DSCP {dscp} is traffic class {own} here, {classes[dscp]} on the other switches"
+            message = f"DSCP {dscp} is traffic class {traffic_class} here, {classes[dscp]} on the other switches"
             yield example(tree, router.device, router.ports_file, mark, message)
-        elif said[1][dscp] != queues[dscp]:
-            mark = router.qos.marks.get(f"class {own}", ())
-            message = (
-                f"DSCP {dscp}, class {own}, is in queue {said[1][dscp]} here, {queues[dscp]} on the other switches"
-            )
+        elif setting[1][dscp] != queues[dscp]:
+            mark = router.qos.marks.get(f"class {traffic_class}", ())
+            given = f"DSCP {dscp}, class {traffic_class}, is in queue {setting[1][dscp]} here"
+            message = f"{given}, {queues[dscp]} on the other switches"
             yield example(tree, router.device, router.ports_file, mark, message)
-    for priority in sorted(said[2] ^ lossless):
+    for priority in sorted(setting[2] ^ lossless):
         mark = router.qos.marks.get(f"priority {priority}", ())
-        here, there = ("lossless", "not") if priority in said[2] else ("not lossless", "lossless")
+        here, there = ("lossless", "not") if priority in setting[2] else ("not lossless", "lossless")
         message = f"priority {priority} is {here} here, {there} on the other switches"
         yield example(tree, router.device, router.ports_file, mark, message)
 

@@ -11,7 +11,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
     severity=Severity.WARNING,
     title="two subnet managers are asked of Acme's switches",
     why="Acme supports one.",
-    mend="Set `count: 1`.",
+    fix="Set `count: 1`.",
 )
 def several_managers(subject: Subject) -> Iterator[Problem]:
     """Fabrics with more than one subnet manager."""
