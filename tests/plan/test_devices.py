@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -251,3 +252,44 @@ def test_an_image_of_a_rack_is_none_of_what_stands_inside(tmp_path: Path) -> Non
     more = "exceptions:\n  - {group: s00r00, image: training, reason: a rack tries another image}\n"
     plan = build_plan(load_spec(spec_file(tmp_path, more)))
     assert {device.image for device in plan.devices if device.rack == "s00r00" and device.kind == "device"} == {None}
+
+
+# NVIDIA's guide of the DGX GB200: 18 compute trays, 9 switch trays, power shelves and 2 top-of-rack switches for
+# management in a rack. Its 53 ports out of band do not fit into one switch of 48.
+MANAGED = """extends: {base}
+nodes: [{{name: compute, count: 72}}]
+expect:
+  - {{figure: gpus, value: 288}}
+  - {{figure: groups.rack.compute, value: 4}}
+  - {{figure: devices.switch-tray, value: 36}}
+  - {{figure: devices.power-shelf, value: 32}}
+fabrics:
+  - name: management
+    technology: ethernet
+    mtu: 1500
+    attach: [{{management: true}}]
+    tiers:
+      - {{role: mgmt, model: sn2201, per: rack, count: {tops}, down: {{medium: copper}},
+         up: {{links: 2, speed_gbps: 100}}, asn: {{base: 4200300000, per: switch}}}}
+      - {{role: oob, model: dcs-7050sx3-48yc8, per: cluster, count: 2, asn: {{base: 4200000300, per: tier}}}}
+    addressing: {{loopbacks: "10.97.255.0/25", links: "10.97.248.0/22", hosts: "10.97.0.0/18", hosts_per_switch: 25,
+                  host_links: shared}}
+"""
+
+
+def test_half_a_unit_of_nvl72_racks_is_managed_by_two_switches_a_rack(tmp_path: Path) -> None:
+    file = tmp_path / "unit.yaml"
+    text = MANAGED.format(base=folder("inventory") / "published/gb200-1su.yaml", tops=2)
+    file.write_text(text)
+    status, output = run("lint", file)
+    assert status == 0, output
+    plan = build_plan(load_spec(file))
+    rack = [device for device in plan.devices if device.rack == "s00r00"]
+    counted = Counter(device.role for device in rack)
+    assert (counted["node"], counted["switch-tray"], counted["power-shelf"], counted["mgmt"]) == (18, 9, 8, 2)
+    loads = Counter(cable.b.device for cable in plan.cables if cable.fabric == "management" and cable.tier == 0)
+    assert set(loads.values()) == {26, 27}
+    file.write_text(text.replace("count: 2,", "count: 1,"))
+    status, output = run("lint", file)
+    assert status == 1
+    assert "mgmt-s00r00 needs 53 ports of 1G for the links from below" in output
