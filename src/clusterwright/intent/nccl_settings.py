@@ -368,6 +368,10 @@ def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) 
         why = f"where the port's table has partition {partition.name}: the subnet manager decides that, and keeps it"
         value = f"index of {port_key(partition)}"
         yield Setting(name="NCCL_IB_PKEY", value=value, origin=partition.path, reason=why, at_start=True)
+    if fabric.pkey_index is not None:
+        why = "the entry of the P_Key table that the provider has given"
+        origin: Path = (*fabric.path, "pkey_index")
+        yield Setting(name="NCCL_IB_PKEY", value=str(fabric.pkey_index), origin=origin, reason=why)
     manager = fabric.subnet_manager
     if manager is not None:
         base: Path = (*fabric.path, "subnet_manager")

@@ -146,7 +146,8 @@ class ProofCheck:
 
     def answers(self, tree: RenderedTree) -> bool:
         """Whether a tree has parts that the check is about, or switches of another system that it ought to read."""
-        return self.applies(tree) or bool(self._other_systems(tree)) or bool(self._left_out(tree))
+        beyond = (self._other_systems(tree), self._provided(tree), self._left_out(tree))
+        return self.applies(tree) or any(beyond)
 
     def _left_out(self, tree: RenderedTree) -> dict[str, tuple[str, ...]]:
         """The parts of nodes that the claim leans on and that somebody else owns, with these nodes."""
@@ -162,11 +163,26 @@ class ProofCheck:
             return {}
         other_systems: dict[str, str] = {}
         for switch, name in declaration.other_systems.items():
+            if name in declaration.provided:
+                continue
             fabric = declaration.ethernet.get(switch)
             needed = _MANAGED if fabric is None else _ROUTED
             if self.kinds >= needed and (fabric is None or self.concerns(fabric)):
                 other_systems[switch] = name
         return other_systems
+
+    def _provided(self, tree: RenderedTree) -> list[str]:
+        """The provider's fabrics that the claim is about."""
+        provided = tree.declaration.provided if tree.declaration is not None else {}
+        names = []
+        for name, fabric in provided.items():
+            if fabric.technology == "infiniband":
+                is_concerned = "opensm" in self.kinds
+            else:
+                is_concerned = self.kinds >= _ROUTED and self.concerns(fabric)
+            if is_concerned:
+                names.append(name)
+        return names
 
     def _verdict(self, tree: RenderedTree) -> Verdict:
         """The verdict on the text that readers know."""
@@ -191,14 +207,22 @@ class ProofCheck:
         left = left_by(tree, self.name, self.judged_kinds)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds_in_folder]
         others, left_out = self._other_systems(tree), self._left_out(tree)
-        if not left.places and not missing and not others and not left_out:
+        provided = self._provided(tree)
+        if not left.places and not missing and not others and not provided and not left_out:
             return verdict
         somebody_elses = {node for nodes in left_out.values() for node in nodes}
         refuting = tuple(
             counterexample for counterexample in verdict.counterexamples if counterexample.device not in somebody_elses
         )
         lack = f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
-        reasons = (verdict.unjudged, lack, left.reason, _not_checked(others), _not_ours(left_out))
+        reasons = (
+            verdict.unjudged,
+            lack,
+            left.reason,
+            _not_checked(others),
+            _of_provider(provided),
+            _not_ours(left_out),
+        )
         return replace(
             verdict,
             counterexamples=refuting,
@@ -214,6 +238,14 @@ def _not_checked(others: Mapping[str, str]) -> str:
         return ""
     count = f"{len(others):,} switch{'es' if len(others) > 1 else ''}"
     return f"not checked: {count} of another system ({', '.join(sorted(set(others.values())))})"
+
+
+def _of_provider(fabrics: list[str]) -> str:
+    """The answer about fabrics of a provider; "" where there are none."""
+    if not fabrics:
+        return ""
+    subject = f"the fabric {fabrics[0]} is" if len(fabrics) == 1 else f"the fabrics {' and '.join(fabrics)} are"
+    return f"not checked: {subject} the provider's"
 
 
 def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:

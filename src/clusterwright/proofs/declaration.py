@@ -15,14 +15,7 @@ from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.node_parts import left_out_parts
 from clusterwright.plan.own_addresses import ipoib_nodes
-from clusterwright.proofs.declared_cables import (
-    bonded_ports,
-    headroom_lengths,
-    joined_planes,
-    ports_of_gpus,
-    switch_fabrics,
-    switches_configured_elsewhere,
-)
+from clusterwright.proofs import declared_cables
 from clusterwright.proofs.declared_jobs import library_environments, nccl_profiles
 from clusterwright.proofs.declared_logins import Accounts, declared_logins
 from clusterwright.proofs.encryption.declared import (
@@ -215,7 +208,12 @@ class Declaration:
     @cached_property
     def other_systems(self) -> Mapping[str, str]:
         """By switch with a configuration that this project does not write, its fabric."""
-        return switches_configured_elsewhere(self._plan)
+        return declared_cables.switches_configured_elsewhere(self._plan)
+
+    @cached_property
+    def provided(self) -> Mapping[str, Fabric]:
+        """The fabrics whose switches are a provider's, by name."""
+        return {fabric.name: fabric for fabric in self._plan.spec.fabrics if fabric.is_provided}
 
     @cached_property
     def unjudged_switches(self) -> frozenset[str]:
@@ -228,7 +226,7 @@ class Declaration:
     @cached_property
     def ethernet(self) -> Mapping[str, Fabric]:
         """The Ethernet fabric of each switch."""
-        return switch_fabrics(self._plan)
+        return declared_cables.switch_fabrics(self._plan)
 
     @cached_property
     def railed(self) -> frozenset[str]:
@@ -238,22 +236,22 @@ class Declaration:
     @cached_property
     def joined(self) -> Mapping[str, Mapping[str, int]]:
         """By Ethernet fabric, the planes in which switches with uplinks meet while all is in service."""
-        return joined_planes(self._plan)
+        return declared_cables.joined_planes(self._plan)
 
     @cached_property
     def bonds(self) -> Mapping[tuple[str, str], frozenset[str]]:
         """The ports of each device that are one link, by device and link."""
-        return bonded_ports(self._plan)
+        return declared_cables.bonded_ports(self._plan)
 
     @cached_property
     def gpu_ports(self) -> Mapping[tuple[str, str, int], frozenset[str]]:
         """By fabric, node and GPU, the NICs in service beside a GPU, where they are at several switches."""
-        return ports_of_gpus(self._plan)
+        return declared_cables.ports_of_gpus(self._plan)
 
     @cached_property
     def cable_m(self) -> Mapping[tuple[str, str], float]:
         """By device and port, the length in metres that buffers of a lossless fabric are sized for."""
-        return headroom_lengths(self._plan)
+        return declared_cables.headroom_lengths(self._plan)
 
     @cached_property
     def single_mode(self) -> frozenset[tuple[str, str]]:

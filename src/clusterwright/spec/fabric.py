@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from clusterwright.spec.ethernet import Marking, PfcWatchdog, SessionAuthentication
-from clusterwright.spec.hardware.systems import system_of
+from clusterwright.spec.hardware.cages import PortBlock, PortMode
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.hardware.systems import EXTERNAL, system_of
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 from clusterwright.spec.isolation import Network, Prefix
 from clusterwright.spec.labels.guids import labels_named
@@ -15,7 +17,41 @@ from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.structuring import By, Key
 from clusterwright.spec.text.document import Path
 
+if TYPE_CHECKING:
+    from clusterwright.spec.hardware.models import Nic, NicGroup
+    from clusterwright.spec.model import ClusterSpec
+
 FLOWLET = "flowlet"  # a flow that paused may take another path; for switches that somebody else configures
+OURS, PROVIDER = "self", "provider"
+_SPEEDS_GBPS = (1, 10, 25, 40, 50, 100, 200, 400, 800, 1600)
+_MOST_ADAPTERS = 4096
+PROVIDER_FABRIC = HardwareModel(
+    name="provider-fabric",
+    kind="switch",
+    manufacturer="Provider",
+    part="fabric of a provider",
+    technology=("ethernet", "roce", "infiniband"),
+    network_os=EXTERNAL,
+    platform=None,
+    asic=None,
+    units=0,
+    power_w=0,
+    weight_kg=0,
+    blocks=(
+        PortBlock(
+            name="adapters",
+            cages=tuple(f"port{number}" for number in range(1, _MOST_ADAPTERS + 1)),
+            connector="osfp",
+            modes=tuple(PortMode(name=f"1x{speed}", speed_gbps=speed, subports=("",)) for speed in _SPEEDS_GBPS),
+        ),
+    ),
+    management=None,
+    nic_groups=(),
+    gpus=None,
+    chips=None,
+    assumed=(),
+)
+"""One box that stands for all switches of a provider's fabric: a port for each adapter, and nothing to configure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +79,10 @@ class Attach:
     to: str | None
     path: Path
     bond: Bond | None = None
+    interfaces: tuple[str, ...] = ()
+    """What the kernel calls the adapters; none where they have the catalogue's names."""
+    rdma_devices: tuple[str, ...] = ()
+    """Their verbs names; none where they have the catalogue's."""
 
     @property
     def is_management(self) -> bool:
@@ -192,6 +232,23 @@ def _usual_recovery(watchdog: PfcWatchdog, tiers: tuple[Tier, ...]) -> PfcWatchd
     return watchdog
 
 
+def _provider_tier(fabric: str, path: Path) -> Tier:
+    """The tier of a provider's fabric, which stands for all of its switches."""
+    here = (*path, "owner")
+    cables = Side(blocks=(), mode=None, medium=PROVIDER, length_m=0.0, path=here)
+    return Tier(
+        role=f"{fabric}-{PROVIDER}",
+        model=PROVIDER_FABRIC,
+        per="cluster",
+        join="all",
+        count=1,
+        down=cables,
+        up=None,
+        asn=None,
+        path=here,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Fabric:
     """One network: NICs attached at the lowest tier, tiers from the bottom up. ``technology`` is ``roce``, ``ethernet``
@@ -213,6 +270,12 @@ class Fabric:
     path: Path
     balancing: Annotated[str, Key("balancing", "kind")] = "hash"
     """How switches choose among equal paths: ``hash``, FLOWLET or ``adaptive``."""
+    owner: str = OURS
+    """``self`` or ``provider``: whose switches these are."""
+    addresses: str | None = None
+    """``dhcp`` where a provider's server gives adapters their addresses; None where they have none."""
+    pkey_index: int | None = None
+    """The entry of an adapter's P_Key table that NCCL uses on a provider's fabric; None for NCCL's own choice."""
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:
@@ -220,12 +283,20 @@ class Fabric:
         if "subnet_manager" in data:
             membership = "limited" if data.get("partitions") else "full"
             data = {**data, "subnet_manager": {"default_membership": membership, **data["subnet_manager"]}}
-        if data["technology"] != "roce":
-            data = {"classes": [], **data}  # the schema's default is for RDMA
+        if data["technology"] != "roce" or data.get("owner") == PROVIDER:
+            data = {"classes": [], **data}  # the schema's default is for RDMA on switches of one's own
+        if data.get("owner") == PROVIDER:
+            tier = _provider_tier(data["name"], path)
+            return reading.fields(cls, data, path, tiers=(tier,))
         fabric = reading.fields(cls, data, path)
         if "recovery_ms" in data.get("pfc_watchdog", {}):
             return fabric
         return replace(fabric, pfc_watchdog=_usual_recovery(fabric.pfc_watchdog, fabric.tiers))
+
+    @property
+    def is_provided(self) -> bool:
+        """Whether somebody else owns its switches, of which nothing is rendered or proven."""
+        return self.owner == PROVIDER
 
     @property
     def is_management(self) -> bool:
@@ -249,3 +320,44 @@ class Fabric:
             if tier.role == role:
                 return tier
         return None
+
+
+def with_provided_fabrics(spec: ClusterSpec) -> ClusterSpec:
+    """The spec with the model that stands for a provider's fabric, and adapters on it as the kernel calls them.
+
+    A node group whose adapters have names of their own gets a model of its own, ``MODEL-GROUP``.
+    """
+    provided = [fabric for fabric in spec.fabrics if fabric.is_provided]
+    if not provided:
+        return spec
+    catalogue = {**spec.catalogue, PROVIDER_FABRIC.name: PROVIDER_FABRIC}
+    groups = []
+    for group in spec.node_groups:
+        model = group.model
+        for fabric in provided:
+            for attach in fabric.attach:
+                if attach.nodes == group.name and (attach.interfaces or attach.rdma_devices):
+                    model = _with_names(model, attach)
+        if model is group.model:
+            groups.append(group)
+            continue
+        named = replace(model, name=f"{model.name}-{group.name}")
+        catalogue[named.name] = named
+        groups.append(replace(group, model=named))
+    return replace(spec, node_groups=tuple(groups), catalogue=catalogue)
+
+
+def _with_names(model: HardwareModel, attach: Attach) -> HardwareModel:
+    """A model whose NIC group has the names of an attachment, and no PCI addresses, by which images rename adapters."""
+    groups = (_named(nics, attach) if nics.name == attach.nics else nics for nics in model.nic_groups)
+    return replace(model, nic_groups=tuple(groups))
+
+
+def _named(group: NicGroup, attach: Attach) -> NicGroup:
+    named: list[Nic] = []
+    count = len(attach.interfaces) or len(attach.rdma_devices)
+    for index, nic in enumerate(group.nics[:count]):
+        interface = attach.interfaces[index] if index < len(attach.interfaces) else nic.interface
+        rdma_device = attach.rdma_devices[index] if index < len(attach.rdma_devices) else nic.rdma_device
+        named.append(replace(nic, interface=interface, rdma_device=rdma_device, pci=None))
+    return replace(group, nics=tuple(named))

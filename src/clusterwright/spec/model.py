@@ -17,7 +17,7 @@ from clusterwright.spec.credentials import NO_CREDENTIALS, Credentials
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
-from clusterwright.spec.fabric import Fabric, FabricAddressing
+from clusterwright.spec.fabric import Fabric, FabricAddressing, with_provided_fabrics
 from clusterwright.spec.growth import NO_ALLOCATION, AllocationPolicy, Renamed
 from clusterwright.spec.hardware.chip_settings import ChipSettings
 from clusterwright.spec.hardware.models import Catalogue
@@ -279,7 +279,7 @@ class ClusterSpec:
         written = {group.name: group for group in spec.node_groups}
         placed = tuple(group.standing_inside(written) for group in spec.node_groups)
         profiles = tuple(_in_lossless_class(nccl, spec) for nccl in spec.nccl_profiles)
-        return with_internet(replace(spec, node_groups=placed, nccl_profiles=profiles))
+        return with_internet(with_provided_fabrics(replace(spec, node_groups=placed, nccl_profiles=profiles)))
 
     @cached_property
     def noted_macs(self) -> Mapping[tuple[str, str], int]:

@@ -65,6 +65,8 @@ class DeclaredNccl:
     """The service level of its data."""
     key: str | None
     """The P_Key as a full member's port has it; None for the default partition."""
+    index: int | None = None
+    """The entry of the P_Key table that a provider has given; None where NCCL's index is looked up or is 0."""
 
 
 def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
@@ -84,6 +86,7 @@ def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
             devices=frozenset(nic.rdma_device for nic in nics if nic.rdma_device),
             level=_data_level(nccl, fabric),
             key=_partition_key(plan, nccl, node.node_group),
+            index=fabric.pkey_index,
         )
         by_node[node.name] = alike.setdefault(declared, declared)
     return by_node

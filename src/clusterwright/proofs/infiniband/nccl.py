@@ -91,7 +91,11 @@ def _faults(files: _NodeFiles, declared: DeclaredNccl | None) -> Iterator[tuple[
     level = c_number(settings.get("NCCL_IB_SL", ""))
     if level != declared.level:
         yield files.path, "NCCL_IB_SL=", f"data travels in service level {level}, the spec wants {declared.level}"
-    yield from _partition_faults(files, settings, declared)
+    if declared.index is None:
+        yield from _partition_faults(files, settings, declared)
+    elif c_number(settings.get("NCCL_IB_PKEY", "")) != declared.index:
+        index = settings.get("NCCL_IB_PKEY", "0")
+        yield files.path, "NCCL_IB_PKEY=", f"NCCL opens P_Key index {index}, and the provider's is {declared.index}"
 
 
 def _adapter_faults(path: str, settings: Mapping[str, str], declared: DeclaredNccl) -> Iterator[tuple[str, str, str]]:

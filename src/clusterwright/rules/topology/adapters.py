@@ -14,6 +14,8 @@ def unnamed_interfaces(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     reported: set[str] = set()
     for fabric in spec.fabrics:
+        if fabric.is_provided:
+            continue  # CW517
         for attach in fabric.attach:
             group = spec.node_group(attach.nodes or "")
             nics = group.model.nic_group(attach.nics or "") if group is not None else None

@@ -13,6 +13,11 @@ from clusterwright.spec.hardware.systems import EXTERNAL
 def configured_elsewhere(subject: Subject) -> Iterator[Problem]:
     """Tiers whose model runs a system that is not written here."""
     for fabric in subject.spec.fabrics:
+        if fabric.is_provided:
+            message = f"{fabric.name} is the provider's: nothing of its switches is written or checked."
+            hint = "`clusterwright verify` lists the claims that depend on it."
+            yield Problem((*fabric.path, "owner"), message, hint)
+            continue
         for tier in fabric.tiers:
             if tier.model.network_os == EXTERNAL:
                 yield Problem(

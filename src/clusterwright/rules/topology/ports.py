@@ -231,7 +231,7 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
     Copper has the electrical lanes of both ends, single-mode fibre the optical ones of transceivers.
     """
     for fabric, ports in subject.allocations:
-        if fabric.fabric.technology == "infiniband":
+        if fabric.fabric.technology == "infiniband" or fabric.fabric.is_provided:
             continue
         yield from _adapter_lanes(subject, fabric, ports)
         if not fabric.bundles or not _may_differ(fabric):

@@ -91,7 +91,7 @@ def nccl_fabric(subject: Subject) -> Iterator[Problem]:
                 (*nccl.path, "fabric"), f"{nccl.fabric} carries no RDMA.", "Name a RoCE or InfiniBand fabric."
             )
         sockets = spec.fabric(nccl.sockets)
-        if sockets and sockets.addressing is None:
+        if sockets and sockets.addressing is None and sockets.addresses is None:
             message = f"{nccl.sockets} has no IP addresses."
             if any(partition.ipoib is not None for partition in sockets.partitions):
                 message = f"{nccl.sockets} has IP for Lustre alone: nodes let no packet of it through their filter."

@@ -90,7 +90,8 @@ def lossless_data(subject: Subject) -> Iterator[Problem]:
     """RoCE fabrics without a lossless class, and NCCL data that travels in a lossy or unknown one."""
     spec = subject.spec
     for fabric in spec.fabrics:
-        if fabric.technology == "roce" and not any(item.priority is not None for item in fabric.classes):
+        has_lossless_class = any(item.priority is not None for item in fabric.classes)
+        if fabric.technology == "roce" and not fabric.is_provided and not has_lossless_class:
             yield Problem(
                 (*fabric.path, "classes") if fabric.classes else (*fabric.path, "technology"),
                 f"{fabric.name} is RoCE and has no class with a PFC priority.",
@@ -98,7 +99,7 @@ def lossless_data(subject: Subject) -> Iterator[Problem]:
             )
     for nccl in spec.nccl_profiles:
         target = spec.fabric(nccl.fabric)
-        if target is not None and target.technology == "roce":
+        if target is not None and target.technology == "roce" and not target.is_provided:
             yield from _data_class(nccl, target)
 
 

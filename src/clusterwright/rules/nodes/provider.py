@@ -1,0 +1,81 @@
+"""CW516, CW517: fabrics of a provider, and what cannot be asked of nodes on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Attach, Fabric
+from clusterwright.spec.image import NETWORK
+from clusterwright.spec.model import ClusterSpec
+
+
+@rule("CW516", Severity.ERROR)
+def beyond_the_provider(subject: Subject) -> Iterator[Problem]:
+    """Keys of a provider's fabric that its technology does not have, and networks of which nobody knows addresses."""
+    spec = subject.spec
+    for fabric in spec.fabrics:
+        for attach in fabric.attach:
+            yield from _wrong_names(spec, fabric, attach)
+        if not fabric.is_provided:
+            continue
+        yield from _other_technology(fabric)
+        if fabric.technology != "infiniband":
+            yield from _network_without_addresses(spec, fabric)
+
+
+def _other_technology(fabric: Fabric) -> Iterator[Problem]:
+    if fabric.pkey_index is not None and fabric.technology != "infiniband":
+        message = f"{fabric.name} is {fabric.technology}, which has no partition keys."
+        yield Problem((*fabric.path, "pkey_index"), message, "Remove `pkey_index`.", key=True)
+    if fabric.addresses is not None and fabric.technology == "infiniband":
+        message = f"{fabric.name} is InfiniBand, whose adapters have no address of IP."
+        yield Problem((*fabric.path, "addresses"), message, "Remove `addresses`.", key=True)
+    if fabric.addresses is None and fabric.technology != "infiniband":
+        message = f"{fabric.name} does not say where its adapters have their addresses from."
+        yield Problem((*fabric.path, "owner"), message, "Add `addresses: dhcp`.")
+
+
+def _wrong_names(spec: ClusterSpec, fabric: Fabric, attach: Attach) -> Iterator[Problem]:
+    """Names of adapters on a fabric of one's own, more of them than there are adapters, and unequal lists."""
+    group = spec.node_group(attach.nodes or "")
+    nics = group.model.nic_group(attach.nics or "") if group is not None else None
+    for key, names in (("interfaces", attach.interfaces), ("rdma_devices", attach.rdma_devices)):
+        if not names:
+            continue
+        if not fabric.is_provided:
+            message = f"{fabric.name} is yours: its adapters have the names of their model."
+            yield Problem((*attach.path, key), message, "Remove it, or write `owner: provider`.", key=True)
+        elif nics is not None and len(names) != len(nics.nics):
+            message = f"{len(names)} names for {len(nics.nics)} adapters of {nics.name}."
+            yield Problem((*attach.path, key), message, "Write one name for each adapter in use, in both lists.")
+
+
+def _network_without_addresses(spec: ClusterSpec, fabric: Fabric) -> Iterator[Problem]:
+    attached = {attach.nodes for attach in fabric.attach}
+    used = {group.image for group in spec.node_groups if group.name in attached}
+    for image in spec.images:
+        if image.name in used and image.owns(NETWORK):
+            message = f"{image.name} sets up the network of its nodes, and the addresses of {fabric.name} are unknown."
+            key = "takes" if image.takes else "delivery"
+            hint = "Write `delivery: existing`, and `takes` without `network`: the provider's system has the addresses."
+            yield Problem((*image.path, key), message, hint, key=True)
+
+
+@rule("CW517", Severity.WARNING)
+def names_of_the_catalogue(subject: Subject) -> Iterator[Problem]:
+    """Adapters on a provider's fabric by the catalogue's names, on nodes that the provider has installed."""
+    spec = subject.spec
+    for fabric in spec.fabrics:
+        if not fabric.is_provided:
+            continue
+        for attach in fabric.attach:
+            group = spec.node_group(attach.nodes or "")
+            nics = group.model.nic_group(attach.nics or "") if group is not None else None
+            if group is None or nics is None or group.image is None or attach.interfaces:
+                continue
+            names = ", ".join(nic.interface for nic in nics.nics)
+            message = f"NCCL and the node check look for {names} on {group.name}, which are names of the catalogue."
+            hint = f"Write what `ip link` lists there: `interfaces: [{len(nics.nics)} names]`."
+            yield Problem((*attach.path, "nics"), message, hint)
