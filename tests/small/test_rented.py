@@ -103,6 +103,9 @@ def test_two_nodes_and_a_cable_are_the_same(tmp_path: Path) -> None:
     assert "NCCL_IB_PKEY" not in settings
 
 
+TIERS = "tiers: [{role: leaf, model: qm9790, per: cluster, down: {medium: dac, length_m: 3}}]"
+
+
 @pytest.mark.parametrize(
     ("change", "finding"),
     [
@@ -113,8 +116,9 @@ def test_two_nodes_and_a_cable_are_the_same(tmp_path: Path) -> None:
         (("mtu: 1500, addresses: dhcp", "mtu: 1500, addresses: dhcp, pkey_index: 1"), "CW516: frontend is ethernet"),
         (("ib6, ib7]", "ib6, ib7, ib8]"), "CW516: 9 names for 8 adapters"),
         ((", interfaces: [ib0, ib1, ib2, ib3, ib4, ib5, ib6, ib7]", ""), "CW517: NCCL and the node check look for be0"),
-        (("owner: provider, mtu: 4096", "owner: provider, mtu: 4096, tiers: []"), "CW"),
-        (("owner: provider, mtu: 4096", "owner: self, mtu: 4096"), "CW"),
+        (("owner: provider, mtu: 4096", f"owner: provider, mtu: 4096, {TIERS}"), "CW516: backend is the provider"),
+        (("owner: provider, mtu: 4096", f"mtu: 4096, {TIERS}"), "CW516: backend is yours: `pkey_index`"),
+        (("owner: provider, mtu: 4096", "mtu: 4096"), 'CW111: fabrics[backend] lacks the key "tiers"'),
         (("owner: provider, mtu: 4096", "owner: provder, mtu: 4096"), "CW113"),
     ],
 )  # fmt: skip

@@ -18,6 +18,8 @@ from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.model import ClusterSpec
 
+_OVERSUBSCRIPTION = "oversubscription."
+
 
 @dataclass(frozen=True, slots=True)
 class SwitchLoad:
@@ -57,6 +59,18 @@ def promised_at_each_switch(spec: ClusterSpec) -> Mapping[tuple[str, str], float
             if name == kind and len(rest) == 2 and item.highest is not None:
                 promised[rest[0], rest[1]] = max(1.0, item.highest)
     return promised
+
+
+def promised_ratios(spec: ClusterSpec) -> Mapping[str, tuple[float, float]]:
+    """The promised oversubscription by ``fabric.tier``, with its tolerance."""
+    ratios = {}
+    for expectation in spec.expectations:
+        if expectation.figure.startswith(_OVERSUBSCRIPTION) and expectation.highest is not None:
+            name = expectation.figure.removeprefix(_OVERSUBSCRIPTION)
+            is_bound = expectation.value is None or expectation.at_most is not None
+            ratio = expectation.highest if is_bound else expectation.value or 0.0
+            ratios[name] = (ratio, 0.0 if is_bound else expectation.tolerance)
+    return ratios
 
 
 def narrowest_planned(skeleton: FabricSkeleton) -> Mapping[str, SwitchLoad]:

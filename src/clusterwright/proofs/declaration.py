@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from clusterwright.plan.bandwidth import promised_at_each_switch
+from clusterwright.plan.bandwidth import promised_at_each_switch, promised_ratios
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.model import Device, Plan
@@ -57,8 +57,6 @@ from clusterwright.proofs.operation.declared_nvlink import declared_nvlink_domai
 from clusterwright.proofs.operation.declared_slurm import DeclaredSlurm, declared_slurms
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.ipoib import lnet_networks
-
-_OVERSUBSCRIPTION = "oversubscription."
 
 
 class Declaration:
@@ -188,14 +186,7 @@ class Declaration:
     @cached_property
     def ratios(self) -> Mapping[str, tuple[float, float]]:
         """The promised oversubscription by ``fabric.tier``, with its tolerance."""
-        ratios = {}
-        for expectation in self._plan.spec.expectations:
-            if expectation.figure.startswith(_OVERSUBSCRIPTION) and expectation.highest is not None:
-                name = expectation.figure.removeprefix(_OVERSUBSCRIPTION)
-                is_bound = expectation.value is None or expectation.at_most is not None
-                ratio = expectation.highest if is_bound else expectation.value or 0.0
-                ratios[name] = (ratio, 0.0 if is_bound else expectation.tolerance)
-        return ratios
+        return promised_ratios(self._plan.spec)
 
     @cached_property
     def switch_ratios(self) -> Mapping[str, float]:

@@ -10,6 +10,18 @@ from clusterwright.spec.fabric import Attach, Fabric
 from clusterwright.spec.image import NETWORK
 from clusterwright.spec.model import ClusterSpec
 
+_KEYS_OF_OWNERS = (
+    "tiers",
+    "addressing",
+    "subnet_manager",
+    "guids",
+    "partitions",
+    "pfc_watchdog",
+    "balancing",
+    "accepts_single_failures",
+)
+_KEYS_OF_RENTERS = ("addresses", "pkey_index")
+
 
 @rule("CW516", Severity.ERROR)
 def beyond_the_provider(subject: Subject) -> Iterator[Problem]:
@@ -18,11 +30,21 @@ def beyond_the_provider(subject: Subject) -> Iterator[Problem]:
     for fabric in spec.fabrics:
         for attach in fabric.attach:
             yield from _wrong_names(spec, fabric, attach)
+        yield from _keys_of_the_other_owner(spec, fabric)
         if not fabric.is_provided:
             continue
         yield from _other_technology(fabric)
         if fabric.technology != "infiniband":
             yield from _network_without_addresses(spec, fabric)
+
+
+def _keys_of_the_other_owner(spec: ClusterSpec, fabric: Fabric) -> Iterator[Problem]:
+    written = spec.document.at(fabric.path)
+    for key in _KEYS_OF_OWNERS if fabric.is_provided else _KEYS_OF_RENTERS:
+        if key in written:
+            whose = "is the provider's" if fabric.is_provided else "is yours"
+            hint = f"Remove `{key}`, or " + ("`owner: provider`." if fabric.is_provided else "write `owner: provider`.")
+            yield Problem((*fabric.path, key), f"{fabric.name} {whose}: `{key}` changes nothing.", hint, key=True)
 
 
 def _other_technology(fabric: Fabric) -> Iterator[Problem]:
