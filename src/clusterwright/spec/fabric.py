@@ -45,7 +45,7 @@ PROVIDER_FABRIC = HardwareModel(
             modes=tuple(PortMode(name=f"1x{speed}", speed_gbps=speed, subports=("",)) for speed in _SPEEDS_GBPS),
         ),
     ),
-    management=None,
+    management=(),
     nic_groups=(),
     gpus=None,
     chips=None,
