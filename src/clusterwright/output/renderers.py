@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from operator import attrgetter, itemgetter
 
 from clusterwright.artifact import Artifact
@@ -63,6 +64,15 @@ def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
         return own
     boot_server.keep_overlay(plan, device, own, NODE_FILES)
     return tuple(sorted((*own, *_own(SERVER_RENDERERS, plan, device)), key=_path))
+
+
+def files_for_nodes(plan: Plan, device: Device, nodes: Collection[str]) -> tuple[Artifact, ...]:
+    """Every file of a device; of what a boot server keeps for each node, what it keeps for ``nodes`` alone."""
+    files = device_files(plan, device)
+    if not boot_server.applies(plan, device):
+        return files
+    settings = boot_server.over(NODE_FILES)(plan, device)
+    return (*files, *settings, *boot_server.archives(NODE_FILES, nodes)(plan, device))
 
 
 SERVER_RENDERERS = (

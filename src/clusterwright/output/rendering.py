@@ -84,6 +84,10 @@ class Rendering:
         """Every file of a device, by path."""
         return renderers.all_files(self._plan, self._plan.by_name[name])
 
+    def for_nodes(self, name: str, nodes: Collection[str]) -> tuple[Artifact, ...]:
+        """Every file of a device; of what a boot server keeps for each node, what it keeps for ``nodes`` alone."""
+        return renderers.files_for_nodes(self._plan, self._plan.by_name[name], nodes)
+
     def of_devices(self, names: Iterable[str] | None = None) -> Iterator[Artifact]:
         """The files of the devices ``names``, in the plan's order; with None of all, and of the site's own servers."""
         require_distinct_paths(self._plan)

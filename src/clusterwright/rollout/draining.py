@@ -7,7 +7,7 @@ its cables, the machines of services, and the hosts of subnet managers. A machin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from clusterwright.deploy.pulumi.units import SERVICE
 from clusterwright.hosts.opensm.writer.configuration import manager_hosts
@@ -22,7 +22,7 @@ def devices_changed(before: Plan, after: Plan, devices: Iterable[str]) -> tuple[
         concerned.update(_concerned(before, device))
         concerned.update(_concerned(after, device))
     names = [device.name for device in after.devices if device.name in concerned]
-    return tuple(name for name in names if _files(before, name) != _files(after, name))
+    return tuple(name for name in names if _files(before, name, concerned) != _files(after, name, concerned))
 
 
 def _concerned(plan: Plan, device: str) -> Iterator[str]:
@@ -39,5 +39,7 @@ def _concerned(plan: Plan, device: str) -> Iterator[str]:
             yield from manager_hosts(plan, fabric.name)
 
 
-def _files(plan: Plan, device: str) -> frozenset[tuple[str, int, str]]:
-    return frozenset((file.path, file.mode, file.sha256) for file in Rendering(plan).of_device(device))
+def _files(plan: Plan, device: str, concerned: Collection[str]) -> frozenset[tuple[str, int, str]]:
+    """A device's files, without the archives that a boot server keeps for nodes which are not concerned."""
+    files = Rendering(plan).for_nodes(device, concerned)
+    return frozenset((file.path, file.mode, file.sha256) for file in files)

@@ -6,7 +6,7 @@ a folder of equal name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.boot.dhcp import kea_config
@@ -82,8 +82,11 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
     return render
 
 
-def archives(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
-    """The renderer of what boot servers hand out, which takes the nodes' own files from ``files``."""
+def archives(files: NodeFiles, nodes: Collection[str] | None = None) -> Callable[[Plan, Device], Iterator[Artifact]]:
+    """The renderer of what boot servers hand out, which takes the nodes' own files from ``files``.
+
+    With ``nodes``, archives of these nodes alone are among it.
+    """
 
     def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         nics = _nics(plan, device)
@@ -91,7 +94,8 @@ def archives(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
             return
         yield from _images(plan, device, f"http://{_bracketed(_address(nics[0]))}", files)
         for name in _served_nodes(plan, device.name):
-            if identity_of(plan, plan.by_name[name].image or "", files) is not None:
+            is_wanted = nodes is None or name in nodes
+            if is_wanted and identity_of(plan, plan.by_name[name].image or "", files) is not None:
                 overlay = _overlay(plan, plan.by_name[name], files)
                 yield Artifact(device=device.name, path=f"{HTTP}/nodes/{name}.cpio", source=overlay, kind=ARCHIVES)
 
