@@ -1,8 +1,12 @@
-"""Data flows one way: each room imports only what stands left of it, and the edges that there are stand here."""
+"""Data flows one way: each room imports only what stands left of it, and the edges that there are stand here.
+
+Names of variables are counted here too: see ``test_new_names_say_what_a_value_is``.
+"""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections import defaultdict
 from functools import cache
@@ -13,6 +17,9 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "clusterwright"
 MOST_MODULES = 26  # of a room, so that a newcomer can list it
 MOST_LINES = 400  # of a module, so that it is read in one sitting
+
+NAME_DEBTS = Path(__file__).with_name("name_debts.txt")  # older modules, with their count of such names
+EMPTY_NAMES = frozenset({"found", "each", "own", "told", "said"})
 
 # What every room may use: it knows no room itself.
 GROUND = frozenset(
@@ -247,3 +254,26 @@ def test_no_class_name_is_used_for_two_things() -> None:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(f"{name}:{node.lineno}")
     assert not {name: places for name, places in found.items() if len(places) > 1}
+
+
+def empty_names(text: str) -> int:
+    """The variables and parameters of a module whose names say where a value came from, and not what it is."""
+    nodes = list(ast.walk(ast.parse(text)))
+    variables = sum(isinstance(node, ast.Name) and node.id in EMPTY_NAMES for node in nodes)
+    return variables + sum(isinstance(node, ast.arg) and node.arg in EMPTY_NAMES for node in nodes)
+
+
+def test_new_names_say_what_a_value_is() -> None:
+    """A module may have fewer such names than it is listed with; ``CLUSTERWRIGHT_GOLDEN=write`` writes lower counts."""
+    lines = NAME_DEBTS.read_text(encoding="utf-8").splitlines()
+    allowed = {module: int(count) for module, count in (line.split() for line in lines)}
+    counts = {module: empty_names(path.read_text(encoding="utf-8")) for module, path in modules().items()}
+    grown = {module: count for module, count in counts.items() if count > allowed.get(module, 0)}
+    assert not grown, f"{grown}: name these by what they hold (a port, sessions), and not found, each, own, told, said"
+    if os.environ.get("CLUSTERWRIGHT_GOLDEN") == "write":
+        NAME_DEBTS.write_text("".join(f"{name} {count}\n" for name, count in counts.items() if count), encoding="utf-8")
+
+
+def test_names_are_counted_wherever_they_stand() -> None:
+    assert empty_names("def each(own): return [found for found in own.told if 'said']  # each") == 4
+    assert empty_names("ports = switch.own") == 0

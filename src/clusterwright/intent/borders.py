@@ -47,13 +47,13 @@ def borders_of(plan: Plan, device: Device) -> tuple[Border, ...]:
 
 def outside_prefixes(plan: Plan, fabric: str) -> tuple[Network, ...]:
     """The prefixes that a fabric learns at its borders, each as its zone writes it."""
-    found = [
+    prefixes = [
         network
         for border in plan.spec.borders
         if border.device in plan.by_name and plan.by_name[border.device].fabric == fabric
         for network in learnt_at(plan, border)
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(prefixes))
 
 
 def learnt_at(plan: Plan, border: Border) -> tuple[Network, ...]:
@@ -63,17 +63,17 @@ def learnt_at(plan: Plan, border: Border) -> tuple[Network, ...]:
     """
     zones = [zone for name in border.zones if (zone := plan.spec.zone(name)) is not None]
     version = border.address.version
-    found = {network: None for zone in zones for network in zone.prefixes if network.version == version}
-    return tuple(sorted(found, key=lambda network: (int(network.network_address), network.prefixlen)))
+    networks = {network: None for zone in zones for network in zone.prefixes if network.version == version}
+    return tuple(sorted(networks, key=lambda network: (int(network.network_address), network.prefixlen)))
 
 
 def border_filter(plan: Plan, border: Border) -> BorderFilter:
     """Everything that a border lets through. Raises KeyError for a switch of a fabric without addresses."""
     fabric = fabric_of(plan, plan.by_name[border.device].fabric)
     version = border.address.version
-    own, neighbour = (ip_network(address) for address in (border.address.ip, border.neighbour))
-    incoming = [*on_link(version), *_bgp(version, neighbour, own)]
-    outgoing = [*on_link(version), *_bgp(version, own, neighbour)]
+    here, neighbour = (ip_network(address) for address in (border.address.ip, border.neighbour))
+    incoming = [*on_link(version), *_bgp(version, neighbour, here)]
+    outgoing = [*on_link(version), *_bgp(version, here, neighbour)]
     inside = {zone.name: networks for zone, networks in zones_on(plan, fabric.name)}
     met: list[str] = []
     for name, flow, other, begins in _flows(plan, border):

@@ -60,11 +60,11 @@ def credentials_of(spec: ClusterSpec, node_group: str) -> tuple[Credential, ...]
     if image is None:
         return ()
     credentials: dict[str, Credential] = {}
-    for each in _read(spec, node_group, (*image.path, "name")):
-        if not _is_ours(image, each.key):
+    for credential in _read(spec, node_group, (*image.path, "name")):
+        if not _is_ours(image, credential.key):
             continue
-        first = credentials.get(each.file)
-        credentials[each.file] = each if first is None else first.read_by(each)
+        first = credentials.get(credential.file)
+        credentials[credential.file] = credential if first is None else first.read_by(credential)
     return tuple(credentials.values())
 
 
@@ -77,11 +77,11 @@ def _is_ours(image: Image, key: str) -> bool:
 
 def brought(spec: ClusterSpec, credential: Credential) -> Brought | None:
     """How a file comes; None where the spec does not say."""
-    said = spec.credentials
-    own: Brought | None = getattr(said, credential.key)
-    if own is None and said.by_site is not None:
-        return Brought(None, said.by_site, said.path)
-    return own
+    planned = spec.credentials
+    brought_value: Brought | None = getattr(planned, credential.key)
+    if brought_value is None and planned.by_site is not None:
+        return Brought(None, planned.by_site, planned.path)
+    return brought_value
 
 
 def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credential]:
@@ -125,9 +125,9 @@ def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credentia
 
 def log_authority(spec: ClusterSpec) -> str:
     """The file of the authorities that log servers' certificates come from."""
-    own, tls = spec.site.syslog_tls, spec.encryption.tls
-    if own is not None:
-        return own.authority
+    syslog_tls, tls = spec.site.syslog_tls, spec.encryption.tls
+    if syslog_tls is not None:
+        return syslog_tls.authority
     return tls.truststore if tls is not None else AUTHORITIES
 
 

@@ -52,10 +52,10 @@ class NodeKind:
 
     def by_fabric(self) -> Mapping[str, tuple[KindNic, ...]]:
         """The NICs by fabric, in rail order."""
-        found: dict[str, list[KindNic]] = {}
+        nics_by_fabric: dict[str, list[KindNic]] = {}
         for nic in self.nics:
-            found.setdefault(nic.fabric, []).append(nic)
-        return {name: tuple(nics) for name, nics in found.items()}
+            nics_by_fabric.setdefault(nic.fabric, []).append(nic)
+        return {name: tuple(nics) for name, nics in nics_by_fabric.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def device_kind(plan: Plan, device: Device) -> Kind | None:
     system = plan.spec.catalogue[device.model].network_os if device.kind == "switch" else None
     if system is None or system in WITHOUT_FILES:
         return None
-    own = plan.cables_of[device.name]
-    management = (cable.fabric for cable in own if cable.a.side == "management" and cable.a.device == device.name)
+    cables = plan.cables_of[device.name]
+    management = (cable.fabric for cable in cables if cable.a.side == "management" and cable.a.device == device.name)
     return SwitchKind(system, next(management, None))
 
 

@@ -100,15 +100,15 @@ def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = Fal
     if fabric.addressing is None or not _holders(plan, fabric_name):
         return None
     version = fabric.addressing.hosts.version
-    found = list(on_link(version))
+    permits = list(on_link(version))
     for zone in _holders(plan, fabric_name):
         for flow in plan.spec.flows:
             for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
                 sources = peer_networks(plan, zone, other, fabric_name) if mine == zone else ()
                 if sources:
-                    found.append(judged(flow, version, reply=reply)._replace(sources=sources))
-    found.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
-    return without_hidden(tuple(map(with_single_ports, found) if single_ports else found))
+                    permits.append(judged(flow, version, reply=reply)._replace(sources=sources))
+    permits.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
+    return without_hidden(tuple(map(with_single_ports, permits) if single_ports else permits))
 
 
 @per_plan
@@ -144,12 +144,12 @@ def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
         ip_network(text)
         for text in (*servers.dns, *servers.ntp, *servers.syslog, *(() if aaa is None else aaa.servers))
     ]
-    found: list[Network] = [pool, *(network for network in outside if network.version == pool.version)]
+    networks: list[Network] = [pool, *(network for network in outside if network.version == pool.version)]
     for flow in plan.spec.flows:
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
             if mine in holders:
-                found.extend(peer_networks(plan, mine, other, fabric_name))
-    return collapse(found)
+                networks.extend(peer_networks(plan, mine, other, fabric_name))
+    return collapse(networks)
 
 
 def _holders(plan: Plan, fabric_name: str) -> tuple[str, ...]:

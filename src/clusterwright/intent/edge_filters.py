@@ -167,20 +167,20 @@ def _locals(plan: Plan, fabric: Fabric, subnet: Subnet, tenant: PortTenant | Non
     locals_of = behind(plan, fabric, network)
     if tenant is None:
         return asking, locals_of
-    own = ((zone, _within(networks, tenant.links)) for zone, networks in locals_of)
-    return asking, tuple((zone, networks) for zone, networks in own if networks)
+    locals_of_tenant = ((zone, _within(networks, tenant.links)) for zone, networks in locals_of)
+    return asking, tuple((zone, networks) for zone, networks in locals_of_tenant if networks)
 
 
 def _within(networks: tuple[Network, ...], links: tuple[Network, ...]) -> tuple[Network, ...]:
     """What prefixes have in common: of each pair that meets, the smaller."""
-    found = []
+    networks_within = []
     for link in links:
         first, last = network_bounds(link)
         for network in networks:
             low, high = network_bounds(network)
             if low <= last and first <= high:
-                found.append(link if link.prefixlen >= network.prefixlen else network)
-    return tuple(found)
+                networks_within.append(link if link.prefixlen >= network.prefixlen else network)
+    return tuple(networks_within)
 
 
 def _declared_permits(plan: Plan, fabric: Fabric, asking: tuple[Permit, ...], locals_of: Locals) -> tuple[Permit, ...]:

@@ -64,24 +64,24 @@ class FilterBound:
     def _tenants(self, fabric: FabricSkeleton) -> Mapping[int, Counter[str]]:
         names = [group.name for group in self.spec.node_groups]
         nodes = self.skeleton.layout.nodes
-        found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        zones_by_seat: defaultdict[int, Counter[str]] = defaultdict(Counter)
         alike = Counter((node.addressed, nodes[node.node].node_group) for node in fabric.nodes)
         for (seats, group), count in alike.items():
             for seat in seats:
-                found[seat][names[group]] += count
+                zones_by_seat[seat][names[group]] += count
         for port in fabric.management:
-            found[port.seat][""] += 1
-        return dict(found)
+            zones_by_seat[port.seat][""] += 1
+        return dict(zones_by_seat)
 
-    def entries(self, fabric: Fabric, own: Mapping[str, int], system: System, room: FilterTables) -> int:
+    def entries(self, fabric: Fabric, tenants: Mapping[str, int], system: System, room: FilterTables) -> int:
         """Entries of a switch that has so many addresses of each node group behind it."""
         if fabric.addressing is None:
             return 0
         version = fabric.addressing.hosts.version
         on_fabric = frozenset(zone.name for zone in self.spec.zones if covers(self.spec, zone, fabric))
-        zones_of_groups = {on_fabric.intersection(zones_of(self.spec, group)) for group in own}
+        zones_of_groups = {on_fabric.intersection(zones_of(self.spec, group)) for group in tenants}
         is_told_apart = fabric.addressing.host_links == "point-to-point" and len(zones_of_groups) > 1
-        prefixes = {zone.name: self._behind(zone, fabric, own, is_told_apart) for zone in self.spec.zones}
+        prefixes = {zone.name: self._behind(zone, fabric, tenants, is_told_apart) for zone in self.spec.zones}
         errors = sum(prefixes.values()) * len(ICMP_ERRORS[version])
         sent = (
             count * self._each(zone, fabric, version, system, room)
@@ -102,15 +102,15 @@ class FilterBound:
         servers = sum(prefixes[zone.name] for zone in self.spec.zones if zone.kind == BOOT)
         return max(map(len, ASKING.values())) + servers * shared
 
-    def _behind(self, zone: Zone, fabric: Fabric, own: Mapping[str, int], is_told_apart: bool) -> int:
+    def _behind(self, zone: Zone, fabric: Fabric, tenants: Mapping[str, int], is_told_apart: bool) -> int:
         """The prefixes of a zone behind a switch, by tenant where ports tell tenants apart."""
         if not covers(self.spec, zone, fabric):
             return 0
         members = members_of(self.spec, zone)
-        inside = sum(count for group, count in own.items() if group in members)
+        inside = sum(count for group, count in tenants.items() if group in members)
         if is_told_apart:
-            return inside if members else sum(own.values())
-        return 1 if not members or inside == sum(own.values()) else inside
+            return inside if members else sum(tenants.values())
+        return 1 if not members or inside == sum(tenants.values()) else inside
 
     def _each(self, zone: Zone, fabric: Fabric, version: int, system: System, room: FilterTables) -> int:
         """Entries for each prefix of a zone that sends over a fabric."""

@@ -44,14 +44,14 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
     shapes = tuple(
         (permit._replace(name="", sources=()), tuple(islice(placed, len(permit.sources)))) for permit in permits
     )
-    found: list[Permit] = []
+    visible: list[Permit] = []
     for permit, kept in zip(permits, _kept(shapes), strict=True):
         if kept is None:
-            found.append(permit)
+            visible.append(permit)
         else:
             entries = _entries(permit)
-            found.extend(entries[at] for at in kept)
-    return tuple(found)
+            visible.extend(entries[at] for at in kept)
+    return tuple(visible)
 
 
 def in_order(networks: Sequence[Network]) -> tuple[Interval, ...]:
@@ -92,7 +92,7 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
     ]
     ranked = np.array([[(at[low], at[high]) for at, (low, high) in zip(places, box, strict=True)] for box in boxes])
     counts = np.zeros(len(boxes), np.bool_)
-    found: list[bool] = []
+    flags: list[bool] = []
     start = 0
     for each in own:
         end = start + len(each)
@@ -102,15 +102,15 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
             for piece in _beyond(box, ranked, counts, at=at, start=start, boxes=boxes)
         ]
         counts[start:end] = bool(left)
-        found.append(bool(left))
+        flags.append(bool(left))
         start = end
-    return tuple(found)
+    return tuple(flags)
 
 
 def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
     """As ``needed``, each box compared with those before it one by one."""
     before: list[Box] = []
-    found: list[bool] = []
+    flags: list[bool] = []
     for rule in rules:
         left: list[Box] = []
         for box in rule:
@@ -124,10 +124,10 @@ def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
                     if not pieces:
                         break
             left += pieces
-        found.append(bool(left))
+        flags.append(bool(left))
         if left:
             before += rule
-    return tuple(found)
+    return tuple(flags)
 
 
 def _beyond(
@@ -202,12 +202,12 @@ def _boxes(permit: Permit, sources: tuple[Interval, ...]) -> list[Box]:
     ]
 
 
-def _minus(own: Box, other: Box) -> Iterable[Box]:
+def _minus(minuend: Box, other: Box) -> Iterable[Box]:
     """What of a box lies outside another, in boxes."""
-    if any(a_high < b_low or b_high < a_low for (a_low, a_high), (b_low, b_high) in zip(own, other, strict=True)):
-        return (own,)
+    if any(a_high < b_low or b_high < a_low for (a_low, a_high), (b_low, b_high) in zip(minuend, other, strict=True)):
+        return (minuend,)
     pieces: list[Box] = []
-    left = list(own)
+    left = list(minuend)
     for at, (low, high) in enumerate(other):
         first, last = left[at]
         if first < low:

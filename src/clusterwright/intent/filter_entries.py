@@ -59,15 +59,15 @@ def local_permits(
     if fabric.addressing is None:
         return ()
     version = fabric.addressing.hosts.version
-    found = list(on_link(version))
-    for zone, own in locals_of:
-        found.extend(permit._replace(sources=own) for permit in _sent(plan, zone.name, fabric.name))
-    everything = tuple(dict.fromkeys(network for _, own in locals_of for network in own))
+    permits = list(on_link(version))
+    for zone, local_networks in locals_of:
+        permits.extend(permit._replace(sources=local_networks) for permit in _sent(plan, zone.name, fabric.name))
+    everything = tuple(dict.fromkeys(network for _, local_networks in locals_of for network in local_networks))
     if everything:
-        found.append(
+        permits.append(
             Permit(name="icmp errors", version=version, protocol=ICMP, sources=everything, types=ICMP_ERRORS[version])
         )
-    return tuple(found)
+    return tuple(permits)
 
 
 def on_link(version: int) -> tuple[Permit, ...]:
@@ -137,7 +137,7 @@ def zones_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[Network, .
 def behind(plan: Plan, fabric: Fabric, subnet: Network) -> tuple[tuple[Zone, tuple[Network, ...]], ...]:
     """The zones with addresses in a switch's host subnet, and those addresses in the fewest prefixes."""
     first, last = network_bounds(subnet)
-    found = []
+    networks_behind = []
     for zone, networks in _bounds_on(plan, fabric.name):
         inside = tuple(
             _meet(network, subnet)
@@ -145,8 +145,8 @@ def behind(plan: Plan, fabric: Fabric, subnet: Network) -> tuple[tuple[Zone, tup
             if low <= last and first <= high and network.version == subnet.version
         )
         if inside:
-            found.append((zone, inside))
-    return tuple(found)
+            networks_behind.append((zone, inside))
+    return tuple(networks_behind)
 
 
 @per_plan

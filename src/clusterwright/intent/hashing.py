@@ -58,14 +58,14 @@ def planned_hashing(plan: Plan, name: str) -> tuple[TierHashing, ...]:
 def hashing_of(fabric: Fabric, joined: Collection[tuple[Tier, Tier]]) -> tuple[TierHashing, ...]:
     """The hashing of every tier of an Ethernet fabric, from the bottom; ``joined`` are tiers with a link between them,
     the lower first."""
-    found: list[TierHashing] = []
+    hashings: list[TierHashing] = []
     for depth, tier in enumerate(fabric.tiers):
-        own = _known(tier)
+        function_of_tier = _known(tier)
         name = tier.model.network_os or "no system"
-        if own is None:
+        if function_of_tier is None:
             chip = tier.model.asic or "a chip that the catalogue does not name"
             reason = f"nothing is known of how {name} on {chip} chooses among equal paths"
-            found.append(
+            hashings.append(
                 TierHashing(
                     tier=tier,
                     function=None,
@@ -76,12 +76,12 @@ def hashing_of(fabric: Fabric, joined: Collection[tuple[Tier, Tier]]) -> tuple[T
                 )
             )
             continue
-        function = _free(own.functions, depth, found)
-        seeds = ", ".join(str(function.seed) for function in own.functions)
+        function = _free(function_of_tier.functions, depth, hashings)
+        seeds = ", ".join(str(function.seed) for function in function_of_tier.functions)
         reason = "" if function else f"{name} takes the seeds {seeds} there, and the tiers below have them all"
-        without = "" if own.queue_pairs else own.reason
-        carries_pairs = own.queue_pairs and fabric.technology == "roce"
-        found.append(
+        without = "" if function_of_tier.queue_pairs else function_of_tier.reason
+        carries_pairs = function_of_tier.queue_pairs and fabric.technology == "roce"
+        hashings.append(
             TierHashing(
                 tier=tier,
                 function=function,
@@ -91,7 +91,7 @@ def hashing_of(fabric: Fabric, joined: Collection[tuple[Tier, Tier]]) -> tuple[T
                 chooses=_chooses(tier, joined),
             )
         )
-    return tuple(found)
+    return tuple(hashings)
 
 
 def _known(tier: Tier) -> Hashing | None:

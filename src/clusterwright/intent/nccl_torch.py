@@ -57,10 +57,10 @@ def _recorder(nccl: NcclProfile, pytorch: str) -> Iterator[TorchSetting]:
     recorder = nccl.flight_recorder
     if recorder is None:
         return
-    own = release(pytorch) >= FIRST_OWN_RECORDER
+    has_recorder = release(pytorch) >= FIRST_OWN_RECORDER
     key: Path = (*nccl.path, "flight_recorder")
-    size = "TORCH_FR_BUFFER_SIZE" if own else "TORCH_NCCL_TRACE_BUFFER_SIZE"
-    target = "TORCH_FR_DUMP_TEMP_FILE" if own else "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"
+    size = "TORCH_FR_BUFFER_SIZE" if has_recorder else "TORCH_NCCL_TRACE_BUFFER_SIZE"
+    target = "TORCH_FR_DUMP_TEMP_FILE" if has_recorder else "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"
     yield size, str(recorder.entries), (*key, "entries"), "collectives that each rank remembers"
     yield (
         target,

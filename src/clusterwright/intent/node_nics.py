@@ -65,15 +65,15 @@ def nics_of(plan: Plan, device: Device) -> tuple[HostNic, ...]:
         cable = cabled.get(nic.interface)
         if cable is None:
             continue
-        own = _host_nic(plan, nic, cable.a, cable.b, FIRST_TABLE + len(nics))
+        host_nic = _host_nic(plan, nic, cable.a, cable.b, FIRST_TABLE + len(nics))
         if cable.bond is None:
-            nics.append(own)
+            nics.append(host_nic)
         elif cable.bond in members:
-            members[cable.bond].append(own)
+            members[cable.bond].append(host_nic)
         else:
-            members[cable.bond] = [own]
-            nics.append(own._replace(interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
-    return tuple(each if each.bond is None else _joined(each, members[each.bond]) for each in nics)
+            members[cable.bond] = [host_nic]
+            nics.append(host_nic._replace(interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
+    return tuple(nic if nic.bond is None else _joined(nic, members[nic.bond]) for nic in nics)
 
 
 def _joined(link: HostNic, members: list[HostNic]) -> HostNic:

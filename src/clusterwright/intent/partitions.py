@@ -35,7 +35,7 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
         return ()
     views = []
     guids_by_group = _nic_guids(plan, fabric_name)
-    for partition in sorted(fabric.partitions, key=lambda each: each.pkey):
+    for partition in sorted(fabric.partitions, key=lambda partition: partition.pkey):
         membership = memberships_of(plan.spec, partition)
         members = tuple(
             (format_guid(guid), membership[group])

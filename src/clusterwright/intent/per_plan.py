@@ -18,20 +18,20 @@ Value = TypeVar("Value")
 
 def per_plan(function: Callable[Concatenate[Plan, Key], Value]) -> Callable[Concatenate[Plan, Key], Value]:
     """A function of a plan and further hashable arguments, computed once for each combination of them."""
-    known: dict[int, dict[Any, Value]] = {}
+    results_by_plan: dict[int, dict[Any, Value]] = {}
 
     @wraps(function)
     def looked_up(plan: Plan, /, *args: Key.args, **kwargs: Key.kwargs) -> Value:
-        results = known.get(id(plan))
+        results = results_by_plan.get(id(plan))
         if results is None:
-            results = known[id(plan)] = {}
-            weakref.finalize(plan, known.pop, id(plan), None)
+            results = results_by_plan[id(plan)] = {}
+            weakref.finalize(plan, results_by_plan.pop, id(plan), None)
         key = (args, *sorted(kwargs.items())) if kwargs else args
         try:
             return results[key]
         except KeyError:
             pass
-        found = results[key] = function(plan, *args, **kwargs)
-        return found
+        result = results[key] = function(plan, *args, **kwargs)
+        return result
 
     return looked_up

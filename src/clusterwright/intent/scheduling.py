@@ -48,14 +48,14 @@ def slurm_run_by(plan: Plan, device: Device) -> Scheduler | None:
 
 def is_controller(plan: Plan, device: Device) -> bool:
     """True for a machine that runs slurmctld."""
-    own = slurm_run_by(plan, device)
-    return own is not None and device.name in controllers(plan, own)
+    scheduler = slurm_run_by(plan, device)
+    return scheduler is not None and device.name in controllers(plan, scheduler)
 
 
 def keeps_accounts(plan: Plan, device: Device) -> bool:
     """True for a machine that runs slurmdbd."""
-    own = slurm_run_by(plan, device)
-    return own is not None and device.name == accountant(plan, own)
+    scheduler = slurm_run_by(plan, device)
+    return scheduler is not None and device.name == accountant(plan, scheduler)
 
 
 def works_for_slurm(plan: Plan, node_group: str) -> bool:

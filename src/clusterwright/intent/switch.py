@@ -88,17 +88,17 @@ class SwitchView:
 
     def mode_of(self, side: str, port: str, speed_gbps: int) -> tuple[PortBlock, PortMode] | None:
         """The block of a port and the mode it runs in on a side (``down``, ``up``); None where the model lists none."""
-        known = self.modes.get((side, speed_gbps))
-        if known is None:
+        modes = self.modes.get((side, speed_gbps))
+        if modes is None:
             tier = self.fabric.tiers[self.device.tier]
             chosen = tier.up.side if side == "up" and tier.up is not None else tier.down
-            known = self.modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
-        return known.get(port)
+            modes = self.modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
+        return modes.get(port)
 
     def platform_port(self, port: Interface) -> PlatformPort:
         """What the system calls a port with a link. Raises PlatformPortError where its platform lacks it."""
-        found = self.mode_of(port.side, port.port, port.speed_gbps)
-        return self.model.platform_port(port.port, None if found is None else found[1])
+        mode = self.mode_of(port.side, port.port, port.speed_gbps)
+        return self.model.platform_port(port.port, None if mode is None else mode[1])
 
     @cached_property
     def bonds(self) -> tuple[SwitchBond, ...]:

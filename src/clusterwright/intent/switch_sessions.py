@@ -107,18 +107,18 @@ def _unwatched(plan: Plan, fabric: str) -> frozenset[tuple[str, str]]:
     able = {tier.role for tier in fabric_of(plan, fabric).tiers if (of := system_of(tier.model)) and of.has_bfd}
     switches = [device for device in plan.devices if device.kind == "switch" and device.fabric == fabric]
     left = [(device.name, side) for device in switches if device.role not in able for side in ("down", "up")]
-    found = set(left)
+    groups = set(left)
     while left:
         name, side = left.pop()
         for cable in plan.cables_of[name]:
             near, far = (cable.a, cable.b) if cable.a.device == name else (cable.b, cable.a)
             group = far.device, far.side
-            if near.side != side or cable.a.side != "up" or group in found:
+            if near.side != side or cable.a.side != "up" or group in groups:
                 continue
             if any(_routed(plan.by_name[name], (link_over(plan, cable, near, far),))):
-                found.add(group)
+                groups.add(group)
                 left.append(group)
-    return frozenset(found)
+    return frozenset(groups)
 
 
 def route_limit(sessions: Sequence[PlannedSession]) -> RouteLimit:
@@ -157,8 +157,8 @@ def _prefixes_below(plan: Plan, name: str) -> int:
 @per_plan
 def _prefixes_under(plan: Plan, fabric: str, names: frozenset[str]) -> int:
     """The prefixes of these switches and of all under them: switches side by side are above the same ones."""
-    own = _own_prefixes(plan, fabric)
-    return sum(own[each] for each in _with_all_under(plan, names))
+    prefixes = _own_prefixes(plan, fabric)
+    return sum(prefixes[each] for each in _with_all_under(plan, names))
 
 
 @per_plan

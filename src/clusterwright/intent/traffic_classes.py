@@ -96,9 +96,9 @@ def marked_numbers(fabric: Fabric) -> tuple[int, ...]:
 
 def _profiles_on(plan: Plan, fabric: Fabric, node_group: str) -> tuple[NcclProfile, ...]:
     """The NCCL profile of a node group whose data this fabric carries; without one, all whose data it carries."""
-    own = plan.spec.nccl(node_group)
-    if own is not None and own.fabric == fabric.name:
-        return (own,)
+    own_profile = plan.spec.nccl(node_group)
+    if own_profile is not None and own_profile.fabric == fabric.name:
+        return (own_profile,)
     return tuple(profile for profile in plan.spec.nccl_profiles if profile.fabric == fabric.name)
 
 
@@ -107,8 +107,8 @@ def data_class_of(plan: Plan, fabric: Fabric, node_group: str) -> TrafficClass |
     the fabric agree on, else the first lossless one."""
     chosen = {profile.data_class for profile in _profiles_on(plan, fabric, node_group)} - {None}
     if len(chosen) == 1:
-        return next((each for each in fabric.classes if each.name in chosen), None)
-    return next((each for each in fabric.classes if each.priority is not None), None)
+        return next((traffic_class for traffic_class in fabric.classes if traffic_class.name in chosen), None)
+    return next((traffic_class for traffic_class in fabric.classes if traffic_class.priority is not None), None)
 
 
 def has_several_classes(plan: Plan, fabric: Fabric, node_group: str) -> bool:
@@ -118,7 +118,7 @@ def has_several_classes(plan: Plan, fabric: Fabric, node_group: str) -> bool:
 
 def data_levels(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
     """The service levels that data of NCCL's profiles travels in on an InfiniBand fabric, in their order."""
-    of_class = {each.name: each.service_level for each in fabric.classes}
+    of_class = {traffic_class.name: traffic_class.service_level for traffic_class in fabric.classes}
     levels = (
         of_class.get(nccl_profile.data_class or "")
         if nccl_profile.service_level is None

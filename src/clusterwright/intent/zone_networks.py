@@ -120,8 +120,8 @@ def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:
         return ()
     pool = fabric.addressing.hosts
     kind = IPv4Network if pool.version == 4 else IPv6Network
-    own = zone_addresses(plan, zone, fabric)
-    return collapse([kind((low, pool.max_prefixlen - (high - low).bit_length())) for low, high in own])
+    addresses = zone_addresses(plan, zone, fabric)
+    return collapse([kind((low, pool.max_prefixlen - (high - low).bit_length())) for low, high in addresses])
 
 
 def collapse(networks: Sequence[Network]) -> tuple[Network, ...]:

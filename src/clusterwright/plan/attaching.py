@@ -38,12 +38,12 @@ class SeatChoice:
     @cached_property
     def _standing_load(self) -> dict[int, int]:
         """How many cables from nodes and management ports stand at each switch."""
-        found: dict[int, int] = defaultdict(int)
+        load: dict[int, int] = defaultdict(int)
         lowers = self._by_name
         for cable in self._cables.values():
             if cable.device not in lowers and (seat := lowers.get(cable.upper)) is not None:
-                found[seat] += 1
-        return found
+                load[seat] += 1
+        return load
 
     def nics(self, node: int) -> range:
         """The NICs of a node on the fabric."""
@@ -57,10 +57,10 @@ class SeatChoice:
 
     @cached_property
     def _of_device(self) -> dict[str, list[StandingCable]]:
-        found: dict[str, list[StandingCable]] = {}
+        cables_by_port: dict[str, list[StandingCable]] = {}
         for cable in self._cables.values():
-            found.setdefault(cable.device, []).append(cable)
-        return found
+            cables_by_port.setdefault(cable.device, []).append(cable)
+        return cables_by_port
 
     def _handed_on(self, device: str, port: str, ports: Sequence[str]) -> StandingCable | None:
         """The cable that a port takes over: a new model has other ports, and its first that is new follows the first
@@ -107,8 +107,8 @@ class SeatChoice:
         chosen: list[tuple[int, StandingCable | None]] = []
         for nic, at in enumerate(in_turn):
             plane = plane_of[nic]
-            own = choices[plane * size : (plane + 1) * size]
-            chosen.append(self._choose(self.standing(node, nic), own, at, used))
+            of_plane = choices[plane * size : (plane + 1) * size]
+            chosen.append(self._choose(self.standing(node, nic), of_plane, at, used))
             used.add(chosen[-1][0])
         seats, stand = zip(*chosen, strict=True)
         return NodeSeats(node, seats, speeds[0], standing=stand)
@@ -137,15 +137,15 @@ class SeatChoice:
         """The management port of another fabric's switch."""
         turn = self._taken[choices[0]]
         self._taken[choices[0]] += 1
-        known = self._stands(switch, port, (port,))
-        seat, cable = self._choose(known, choices, choices[turn % len(choices)], set())
+        standing_seat = self._stands(switch, port, (port,))
+        seat, cable = self._choose(standing_seat, choices, choices[turn % len(choices)], set())
         return Attachment(node=-1, nic=0, seat=seat, speed_gbps=speed_gbps, switch=switch, port=port, standing=cable)
 
     def _choose(
-        self, known: tuple[int, StandingCable] | None, choices: Sequence[int], in_turn: int, used: set[int]
+        self, standing_seat: tuple[int, StandingCable] | None, choices: Sequence[int], in_turn: int, used: set[int]
     ) -> tuple[int, StandingCable | None]:
-        if known is not None and known[0] in choices:
-            return known
+        if standing_seat is not None and standing_seat[0] in choices:
+            return standing_seat
         if self._cables and any(seat in self._standing_load for seat in choices):
             load = self._standing_load
             seat = min(choices, key=lambda at: (at in used, load.get(at, 0), at))

@@ -99,7 +99,7 @@ def narrowest_of_cables(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[st
             uplinks[cable.fabric].append(Uplink(cable.a.device, cable.b.device, cable.speed_gbps))
         else:
             nics[cable.fabric][cable.b.device] += cable.speed_gbps
-    found: dict[tuple[str, str], SwitchLoad] = {}
+    loads: dict[tuple[str, str], SwitchLoad] = {}
     for fabric in plan.spec.fabrics:
         switches = {
             device.name: device.tier
@@ -107,8 +107,8 @@ def narrowest_of_cables(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[st
             if device.kind == "switch" and device.fabric == fabric.name
         }
         for role, load in _narrowest(fabric, switches, nics[fabric.name], uplinks[fabric.name]).items():
-            found[fabric.name, role] = load
-    return found
+            loads[fabric.name, role] = load
+    return loads
 
 
 def _narrowest(
@@ -126,9 +126,9 @@ def _narrowest(
         tier = fabric.tiers[depth]
         if tier.up is None:
             continue
-        own = SwitchLoad(switch, load[switch], width[switch])
-        if tier.role not in narrowest or own.ratio > narrowest[tier.role].ratio:
-            narrowest[tier.role] = own
+        switch_load = SwitchLoad(switch, load[switch], width[switch])
+        if tier.role not in narrowest or switch_load.ratio > narrowest[tier.role].ratio:
+            narrowest[tier.role] = switch_load
     return narrowest
 
 
@@ -145,15 +145,15 @@ def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, 
             up[cable.fabric, plan.by_name[cable.a.device].role] += cable.speed_gbps
         else:
             nics[cable.fabric, cable.tier] += cable.speed_gbps
-    found: dict[tuple[str, str], float] = {}
+    ratios: dict[tuple[str, str], float] = {}
     for fabric in plan.spec.fabrics:
         below = 0
         for depth, tier in enumerate(fabric.tiers):
             below += nics[fabric.name, depth]
             if tier.up is not None:
                 gbps = up[fabric.name, tier.role]
-                found[fabric.name, tier.role] = below / gbps if gbps else inf if below else 0.0
-    return found
+                ratios[fabric.name, tier.role] = below / gbps if gbps else inf if below else 0.0
+    return ratios
 
 
 def data_fabric(plan: Plan, node_group: str) -> Fabric | None:

@@ -54,8 +54,8 @@ def boot_server_family(spec: ClusterSpec) -> Family:
 def booted(plan: Plan) -> tuple[Device, ...]:
     """The nodes that boot from boot servers, in plan order: those with an image that is not installed already,
     and a NIC on the boot fabric."""
-    found = boot_nics(plan)
-    return tuple(device for device in plan.devices if device.name in found)
+    nics_by_node = boot_nics(plan)
+    return tuple(device for device in plan.devices if device.name in nics_by_node)
 
 
 def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
@@ -138,9 +138,9 @@ def _boot_relays(plan: Plan) -> Mapping[str, int]:
     servers = _servers_by_rack(plan, nics)
     return {
         nic.switch: address[own[0]]
-        for name, each in nics.items()
+        for name, nic_addresses in nics.items()
         if (own := servers[plan.by_name[name].rack]) and own[0] in address
-        for nic in each
+        for nic in nic_addresses
     }
 
 

@@ -87,29 +87,31 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
     where it is, out of service.
     """
     dead = dead_ports(spec)
-    known: dict[tuple[object, ...], Allocation] = {}
+    allocation_by_kind: dict[tuple[object, ...], Allocation] = {}
     loose = frozenset(skeleton.loose)
-    found: list[Allocation] = []
+    allocations: list[Allocation] = []
     below = skeleton.standing_down() if spec.allocated else None
     places = CagePlaces()
     for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down, strict=True)):
         tier = skeleton.fabric.tiers[seat.tier]
-        own = tuple(below[number]) if below else ()
+        speeds_below = tuple(below[number]) if below else ()
         above = tuple(link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ()))
         before = spec.catalogue.get(seat.standing.model) if seat.standing is not None else None
         if before is not None and before.name != tier.model.name:
-            own = tuple(places.handed_on(port, before, tier.model, at) for port, at in zip(own, speeds, strict=True))
+            speeds_below = tuple(
+                places.handed_on(port, before, tier.model, at) for port, at in zip(speeds_below, speeds, strict=True)
+            )
             speed = tier.up.speed_gbps if tier.up else 0
             above = tuple(places.handed_on(port, before, tier.model, speed) for port in above)
         resting = skeleton.resting.ports.get(seat.name, frozenset())
-        stands = any(own) or any(above) or bool(resting)
+        stands = any(speeds_below) or any(above) or bool(resting)
         key: tuple[object, ...] = (
             seat.tier,
             tuple(speeds),
             number in loose,
-            *((own, above, resting) if stands else ()),
+            *((speeds_below, above, resting) if stands else ()),
         )
-        allocation = known.get(key)
+        allocation = allocation_by_kind.get(key)
         if allocation is None:
             up = tier.up if number not in loose else None
             try:
@@ -119,7 +121,7 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
                         tier.model,
                         tier.down,
                         down_speeds=speeds,
-                        below=own,
+                        below=speeds_below,
                         up=up,
                         above=above,
                         resting=resting,
@@ -128,11 +130,11 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
                     allocation = _allocate_tier(tier, speeds, up)
             except PortShortage as shortage:
                 raise shortage.at(seat.name, seat.tier) from None
-            known[key] = allocation
+            allocation_by_kind[key] = allocation
         if seat.name in dead:
             allocation = moved(allocation, tier.model, dead[seat.name], speeds, tier.up.speed_gbps if tier.up else 0)
-        found.append(allocation)
-    return found
+        allocations.append(allocation)
+    return allocations
 
 
 def _allocate_tier(tier: Tier, down_speeds: Sequence[int], up: Uplinks | None) -> Allocation:

@@ -27,26 +27,26 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     """
     present = Counter(node.node_group for node in skeleton.layout.nodes)
     counts = [(group, present[at]) for at, group in enumerate(spec.node_groups)]
-    found: dict[str, float] = {
+    all_figures: dict[str, float] = {
         "nodes": sum(count for group, count in counts if group.model.gpus),
         "gpus": sum(count * group.model.gpus.count for group, count in counts if group.model.gpus),
     }
     counted = Counter((group.level, group.node_group) for group in skeleton.layout.groups)
     for group in spec.node_groups:
         for level in group.levels if group.inside is None else ():
-            found[f"groups.{level.name}.{group.name}"] = counted[level.name, group.name]
-    found["racks"] = sum(value for name, value in found.items() if name.startswith("groups.rack."))
+            all_figures[f"groups.{level.name}.{group.name}"] = counted[level.name, group.name]
+    all_figures["racks"] = sum(value for name, value in all_figures.items() if name.startswith("groups.rack."))
     for group, count in counts:
         if group.model.kind == DEVICE:
-            found[f"devices.{group.role}"] = found.get(f"devices.{group.role}", 0) + count
+            all_figures[f"devices.{group.role}"] = all_figures.get(f"devices.{group.role}", 0) + count
     for fabric in skeleton.fabrics:
         for name, value in _fabric_figures(fabric).items():
-            found[name] = found.get(name, 0) + value
+            all_figures[name] = all_figures.get(name, 0) + value
     petabytes = sum(count * group.model.capacity_tb for group, count in counts) / TB_PER_PB
     if petabytes:
-        found["storage_pb"] = petabytes
-    found.update(peak_petaflops((group.model.gpus, count) for group, count in counts if group.model.gpus))
-    return found
+        all_figures["storage_pb"] = petabytes
+    all_figures.update(peak_petaflops((group.model.gpus, count) for group, count in counts if group.model.gpus))
+    return all_figures
 
 
 def peak_petaflops(nodes: Iterable[tuple[Gpus, int]]) -> Mapping[str, float]:

@@ -40,7 +40,7 @@ def fill_free_ports(
     *,
     seats: Sequence[Seat],
     nodes: Sequence[tuple[int, Attach]],
-    found: list[NodeSeats],
+    node_seats: list[NodeSeats],
     choice: SeatChoice,
 ) -> list[Crowded]:
     """Append a seat for each NIC of ``nodes`` (by index, with what says which tier), one switch after another.
@@ -64,7 +64,7 @@ def fill_free_ports(
         speeds = nic_speeds(group, attach)
         tier = attach.to or ""
         if tier not in free:
-            free[tier] = _free(fabric, seats, tier, speeds[0], found)
+            free[tier] = _free(fabric, seats, tier, speeds[0], node_seats)
             for known in standing.values():
                 if known[0] in free[tier]:
                     free[tier][known[0]] -= 1
@@ -89,12 +89,12 @@ def fill_free_ports(
             chosen.append((seat, None))
         if chosen:
             taken, cables = zip(*chosen, strict=True)
-            found.append(NodeSeats(number, taken, speeds[0], standing=cables))
+            node_seats.append(NodeSeats(number, taken, speeds[0], standing=cables))
     return [Crowded(*key, wanted[key], there[key], len(free[key[1]])) for key in short]
 
 
 def _free(
-    fabric: Fabric, seats: Sequence[Seat], role: str, speed_gbps: int, found: Sequence[NodeSeats]
+    fabric: Fabric, seats: Sequence[Seat], role: str, speed_gbps: int, node_seats: Sequence[NodeSeats]
 ) -> dict[int, int]:
     """Ports that each switch of a tier has left at a speed, by seat."""
     tier = fabric.tier(role)
@@ -103,7 +103,7 @@ def _free(
     depth = fabric.tiers.index(tier)
     capacity_below = _capacity_below(tier, speed_gbps)
     left = {number: capacity_below for number, seat in enumerate(seats) if seat.tier == depth}
-    for seat in (seat for node in found for seat in node.seats):
+    for seat in (seat for node in node_seats for seat in node.seats):
         if seat in left:
             left[seat] -= 1
     return left

@@ -71,14 +71,14 @@ def lay_out(spec: ClusterSpec, standing: Standing) -> Layout:
     for position, node_group in enumerate(spec.node_groups):
         for index, (home, slot, planned) in enumerate(placed[node_group.name]):
             name = standing.naming.node(node_group, planned)
-            known = standing.nodes.get(name)
+            standing_node = standing.nodes.get(name)
             nodes.append(
                 NodeSlot(
                     name=name,
                     planned_name=planned,
                     node_group=position,
                     index=index,
-                    number=numbers.take(known.number if known else None),
+                    number=numbers.take(standing_node.number if standing_node else None),
                     slot=slot,
                     groups=around[home],
                 )
@@ -106,7 +106,7 @@ def _place(
         chains = _add_groups(
             node_group, places, standing, groups=own, around=own_around, counters=own_counters, left_out=left_out
         )
-        found = [
+        placed = [
             (home, slot, name)
             for at, home in enumerate(chains)
             if home >= 0
@@ -115,12 +115,12 @@ def _place(
                 node_group, standing, name := f"{node_group.prefix}-{own[home].name}n{slot}", left_out
             )
         ]
-        if len(found) == node_group.count:
+        if len(placed) == node_group.count:
             break
-        places += node_group.count - len(found)
+        places += node_group.count - len(placed)
     groups[:], around[:] = own, own_around
     counters.update(own_counters)
-    return found
+    return placed
 
 
 def _place_inside(
@@ -184,9 +184,11 @@ def _add_groups(
             enclosing = around[outer] if outer is not None else ()
             base = next((groups[at].name for at in enclosing if groups[at].level == level.within), "")
             parent = groups[outer].name if outer is not None else ""
-            known = standing.groups.get((node_group.name, level.name, parent), ())
-            own = index % above_of if above else index
-            name = _group_name(known, own, standing, counters=counters, within=(base, level.code), width=width)
+            standing_names = standing.groups.get((node_group.name, level.name, parent), ())
+            number = index % above_of if above else index
+            name = _group_name(
+                standing_names, number, standing, counters=counters, within=(base, level.code), width=width
+            )
             if _is_left_out(node_group, name, left_out):
                 here.append(-1)
                 continue
@@ -221,7 +223,7 @@ def _number_in(name: str) -> int:
 
 
 def _group_name(
-    known: Sequence[str],
+    standing_names: Sequence[str],
     index: int,
     standing: Standing,
     *,
@@ -230,8 +232,8 @@ def _group_name(
     width: int,
 ) -> str:
     """The name of the group that stands at ``index``; the next that nothing has where none stands there."""
-    if index < len(known):
-        return known[index]
+    if index < len(standing_names):
+        return standing_names[index]
     number = counters.get(within, 0)
     while (name := f"{within[0]}{within[1]}{number:0{width}d}") in standing.group_names:
         number += 1

@@ -57,8 +57,10 @@ class Wiring:
     @cached_property
     def kind_of(self) -> Mapping[str, int]:
         """Devices that are attached to the same switches have one number, by which ``kinds`` has the first of them."""
-        known: dict[tuple[str, ...], int] = {}
-        return {device: known.setdefault(own.switches, len(known)) for device, own in self.devices.items()}
+        kind_numbers: dict[tuple[str, ...], int] = {}
+        return {
+            device: kind_numbers.setdefault(wired.switches, len(kind_numbers)) for device, wired in self.devices.items()
+        }
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -91,19 +93,19 @@ class Wiring:
             for switch in (*lowers, *uppers):  # by way of the first: that joins the same ones
                 joined.setdefault(switch, []).append(lowers[0])
                 joined[lowers[0]].append(switch)
-        found: dict[str, int] = {}
+        piece_numbers: dict[str, int] = {}
         pieces = 0
         for first in self.ends_at:
-            if first in found:
+            if first in piece_numbers:
                 continue
-            found[first] = pieces
+            piece_numbers[first] = pieces
             queue = [first]
             for switch in queue:
-                new = [each for each in joined[switch] if each not in found]
-                found |= dict.fromkeys(new, pieces)
+                new = [each for each in joined[switch] if each not in piece_numbers]
+                piece_numbers |= dict.fromkeys(new, pieces)
                 queue += new
             pieces += 1
-        return {switch: found.get(switch, -1) for switch in joined}
+        return {switch: piece_numbers.get(switch, -1) for switch in joined}
 
     @cached_property
     def piece_count(self) -> int:
@@ -186,10 +188,10 @@ class Wiring:
         kinds: dict[int, AttachedEnd] = {}
         for device in self.kinds:
             switches = self.devices[device].switches
-            own = switches if counts is None else tuple(filter(counts, switches))
-            if own and (bits := self.above_all(own)) not in kinds:
-                port = self.devices[device].ports[switches.index(own[0])]
-                kinds[bits] = AttachedEnd(device, port, own[0])
+            reachable = switches if counts is None else tuple(filter(counts, switches))
+            if reachable and (bits := self.above_all(reachable)) not in kinds:
+                port = self.devices[device].ports[switches.index(reachable[0])]
+                kinds[bits] = AttachedEnd(device, port, reachable[0])
         return _apart(kinds)
 
 
@@ -207,22 +209,22 @@ def _apart(kinds: Mapping[int, AttachedEnd]) -> tuple[AttachedEnd, AttachedEnd] 
 
 def _common(kinds: Iterable[int]) -> int:
     """What lies above all of them."""
-    found = -1
+    bits = -1
     for kind in kinds:
-        found &= kind
-    return found
+        bits &= kind
+    return bits
 
 
 def wiring_of_ends(above: Mapping[str, Iterable[str]], ends: Iterable[tuple[str, str, str]]) -> Wiring:
     """The wiring of switches with others above them, and of ends: device, port and switch of each, in any order."""
-    found: dict[str, tuple[list[str], list[str]]] = {}
+    by_device: dict[str, tuple[list[str], list[str]]] = {}
     for device, port, switch in ends:
-        if device not in found:
-            found[device] = ([], [])
-        ports, switches = found[device]
+        if device not in by_device:
+            by_device[device] = ([], [])
+        ports, switches = by_device[device]
         ports.append(port)
         switches.append(switch)
-    devices = {device: DevicePorts(ports, tuple(switches)) for device, (ports, switches) in found.items()}
+    devices = {device: DevicePorts(ports, tuple(switches)) for device, (ports, switches) in by_device.items()}
     return Wiring({switch: frozenset(uppers) for switch, uppers in above.items()}, devices)
 
 
@@ -241,12 +243,12 @@ def wiring_of_cables(cables: Iterable[Cable]) -> Wiring:
 def wiring_of_skeleton(spec: ClusterSpec, layout: Layout, skeleton: FabricSkeleton) -> Wiring:
     """The wiring of a skeleton with all that it plans in service."""
     names = [seat.name for seat in skeleton.seats]
-    known: dict[frozenset[int], frozenset[str]] = {}  # of switches below the same ones
+    names_of_uppers: dict[frozenset[int], frozenset[str]] = {}  # of switches below the same ones
     above: dict[str, frozenset[str]] = {}
     for lower, uppers in skeleton.uppers_of.items():
-        if (own := frozenset(uppers)) not in known:
-            known[own] = frozenset([names[upper] for upper in own])
-        above[names[lower]] = known[own]
+        if (key := frozenset(uppers)) not in names_of_uppers:
+            names_of_uppers[key] = frozenset([names[upper] for upper in key])
+        above[names[lower]] = names_of_uppers[key]
     ports = _ports(spec, skeleton)
     alike: dict[tuple[int, tuple[int, ...]], DevicePorts] = {}
     devices: dict[str, DevicePorts] = {}

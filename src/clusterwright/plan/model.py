@@ -176,11 +176,11 @@ class Plan:
     @cached_property
     def cables_of(self) -> Mapping[str, tuple[Cable, ...]]:
         """The cables at each device, in plan order; every device has an entry."""
-        found: dict[str, list[Cable]] = defaultdict(list)
+        cables: dict[str, list[Cable]] = defaultdict(list)
         for cable in self.cables:
-            found[cable.a.device].append(cable)
-            found[cable.b.device].append(cable)
-        return {device.name: tuple(found.get(device.name, ())) for device in self.devices}
+            cables[cable.a.device].append(cable)
+            cables[cable.b.device].append(cable)
+        return {device.name: tuple(cables.get(device.name, ())) for device in self.devices}
 
     @cached_property
     def host_subnet_of(self) -> Mapping[tuple[str, str], Subnet]:
@@ -252,10 +252,10 @@ class Plan:
 
 def fabric_of(plan: Plan, name: str) -> Fabric:
     """The spec's fabric by name. Raises KeyError when there is none."""
-    found = plan.spec.fabric(name)
-    if found is None:
+    fabric = plan.spec.fabric(name)
+    if fabric is None:
         raise KeyError(name)
-    return found
+    return fabric
 
 
 def format_address(value: int, version: int) -> str:

@@ -78,10 +78,10 @@ def keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
     layout, standing = skeleton.layout, skeleton.standing
     rack_of: dict[tuple[int, ...], str] = {}
     for slot in layout.nodes:
-        known = standing.nodes.get(slot.name)
-        if known is not None:
+        standing_node = standing.nodes.get(slot.name)
+        if standing_node is not None:
             rack = rack_of.get(slot.groups) or rack_of.setdefault(slot.groups, _rack_of(skeleton, slot))
-            racks.keep(slot.name, rack, known.unit, spec.node_groups[slot.node_group].model.units, None)
+            racks.keep(slot.name, rack, standing_node.unit, spec.node_groups[slot.node_group].model.units, None)
     for fabric in skeleton.fabrics:
         for seat in fabric.seats:
             if seat.standing is not None:
@@ -105,10 +105,14 @@ def _switches(skeleton: Skeleton, fabric: FabricSkeleton, racks: Racks, states: 
         )
         return
     addresses = fabric_addresses(addressing)
-    own = [seat.standing.loopback if seat.standing else None for seat in fabric.seats]
-    known = [addresses.loopback_number(address) for address in (*fabric.resting.addresses, *own) if address is not None]
-    loopbacks = Numbers(number for number in known if number >= 0)
-    for seat, asn, address in zip(fabric.seats, numbers, own, strict=True):
+    standing_loopbacks = [seat.standing.loopback if seat.standing else None for seat in fabric.seats]
+    taken_numbers = [
+        addresses.loopback_number(address)
+        for address in (*fabric.resting.addresses, *standing_loopbacks)
+        if address is not None
+    ]
+    loopbacks = Numbers(number for number in taken_numbers if number >= 0)
+    for seat, asn, address in zip(fabric.seats, numbers, standing_loopbacks, strict=True):
         number = addresses.loopback_number(address) if address is not None else -1
         loopback = addresses.loopback(loopbacks.take(number if number >= 0 else None))
         yield _switch(skeleton, fabric, seat, racks=racks, states=states, asn=asn, loopback=loopback)
@@ -172,27 +176,27 @@ def as_numbers(fabric: FabricSkeleton) -> list[int | None]:
     A number that stands counts from the tier's base on; what shares one is a switch, the switches of one group or the
     tier.
     """
-    found: list[int | None] = [None] * len(fabric.seats)
+    asn_by_seat: list[int | None] = [None] * len(fabric.seats)
     for depth, tier in enumerate(fabric.fabric.tiers):
         plan = tier.asn
         if plan is None:
             continue
         seats = [(at, seat) for at, seat in enumerate(fabric.seats) if seat.tier == depth]
         standing = [(seat, seat.standing.asn) for _, seat in seats if seat.standing and seat.standing.asn is not None]
-        known = [(seat, asn - plan.base) for seat, asn in standing if asn >= plan.base]
-        numbers = Numbers(number for _, number in known)
+        kept = [(seat, asn - plan.base) for seat, asn in standing if asn >= plan.base]
+        numbers = Numbers(number for _, number in kept)
         given: dict[int, int] = {}
         if plan.per == "tier":
             given = {_sharing(plan, seat): 0 for _, seat in seats}
         else:
-            for seat, number in known:
+            for seat, number in kept:
                 given.setdefault(_sharing(plan, seat), number)
         for at, seat in seats:
             who = _sharing(plan, seat)
             if who not in given:
                 given[who] = numbers.take()
-            found[at] = plan.base + given[who]
-    return found
+            asn_by_seat[at] = plan.base + given[who]
+    return asn_by_seat
 
 
 def _sharing(plan: AsnPlan, seat: Seat) -> int:

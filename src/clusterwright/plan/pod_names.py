@@ -32,8 +32,8 @@ def layers(plan: Plan) -> Mapping[str, str]:
 
 def group_named(plan: Plan, name: str) -> str:
     """The group that is called ``name``, or whose layer is. Raises ClusterwrightError where there is none."""
-    found = name if name in plan.group_by_name else layers(plan).get(name)
-    if found is None:
-        known = sorted({device.pod for device in plan.devices} - {""})
-        raise ClusterwrightError(f'{plan.name} has no group "{name}"; it has {and_more(known, 8) or "none"}.')
-    return found
+    group = name if name in plan.group_by_name else layers(plan).get(name)
+    if group is None:
+        pods = sorted({device.pod for device in plan.devices} - {""})
+        raise ClusterwrightError(f'{plan.name} has no group "{name}"; it has {and_more(pods, 8) or "none"}.')
+    return group

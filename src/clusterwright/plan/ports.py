@@ -171,16 +171,16 @@ def _take(
         while end < len(speeds) and speeds[end] == speed:
             end += 1
         run = end - start
-        found: list[str] = []
+        taken_ports: list[str] = []
         before = set(taken)
         for name in free_ports_at(blocks, speed, mode, taken):
-            found.append(name)
-            if len(found) == run:
+            taken_ports.append(name)
+            if len(taken_ports) == run:
                 break
-        if len(found) < run:
+        if len(taken_ports) < run:
             have = _count(blocks, speed, mode, before)
             raise PortShortage(side, speed, run, have)
-        yield from found
+        yield from taken_ports
         start = end
 
 

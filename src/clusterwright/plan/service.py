@@ -39,10 +39,10 @@ class Service:
 
 def service_of(spec: ClusterSpec, devices: Iterable[Device]) -> Service:
     """What is out of service among ``devices``, whose states are those of the spec's exceptions."""
-    known = list(devices)
+    all_devices = list(devices)
     return Service(
-        frozenset(device.name for device in known if device.state != ACTIVE),
-        frozenset(device.name for device in known if device.state == OUT_OF_SERVICE),
+        frozenset(device.name for device in all_devices if device.state != ACTIVE),
+        frozenset(device.name for device in all_devices if device.state == OUT_OF_SERVICE),
         frozenset((item.device, item.port) for item in spec.exceptions if item.device and item.port and item.state),
     )
 
@@ -81,14 +81,17 @@ def groups_around(skeleton: Skeleton, fabric: FabricSkeleton, seat: int) -> list
 
 def device_states(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, str]:
     """The state of every node and switch by name, as the plan will have it."""
-    own, layout = stated(spec), skeleton.layout
+    stated_items, layout = stated(spec), skeleton.layout
     switches = ((seat.name, fabric, at) for fabric in skeleton.fabrics for at, seat in enumerate(fabric.seats))
-    if not own:
+    if not stated_items:
         return dict.fromkeys((*(node.name for node in layout.nodes), *(name for name, _, _ in switches)), ACTIVE)
-    found = {
-        node.name: state_of(own, node.name, [layout.groups[at].name for at in node.groups]) for node in layout.nodes
+    states = {
+        node.name: state_of(stated_items, node.name, [layout.groups[at].name for at in node.groups])
+        for node in layout.nodes
     }
-    return found | {name: state_of(own, name, groups_around(skeleton, fabric, at)) for name, fabric, at in switches}
+    return states | {
+        name: state_of(stated_items, name, groups_around(skeleton, fabric, at)) for name, fabric, at in switches
+    }
 
 
 def dead_ports(spec: ClusterSpec) -> Mapping[str, frozenset[str]]:

@@ -70,19 +70,19 @@ class FabricSkeleton:
     @cached_property
     def attached_at(self) -> Mapping[tuple[int, int], int]:
         """How many NICs and management ports are attached to a seat at a speed in Gb/s, by both."""
-        found = Counter((port.seat, port.speed_gbps) for port in self.management)
+        count_by_seat = Counter((port.seat, port.speed_gbps) for port in self.management)
         for speed in sorted({node.speed_gbps for node in self.nodes}):
             counts = count_seats(node.seats for node in self.nodes if node.speed_gbps == speed)
-            found.update({(seat, speed): count for seat, count in counts.items()})
-        return found
+            count_by_seat.update({(seat, speed): count for seat, count in counts.items()})
+        return count_by_seat
 
     @cached_property
     def attached(self) -> Counter[int]:
         """The same at any speed, by seat alone."""
-        found: Counter[int] = Counter()
+        count_by_seat: Counter[int] = Counter()
         for (seat, _), count in self.attached_at.items():
-            found[seat] += count
-        return found
+            count_by_seat[seat] += count
+        return count_by_seat
 
     @cached_property
     def uppers_of(self) -> Mapping[int, Sequence[int]]:
@@ -143,11 +143,11 @@ class Skeleton:
 
 def count_seats(seats: Iterable[tuple[int, ...]]) -> Counter[int]:
     """How often each seat is among the seats of nodes, most of which are attached as another one is."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for own, count in Counter(seats).items():
         for seat in own:
-            found[seat] += count
-    return found
+            counts[seat] += count
+    return counts
 
 
 def joins(fabric: FabricSkeleton, bundle: Bundle) -> Iterable[tuple[int, int]]:
@@ -274,9 +274,9 @@ def _add_seats(
         here = in_group[instance] = []
         for plane in range(planes):
             for position in range(tier.count):
-                known = numbering.at(group, plane, position)
+                standing_seat = numbering.at(group, plane, position)
                 number = plane * tier.count + position
-                planned = numbering.planned_name(known, group, number, width, per_group > 1)
+                planned = numbering.planned_name(standing_seat, group, number, width, per_group > 1)
                 here.append(len(seats))
                 seats.append(
                     Seat(
@@ -287,8 +287,8 @@ def _add_seats(
                         plane=plane if planes > 1 else None,
                         rail=plane if tier.join == "rail" and planes > 1 else None,
                         position=position,
-                        index=numbering.take(known.number if known else None),
-                        standing=known,
+                        index=numbering.take(standing_seat.number if standing_seat else None),
+                        standing=standing_seat,
                     )
                 )
     return in_group
@@ -298,9 +298,9 @@ def _home(around: Sequence[int], seats_in: Sequence[dict[int, list[int]]], above
     """The lowest tier from ``above`` on that has switches around a place, and those switches."""
     for depth in range(above, len(seats_in)):
         for group in (*around, -1):
-            found = seats_in[depth].get(group)
-            if found:
-                return depth, found
+            seats_of_group = seats_in[depth].get(group)
+            if seats_of_group:
+                return depth, seats_of_group
     return None
 
 
@@ -314,7 +314,7 @@ def _attach(
     seats_in: Sequence[dict[int, list[int]]],
     others: Sequence[FabricSkeleton],
 ) -> tuple[list[NodeSeats], list[Attachment], list[str], list[Crowded]]:
-    found: list[NodeSeats] = []
+    node_seats: list[NodeSeats] = []
     management: list[Attachment] = []
     missing: list[str] = []
     wanted = {attach.nodes: attach for attach in fabric.attach}
@@ -337,14 +337,14 @@ def _attach(
         if home is None:
             missing.append(group.name)
             continue
-        found.append(choice.of_node(number, speeds, home[1]))
-    crowded = fill_free_ports(spec, layout, fabric, seats=seats, nodes=late, found=found, choice=choice)
+        node_seats.append(choice.of_node(number, speeds, home[1]))
+    crowded = fill_free_ports(spec, layout, fabric, seats=seats, nodes=late, node_seats=node_seats, choice=choice)
     if everything:
-        _attach_switches(layout, others, seats_in, choice=choice, found=management, missing=missing)
+        _attach_switches(layout, others, seats_in, choice=choice, attachments=management, missing=missing)
     bonds = [None if attach is None else attach.bond for _, attach in groups]
     if any(bonds):
-        found = [item._replace(bond=bonds[layout.nodes[item.node].node_group]) for item in found]
-    return found, management, sorted(set(missing)), crowded
+        node_seats = [item._replace(bond=bonds[layout.nodes[item.node].node_group]) for item in node_seats]
+    return node_seats, management, sorted(set(missing)), crowded
 
 
 def _attach_switches(
@@ -353,7 +353,7 @@ def _attach_switches(
     seats_in: Sequence[dict[int, list[int]]],
     *,
     choice: SeatChoice,
-    found: list[Attachment],
+    attachments: list[Attachment],
     missing: list[str],
 ) -> None:
     """Attach the management ports of the other fabrics' switches to the nearest management switch around them."""
@@ -366,7 +366,7 @@ def _attach_switches(
             if home is None:
                 missing.append(seat.name)
                 continue
-            found.extend(choice.of_switch(seat.name, port.name, port.speed_gbps, home[1]) for port in ports)
+            attachments.extend(choice.of_switch(seat.name, port.name, port.speed_gbps, home[1]) for port in ports)
 
 
 def _join(

@@ -56,11 +56,15 @@ def zone_enforcement(plan: Plan) -> tuple[ZoneEnforcement, ...]:
 
     A node is in the zones of its group. Only an image carries a packet filter.
     """
-    found: dict[tuple[str, bool], list[str]] = {}
-    for device in sorted((device for device in plan.devices if device.kind == "node"), key=lambda each: each.name):
+    nodes_by_place: dict[tuple[str, bool], list[str]] = {}
+    for device in sorted((device for device in plan.devices if device.kind == "node"), key=lambda node: node.name):
         for zone in device.zones:
-            found.setdefault((zone, device.image is not None), []).append(device.name)
+            nodes_by_place.setdefault((zone, device.image is not None), []).append(device.name)
     return tuple(
-        ZoneEnforcement(zone.name, tuple(found.get((zone.name, True), ())), tuple(found.get((zone.name, False), ())))
+        ZoneEnforcement(
+            zone.name,
+            tuple(nodes_by_place.get((zone.name, True), ())),
+            tuple(nodes_by_place.get((zone.name, False), ())),
+        )
         for zone in plan.spec.zones
     )

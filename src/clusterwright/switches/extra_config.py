@@ -74,5 +74,5 @@ def _add(lines: list[str], header: str, body: list[str]) -> None:
     start = at = lines.index(header) + 1
     while at < len(lines) and lines[at].startswith(" "):
         at += 1
-    known = set(lines[start:at])
-    lines[at:at] = [line for line in body if line not in known]
+    known_lines = set(lines[start:at])
+    lines[at:at] = [line for line in body if line not in known_lines]

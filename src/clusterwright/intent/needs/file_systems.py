@@ -60,8 +60,8 @@ def ports_of(mount: Mount, *, over_infiniband: bool) -> tuple[Ports, ...]:
     if uses_rdma(mount) or (is_nfs(mount) and options.get("proto") == "rdma"):
         return () if over_infiniband else ROCE
     if not is_nfs(mount):
-        known = FILE_SYSTEMS.get(mount.type)
-        return known.ports if known is not None else ()
+        file_system = FILE_SYSTEMS.get(mount.type)
+        return file_system.ports if file_system is not None else ()
     port = _number(options, "port", NFS_PORT)
     version = options.get("vers", options.get("nfsvers", "4"))
     is_third = mount.type == "nfs" and (version.startswith("3") or "v3" in options)

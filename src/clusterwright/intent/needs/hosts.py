@@ -48,8 +48,8 @@ def mounts(spec: ClusterSpec) -> Iterator[Need]:
                 continue
             path, unit = (*mount.path, "nodes", at), f"the mount of {mount.mountpoint}"
             for who, whom in product(party_of(spec, name), party_of(spec, mount.system)):
-                known = ports_of(mount, over_infiniband=meet_on_infiniband(spec, name, mount.system))
-                for protocol, low, high, is_asked in known or ((ANY, 0, 0, False),):
+                ports = ports_of(mount, over_infiniband=meet_on_infiniband(spec, name, mount.system))
+                for protocol, low, high, is_asked in ports or ((ANY, 0, 0, False),):
                     why = f"{mount.mountpoint} is mounted from it"
                     yield Need(
                         topic="mount",
@@ -154,13 +154,13 @@ def mesh(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
     fabric = spec.fabric(mesh.fabric) if mesh is not None else None
     if mesh is None or fabric is None or not _is_filtered(spec, fabric):
         return
-    told: set[str] = set()
+    named: set[str] = set()
     for who in party_of(spec, group_of.get(mesh.controller, ""), fabric.name):
         for node in mesh.nodes:
             group = group_of.get(node.device, "")
-            if group not in told:
+            if group not in named:
                 for whom in party_of(spec, group, fabric.name):
-                    told.add(group)
+                    named.add(group)
                     path = (*node.path, "device") if who.zones else (*mesh.path, "controller")
                     why = "it waits there for work"
                     ends = replace(who, name=mesh.controller), replace(whom, name=node.device)

@@ -33,10 +33,10 @@ def listening_ports(image: Image) -> tuple[Path, tuple[int, int] | None]:
 
     Before them the setting's place, () where there is none.
     """
-    said = next(((name, value) for name, value in image.sysctl.items() if dotted(name) == PORT_RANGE), None)
-    if said is None:
+    port_range = next(((name, value) for name, value in image.sysctl.items() if dotted(name) == PORT_RANGE), None)
+    if port_range is None:
         return (), OWN_PORTS
-    path, ports = (*image.path, "sysctl", said[0]), said[1].split()
+    path, ports = (*image.path, "sysctl", port_range[0]), port_range[1].split()
     if len(ports) != 2 or not all(port.isdecimal() for port in ports):
         return path, None
     return path, (int(ports[0]), int(ports[1]))
@@ -215,10 +215,10 @@ def _ranks(spec: ClusterSpec, nccl: NcclProfile, one: str, other: str) -> Iterat
         return
     image = spec.image(there.image)
     for node, peer in _pairs(spec, one, other, nccl.sockets):
-        said, ports = ((), OWN_PORTS) if image is None else listening_ports(image)
+        origin, ports = ((), OWN_PORTS) if image is None else listening_ports(image)
         if ports is not None:
             why, unit = "NCCL and PyTorch listen there", "NCCL's bootstrap, PyTorch's process groups"
-            yield Need(LISTENERS, node, peer, "tcp", *ports, why, unit, said or (*nccl.path, "sockets"))
+            yield Need(LISTENERS, node, peer, "tcp", *ports, why, unit, origin or (*nccl.path, "sockets"))
         if nccl.pytorch is not None:
             why, unit = "the ranks of a job meet there", "torchrun (MASTER_PORT)"
             yield Need(

@@ -19,5 +19,5 @@ from clusterwright.spec.model import ClusterSpec
 def needs_of(spec: ClusterSpec, group_of: Mapping[str, str]) -> tuple[Need, ...]:
     """The whole table; ``group_of`` is the node group of every machine. Names that mean nothing are passed over."""
     sections = (site, booting, mounts, slurm, kueue, jobs, nvlink_domains, secrets, metrics, switches)
-    found = [need for section in sections for need in section(spec)]
-    return (*found, *mesh(spec, group_of), *deployment(spec, group_of))
+    needs = [need for section in sections for need in section(spec)]
+    return (*needs, *mesh(spec, group_of), *deployment(spec, group_of))

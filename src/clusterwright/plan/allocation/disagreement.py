@@ -79,12 +79,12 @@ class Comparison:
     @cached_property
     def unrecorded(self) -> tuple[int, int]:
         """How many devices and how many cables the plan has that the file does not."""
-        known = {*self.standing.nodes, *self.standing.switches}
+        recorded = {*self.standing.nodes, *self.standing.switches}
         cables = sum(
             (cable.a.device, cable.a.port) not in self.standing.cables.get(cable.fabric, {})
             for cable in self.plan.cables
         )
-        return sum(device.name not in known for device in self.plan.devices), cables
+        return sum(device.name not in recorded for device in self.plan.devices), cables
 
     @cached_property
     def disagreements(self) -> tuple[Disagreement, ...]:
@@ -148,8 +148,8 @@ class Comparison:
             return
         ports = {cable.b.port for cable in self.plan.cables_of[device.name]}
         ports |= {cable.a.port for cable in self.plan.cables_of[device.name]}
-        known = {port for name, port in self._standing_ends if name == device.name}
-        if gone := sorted(known - ports):
+        standing_ports = {port for name, port in self._standing_ends if name == device.name}
+        if gone := sorted(standing_ports - ports):
             was, model = self.plan.spec.catalogue.get(switch.model), self.plan.spec.catalogue[device.model]
             is_same = was is not None and (was.manufacturer, was.part) == (model.manufacturer, model.part)
             what = f"of its ports are called otherwise, {gone[0]} the first"
@@ -186,9 +186,11 @@ class Comparison:
         if cable.address is not None and cable.address != now.a.address:
             version = self.plan.address_version(now.fabric)
             bits = 32 if version == 4 else 128
-            said = format_address(cable.address, version) if cable.address.bit_length() <= bits else str(cable.address)
+            address_text = (
+                format_address(cable.address, version) if cable.address.bit_length() <= bits else str(cable.address)
+            )
             where = "the pool of links" if now.a.side == "up" else f"the host subnet of {now.b.device}"
-            yield Disagreement(cable.line, f"{lower} has the address {said}, which is no lower end in {where}.")
+            yield Disagreement(cable.line, f"{lower} has the address {address_text}, which is no lower end in {where}.")
 
     def _no_port(self, cable: StandingCable, now: Cable) -> str:
         model = self.plan.spec.catalogue[self.plan.by_name[cable.upper].model]
@@ -212,8 +214,8 @@ def moves_unaided(plan: Plan) -> tuple[int, int, int]:
     standing = Standing(plan.spec, plan.spec.allocated)
     cables = addresses = numbers = 0
     now = {(cable.fabric, cable.a.device, cable.a.port): cable for cable in alone.cables}
-    for fabric, known in standing.cables.items():
-        for (device, port), cable in known.items():
+    for fabric, standing_cables in standing.cables.items():
+        for (device, port), cable in standing_cables.items():
             other = now.get((fabric, device, port))
             if other is not None and (device in plan.by_name and cable.upper in plan.by_name):
                 cables += (other.b.device, other.b.port) != (cable.upper, cable.upper_port)

@@ -56,8 +56,10 @@ class GivenAddresses:
     def subnet(self, seat: int) -> int:
         """The network address of the subnet behind a switch."""
         if seat not in self.subnets:
-            known = self._known.get(seat, -1)
-            self.subnets[seat] = self.addresses.host_subnet(self._subnets.take(known if known >= 0 else None))
+            known_subnet = self._known.get(seat, -1)
+            self.subnets[seat] = self.addresses.host_subnet(
+                self._subnets.take(known_subnet if known_subnet >= 0 else None)
+            )
         return self.subnets[seat]
 
     def host(self, item: Attachment) -> tuple[int, int | None]:
@@ -76,7 +78,7 @@ class GivenAddresses:
 
     def link(self, link: SeatLink) -> tuple[int, int]:
         """The addresses of the lower and the upper end of an uplink."""
-        known = link.standing.address if link.standing is not None else None
-        if known is not None and self.addresses.link_number(known) >= 0:
-            return known, known + 1
+        standing_address = link.standing.address if link.standing is not None else None
+        if standing_address is not None and self.addresses.link_number(standing_address) >= 0:
+            return standing_address, standing_address + 1
         return self.addresses.link(self._links.take())

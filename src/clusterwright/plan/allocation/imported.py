@@ -74,12 +74,12 @@ class _Import:
         if device is None:
             self._problem(row, f'The spec has no device "{name}".', "Write the name that the inventory has.")
             return None
-        found = self._port(device, port)
-        if found is None:
+        port_found = self._port(device, port)
+        if port_found is None:
             message = f'{device.name}, a {device.model}, has no port "{port}".'
             self._problem(row, message, "Write the port's name in the hardware catalogue.")
             return None
-        return device.name, found
+        return device.name, port_found
 
     def _port(self, device: Device, port: str) -> str | None:
         """A port under the catalogue's name."""

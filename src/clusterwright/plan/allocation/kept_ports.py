@@ -29,23 +29,23 @@ class CagePlaces:
         """For each port at a speed the cages and modes that have it, the mode that is named first."""
         key = (model.name, speed_gbps, mode_name)
         if key not in self._known:
-            found: dict[str, list[tuple[Cage, PortMode]]] = {}
+            places_by_port: dict[str, list[tuple[Cage, PortMode]]] = {}
             for block in model.blocks:
                 for mode in sorted(block.modes, key=lambda mode: mode.name != mode_name):
                     for index, cage in enumerate(block.cages if mode.speed_gbps == speed_gbps else ()):
                         for port in mode.ports(cage):
-                            found.setdefault(port, []).append(((block.name, index), mode))
-            self._known[key] = found
+                            places_by_port.setdefault(port, []).append(((block.name, index), mode))
+            self._known[key] = places_by_port
         return self._known[key]
 
     def handed_on(self, port: str, before: HardwareModel, now: HardwareModel, speed_gbps: int) -> str:
         """Where a cable in ``port`` of the model ``before`` goes ``now``: to the same port, else to that which is at
         the same place among the ports of its speed; "" where there is none.
         """
-        known, ports = self.of(before, speed_gbps, None), self.of(now, speed_gbps, None)
-        if port in ports or port not in known:
+        before_by_port, ports = self.of(before, speed_gbps, None), self.of(now, speed_gbps, None)
+        if port in ports or port not in before_by_port:
             return port
-        place = list(known).index(port)
+        place = list(before_by_port).index(port)
         return list(ports)[place] if place < len(ports) else ""
 
 
@@ -132,22 +132,28 @@ def allocate_beside(
 
 
 def _filled(
-    cages: _Cages, side: str, own: Side, *, blocks: tuple[str, ...], kept: Sequence[str], speeds: Sequence[int]
+    cages: _Cages,
+    side: str,
+    side_of_model: Side,
+    *,
+    blocks: tuple[str, ...],
+    kept: Sequence[str],
+    speeds: Sequence[int],
 ) -> tuple[str, ...]:
     """``kept`` with a port for each new link."""
     free: dict[int, Iterator[str]] = {}
-    found: list[str] = []
+    filled: list[str] = []
     for port, speed in zip(kept, speeds, strict=True):
         if port:
-            found.append(port)
+            filled.append(port)
             continue
         if speed not in free:
-            free[speed] = cages.free(side, own, blocks, speed)
+            free[speed] = cages.free(side, side_of_model, blocks, speed)
         new = next(free[speed], None)
         if new is None:
-            at = len(found)
+            at = len(filled)
             lacking = sum(not port and each == speed for port, each in zip(kept[at:], speeds[at:], strict=True))
-            need = sum(each == speed for each in speeds)
+            need = speeds.count(speed)
             raise PortShortage(side, speed, need, need - lacking)
-        found.append(new)
-    return tuple(found)
+        filled.append(new)
+    return tuple(filled)

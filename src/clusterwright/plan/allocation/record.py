@@ -49,18 +49,18 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
             )
         if device.kind == "switch":
             switches[name] = _switch(device, hosts.get(device.name))
-    found = Allocated(
+    allocated = Allocated(
         groups=_groups(plan, standing),
         nodes=nodes,
         switches=switches,
         cables=cables,
     )
-    ports, addresses = _freed(plan, standing, found, day)
+    ports, addresses = _freed(plan, standing, allocated, day)
     return Allocated(
-        groups=found.groups,
-        nodes=found.nodes,
-        switches=found.switches,
-        cables=found.cables,
+        groups=allocated.groups,
+        nodes=allocated.nodes,
+        switches=allocated.switches,
+        cables=allocated.cables,
         freed_ports=ports,
         freed_addresses=addresses,
         former={now: was for now, was in standing.former.items() if now in nodes or now in switches},
@@ -83,18 +83,20 @@ def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
             names.setdefault((group.node_group, group.level, group.parent), []).append(group.name)
     left_out = {group.name: group.left_out for group in plan.spec.node_groups}
     groups = {}
-    for key, own in names.items():
-        known = [name for name in standing.groups.get(key, ()) if name in own or name in left_out[key[0]]]
-        stem = own[0].rstrip("0123456789")
+    for key, names_of_group in names.items():
+        standing_names = [
+            name for name in standing.groups.get(key, ()) if name in names_of_group or name in left_out[key[0]]
+        ]
+        stem = names_of_group[0].rstrip("0123456789")
         missing = [
             name
             for name in left_out[key[0]]
-            if name not in known and name.rstrip("0123456789") == stem and len(name) > len(stem)
+            if name not in standing_names and name.rstrip("0123456789") == stem and len(name) > len(stem)
         ]
-        rest = [name for name in own if name not in known]
+        rest = [name for name in names_of_group if name not in standing_names]
         if missing:
             rest = sorted([*rest, *missing], key=lambda name: int(name.removeprefix(stem)))
-        groups[key] = StandingGroups((*known, *rest), 0)
+        groups[key] = StandingGroups((*standing_names, *rest), 0)
     return groups
 
 

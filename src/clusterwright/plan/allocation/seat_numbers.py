@@ -12,22 +12,24 @@ class Numbering:
 
     def __init__(self, standing: Standing, fabric: str, tier: Tier) -> None:
         self._standing, self._fabric, self._role, self._tier = standing, fabric, tier.role, tier
-        known = [switch.number for key, switch in standing.seats.items() if key[:2] == (fabric, tier.role)]
-        self._numbers = Numbers(known)
+        standing_numbers = [switch.number for key, switch in standing.seats.items() if key[:2] == (fabric, tier.role)]
+        self._numbers = Numbers(standing_numbers)
         self._new: set[str] = set()
 
     def at(self, group: str, plane: int, position: int) -> StandingSwitch | None:
         """The switch that stands at a place of the tier; ``group`` is "" for the cluster."""
         return self._standing.seats.get((self._fabric, self._role, group, plane, position))
 
-    def take(self, own: int | None) -> int:
+    def take(self, standing_number: int | None) -> int:
         """The number in the tier of the next switch, its ``own`` where it stands."""
-        return self._numbers.take(own)
+        return self._numbers.take(standing_number)
 
-    def planned_name(self, known: StandingSwitch | None, group: str, number: int, width: int, is_numbered: bool) -> str:
+    def planned_name(
+        self, standing_switch: StandingSwitch | None, group: str, number: int, width: int, is_numbered: bool
+    ) -> str:
         """The planned name of a switch of ``group`` at a place; ``number`` counts the places of the group."""
-        if known is not None:
-            return self._standing.planned_names.get(known.name, known.name)
+        if standing_switch is not None:
+            return self._standing.planned_names.get(standing_switch.name, standing_switch.name)
         where = f"-{group}" if group else ""
         name = f"{self._role}{where}{f'-{number:0{width}d}' if is_numbered or not where else ''}"
         while name in self._standing.planned_switches or name in self._new:

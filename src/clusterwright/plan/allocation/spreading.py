@@ -35,14 +35,14 @@ def standing_links(
     if not cables:
         return {}
     names = {seat.name: at for at, seat in enumerate(seats)}
-    own: dict[int, list[StandingCable]] = {}
+    cables_by_seat: dict[int, list[StandingCable]] = {}
     for device, together in groupby(cables.values(), key=itemgetter(0)):
         if (lower := names.get(device)) is not None:
-            own.setdefault(lower, []).extend(together)
+            cables_by_seat.setdefault(lower, []).extend(together)
     links: dict[int, tuple[SeatLink, ...]] = {}
     for bundle in bundles:
-        if any(lower in own for lower in bundle.lowers):
-            links |= _bundle(fabric, seats, bundle, names, own)
+        if any(lower in cables_by_seat for lower in bundle.lowers):
+            links |= _bundle(fabric, seats, bundle, names, cables_by_seat)
     return links
 
 
@@ -51,13 +51,13 @@ def _bundle(
     seats: Sequence[Seat],
     bundle: Bundle,
     names: Mapping[str, int],
-    own: Mapping[int, Sequence[StandingCable]],
+    cables_by_seat: Mapping[int, Sequence[StandingCable]],
 ) -> dict[int, tuple[SeatLink, ...]]:
     uppers = frozenset(bundle.uppers)
     kept: dict[int, list[SeatLink]] = {}
     loose: dict[int, list[StandingCable]] = {}  # of which only the lower end stands
     for lower in bundle.lowers:
-        mine = own.get(lower, ())[: _links(fabric, seats, lower)]
+        mine = cables_by_seat.get(lower, ())[: _links(fabric, seats, lower)]
         ends = [names.get(cable.upper, -1) for cable in mine]
         if uppers.issuperset(ends):
             kept[lower], loose[lower] = list(map(_link, zip(ends, mine, repeat(False), strict=False))), []
@@ -69,7 +69,7 @@ def _bundle(
         return {lower: tuple(links) for lower, links in kept.items()}  # most bundles stand as a whole
     total = Counter(link.upper for links in kept.values() for link in links)
     _give_to_new(fabric, seats, bundle, kept=kept, loose=loose, total=total)
-    found = {}
+    links_by_seat = {}
     for lower in bundle.lowers:
         count = Counter(link.upper for link in kept[lower])
         fresh = []
@@ -84,8 +84,8 @@ def _bundle(
         replugged = [
             SeatLink(upper, cable, is_replugged=True) for upper, cable in zip(fresh, loose[lower], strict=False)
         ]
-        found[lower] = (*kept[lower], *replugged, *map(SeatLink, fresh[len(replugged) :]))
-    return found
+        links_by_seat[lower] = (*kept[lower], *replugged, *map(SeatLink, fresh[len(replugged) :]))
+    return links_by_seat
 
 
 def _give_to_new(

@@ -32,10 +32,10 @@ class Numbers:
     def _taken(self) -> frozenset[int]:
         return frozenset(self._given)
 
-    def take(self, own: int | None = None) -> int:
+    def take(self, kept_number: int | None = None) -> int:
         """``own``, or where that is None the first number that is free."""
-        if own is not None:
-            return own
+        if kept_number is not None:
+            return kept_number
         while self._next in self._taken:
             self._next += 1
         self._next += 1
@@ -142,8 +142,10 @@ class Standing:
     @cached_property
     def groups(self) -> Mapping[tuple[str, str, str], tuple[str, ...]]:
         """Names of groups by node group, level and the larger group around."""
-        known = self.allocated.groups.items()
-        return {(self.node_group(nodes), level, parent): item.names for (nodes, level, parent), item in known}
+        allocated_groups = self.allocated.groups.items()
+        return {
+            (self.node_group(nodes), level, parent): item.names for (nodes, level, parent), item in allocated_groups
+        }
 
     @cached_property
     def group_names(self) -> frozenset[str]:
@@ -178,11 +180,11 @@ class Standing:
         return found
 
     def _renamed(self, cables: Cables) -> Cables:
-        found = {}
+        renamed = {}
         for cable in cables.values():
             now = cable._replace(device=self.name(cable.device), upper=self.name(cable.upper))
-            found[now.device, now.port] = now
-        return found
+            renamed[now.device, now.port] = now
+        return renamed
 
     def resting(
         self,

@@ -39,17 +39,17 @@ def _as_taken(planned: LineTree) -> LineTree:
 
 def _numbered(entries: LineTree) -> LineTree:
     """Every entry of an access list with its number."""
-    found: LineTree = {}
+    numbered: LineTree = {}
     number = 0
     for line, below in entries.items():
         if _NUMBERED.match(line):
             number = int(line.split()[0])
         elif line.split()[0] in ("permit", "deny", "remark"):
             number += ACL_STEP
-            found[f"{number} {line}"] = below
+            numbered[f"{number} {line}"] = below
             continue
-        found[line] = below
-    return found
+        numbered[line] = below
+    return numbered
 
 
 def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iterator[Found]:

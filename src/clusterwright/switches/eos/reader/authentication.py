@@ -29,16 +29,16 @@ def authentication_of(password: str, profiles: Mapping[str, str]) -> str:
     """
     if not password:
         return ""
-    if found := _SHARED.fullmatch(password):
-        keys = profiles.get(found[1])
-        return f"TCP-AO by {found[2]} with {keys}" if keys else ""
+    if shared := _SHARED.fullmatch(password):
+        keys = profiles.get(shared[1])
+        return f"TCP-AO by {shared[2]} with {keys}" if keys else ""
     return f"TCP-MD5 with {_secret(password)}"
 
 
 def _secret(words: str) -> str:
     """A secret by its name and version. A value is not shown, and in a device's own form not comparable elsewhere."""
-    found = PLACEHOLDER.search(words)
-    if found is None:
+    placeholder = PLACEHOLDER.search(words)
+    if placeholder is None:
         return "a secret"
-    name, version = found["name"], found["version"]
+    name, version = placeholder["name"], placeholder["version"]
     return f"the secret {name}, version {version}" if version else f"the secret {name}"

@@ -194,16 +194,16 @@ def _spreads_by(by_word: dict[str, list[Body]]) -> str | None:
 
 def _hash_function(addressing: list[Body]) -> HashFunction | None:
     """The seed that is written; where none is, it is 0 on every chip (EOS user manual, ip load-sharing)."""
-    said = [words for words in (header.split() for header, _ in addressing) if words[:2] == ["ip", "load-sharing"]]
-    seeds = [words[3] for words in said if len(words) == 4]
+    balancing = [words for words in (header.split() for header, _ in addressing) if words[:2] == ["ip", "load-sharing"]]
+    seeds = [words[3] for words in balancing if len(words) == 4]
     if any(not seed.isdigit() for seed in seeds):
         return None
     return HashFunction("EOS's own", int(seeds[-1]) if seeds else 0)
 
 
 def _word(pattern: str, body: str) -> str:
-    found = re.search(pattern, body, re.M)
-    return found[1] if found else ""
+    match = re.search(pattern, body, re.M)
+    return match[1] if match else ""
 
 
 def _routes(addressing: list[Body], bgp: str) -> bool:
@@ -287,20 +287,20 @@ def _bfd_ms(words: str) -> int:
 
 
 def _said(
-    who: str, own: Mapping[str, str], group: str, shared: Mapping[str, str], profiles: Mapping[str, str]
+    who: str, words: Mapping[str, str], group: str, shared: Mapping[str, str], profiles: Mapping[str, str]
 ) -> _NeighbourSaid:
     """What holds for a neighbour by its own lines and those of its group."""
     return _NeighbourSaid(
-        into=own.get("in") or shared.get("in", ""),
-        out_of=own.get("out") or shared.get("out", ""),
-        has_bfd="bfd" in own or "bfd" in shared,
-        most_routes=_most_routes(own.get("maximum-routes") or shared.get("maximum-routes") or "0"),
-        authentication=authentication_of(own.get("password") or shared.get("password", ""), profiles),
-        auth_mark=_place(who if "password" in own else group, "password "),
-        hold_time_s=int((own.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
-        hold_mark=_place(who if "timers" in own else group, "timers "),
+        into=words.get("in") or shared.get("in", ""),
+        out_of=words.get("out") or shared.get("out", ""),
+        has_bfd="bfd" in words or "bfd" in shared,
+        most_routes=_most_routes(words.get("maximum-routes") or shared.get("maximum-routes") or "0"),
+        authentication=authentication_of(words.get("password") or shared.get("password", ""), profiles),
+        auth_mark=_place(who if "password" in words else group, "password "),
+        hold_time_s=int((words.get("timers") or shared.get("timers") or f"60 {DEFAULT_HOLD_TIME_S}").split()[1]),
+        hold_mark=_place(who if "timers" in words else group, "timers "),
         group_mark=_place(group) if group else (),
-        bfd_ms=_bfd_ms(own.get("bfd interval") or shared.get("bfd interval", "")),
+        bfd_ms=_bfd_ms(words.get("bfd interval") or shared.get("bfd interval", "")),
     )
 
 
@@ -353,10 +353,10 @@ def _policies(maps: list[Body], addressing: list[Body]) -> Mapping[str, Policy]:
 
 
 def _change(body: str) -> tuple[str, frozenset[str]]:
-    found = re.search(r"^   set community (.+)$", body, re.M)
-    if found is None:
+    match = re.search(r"^   set community (.+)$", body, re.M)
+    if match is None:
         return "", frozenset()
-    words = found[1].split()
+    words = match[1].split()
     if words == ["none"]:
         return "set", frozenset()
     kind = {"additive": "add", "delete": "remove"}.get(words[-1], "set")

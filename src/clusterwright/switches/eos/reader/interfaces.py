@@ -96,15 +96,15 @@ def read_ports(
         for name, body in profiles.items()
     }
     for interface in interfaces:
-        _, _, header, body, form, own = interface
+        _, _, header, body, form, words = interface
         joined = JOINS.search(body) if "channel-group" in form else None
         if joined is not None:
             body = _in_channel(body, channels.get(f"{CHANNEL}{joined[1]}", ""))
-            form, own = form_of(body)
+            form, words = form_of(body)
         if "   shutdown\n" in form:
             continue
         name, address, length, address_line, description = header[10:], None, 0, "", ""
-        for line in own if _is_common(form) else [line[3:] for line in body.split("\n") if line.startswith(_VARYING)]:
+        for line in words if _is_common(form) else [line[3:] for line in body.split("\n") if line.startswith(_VARYING)]:
             if line[0] == "d":
                 description = line[12:]
             else:
@@ -160,9 +160,9 @@ def _places(header: str, *lines: str) -> tuple[Mark, ...]:
 
 def _in_channel(body: str, channel: str) -> str:
     """What holds for a port that is a part of a channel: of its own the link itself, all else is the channel's."""
-    own = [line for line in body.splitlines() if line.startswith(_OF_A_PART)]
+    lines = [line for line in body.splitlines() if line.startswith(_OF_A_PART)]
     shared = [line for line in channel.splitlines() if not line.startswith("   description ")]
-    return "".join(f"{line}\n" for line in (*own, *shared))
+    return "".join(f"{line}\n" for line in (*lines, *shared))
 
 
 def _aggregate(start: Mark, joined: re.Match[str], body: str) -> Aggregate:
@@ -204,16 +204,16 @@ def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
     """The subnet of each VLAN with an address in service, by the interfaces of VLANs."""
     for header, body in bodies:
         if "   shutdown\n" not in body:
-            found = _ADDRESS.search(body)
-            if found is not None:
-                yield header[14:], network_of(packed(found[1]), int(found[2]))
+            match = _ADDRESS.search(body)
+            if match is not None:
+                yield header[14:], network_of(packed(match[1]), int(match[2]))
 
 
 def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
     """The MTU in bytes of each VLAN's interface."""
     for header, body in bodies:
-        found = _MTU.search(body)
-        yield header[14:], int(found[1]) if found else _DEFAULT_MTU
+        match = _MTU.search(body)
+        yield header[14:], int(match[1]) if match else _DEFAULT_MTU
 
 
 @lru_cache(maxsize=4096)
@@ -253,15 +253,17 @@ def read_watchdog(statements: tuple[str, ...]) -> SwitchWatchdog | None:
 
     Raises ValueError for times that are no numbers of seconds.
     """
-    said = {key: next((line for line in statements if line.startswith(words)), "") for key, words in _WATCHDOG.items()}
-    detection_ms = _ms(said["detection"])
+    statement_by_key = {
+        key: next((line for line in statements if line.startswith(words)), "") for key, words in _WATCHDOG.items()
+    }
+    detection_ms = _ms(statement_by_key["detection"])
     if detection_ms is None:
         return None
-    polls = said["manner"].rpartition(" ")[2]
+    polls = statement_by_key["manner"].rpartition(" ")[2]
     action = next((line.rpartition(" ")[2] for line in statements if line.startswith(_ACTION)), "")
     manner = f"looks every {polls or 'unstated number of'} s and takes the action {action or 'of the system'}"
-    places = tuple((key, (line or said["detection"],)) for key, line in said.items())
-    return Watchdog(detection_ms, _ms(said["recovery"]), manner), places
+    places = tuple((key, (line or statement_by_key["detection"],)) for key, line in statement_by_key.items())
+    return Watchdog(detection_ms, _ms(statement_by_key["recovery"]), manner), places
 
 
 def _ms(statement: str) -> int | None:
@@ -279,14 +281,14 @@ def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> Qos
     queue_of = {number: number for number in range(8)}  # what EOS does by itself, and does not print
     marks: dict[str, Mark] = {}
     for header, _ in statements:
-        if found := re.fullmatch(r"qos map dscp ([\d ]+) to traffic-class (\d+)", header):
-            for dscp in map(int, found[1].split()):
+        if match := re.fullmatch(r"qos map dscp ([\d ]+) to traffic-class (\d+)", header):
+            for dscp in map(int, match[1].split()):
                 if dscp < DSCPS:
-                    class_of[dscp] = int(found[2])
+                    class_of[dscp] = int(match[2])
                     marks[f"dscp {dscp}"] = (header,)
-        elif found := re.fullmatch(r"qos map traffic-class ([\d ]+) to (?:uc-)?tx-queue (\d+)", header):
-            for number in map(int, found[1].split()):
-                queue_of[number] = int(found[2])
+        elif match := re.fullmatch(r"qos map traffic-class ([\d ]+) to (?:uc-)?tx-queue (\d+)", header):
+            for number in map(int, match[1].split()):
+                queue_of[number] = int(match[2])
                 marks[f"class {number}"] = (header,)
     lossless = frozenset(priority for body in profiles for priority in _paused(body))
     for priority in lossless:

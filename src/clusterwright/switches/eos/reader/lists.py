@@ -79,8 +79,8 @@ class EosLists:
         line = self.lines.get(port, 0)
         for word, (family, _) in _FAMILIES.items():
             name = self._groups(port).get((word, direction))
-            own = self.lists.get((word, name)) if name is not None else None
-            rules += own if own is not None else [Rule(line, (box(family=family),), ACCEPT)]
+            access_list = self.lists.get((word, name)) if name is not None else None
+            rules += access_list if access_list is not None else [Rule(line, (box(family=family),), ACCEPT)]
         return one_chain(direction, tuple(rules), line)
 
 
@@ -102,15 +102,15 @@ def read_eos_lists(text: str) -> EosLists:
             if "channel-group" in section.form and (joined := JOINS.search(section.body)):
                 channels[name] = f"{CHANNEL}{joined[1]}"
             if "access-group" in section.form:  # a section that stands twice is one
-                own = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
-                groups[name] = {**groups.get(name, {}), **own}
+                bound = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
+                groups[name] = {**groups.get(name, {}), **bound}
     for section in sections_with(text, *_FAMILIES):
         if section.names("ip access-list") or section.names("ipv6 access-list"):
-            found = _LIST.fullmatch(section.header)
-            if found is None or (found[1], found[3]) in lists.keys() | sources.keys():
+            match = _LIST.fullmatch(section.header)
+            if match is None or (match[1], match[3]) in lists.keys() | sources.keys():
                 raise Unreadable(section.line, "an access list is there twice, or has no name")
-            key = (found[1], found[3])
-            if found[2]:
+            key = (match[1], match[3])
+            if match[2]:
                 sources[key] = _rules_of(section, *key, is_standard=True)
             else:
                 lists[key] = _rules_of(section, *key, is_standard=False)

@@ -18,15 +18,20 @@ _KEY = re.compile(r"(?:ssh-key|sshkey) (?:secondary )?(?P<key>\S+ \S+)")
 def logins(path: str, text: str) -> Iterator[Login]:
     """Every account, each of its keys, and every user of SNMP."""
     is_by_role = _BY_ROLE.search(f"\n{text}") is not None
-    for found in _LINE.finditer(f"\n{text}"):
-        name, rest = found["name"], found["rest"]
-        key, own = _KEY.match(rest), _ACCOUNT.fullmatch(rest)
-        reads = own is not None and is_by_role and own["role"] == "network-operator" and int(own["privilege"]) < _FIRST
+    for match in _LINE.finditer(f"\n{text}"):
+        name, rest = match["name"], match["rest"]
+        key, account = _KEY.match(rest), _ACCOUNT.fullmatch(rest)
+        reads = (
+            account is not None
+            and is_by_role
+            and account["role"] == "network-operator"
+            and int(account["privilege"]) < _FIRST
+        )
         yield Login(
-            found.start(),
+            match.start(),
             name,
-            is_snmp=found[0].startswith("\nsnmp-server"),
+            is_snmp=match[0].startswith("\nsnmp-server"),
             key="" if key is None else key["key"],
-            has_password=own is not None and own["secret"] is not None,
-            is_admin=own is not None and not reads,
+            has_password=account is not None and account["secret"] is not None,
+            is_admin=account is not None and not reads,
         )

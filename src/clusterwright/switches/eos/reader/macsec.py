@@ -35,8 +35,8 @@ def macsec_of(text: str) -> Macsec:
         name = ""
         for number, line in enumerate(section.body.split("\n"), section.line + 1):
             words = line.strip()
-            if port and (found := _ON_PORT.fullmatch(line)):
-                used[port] = (number, found[1])
+            if port and (match := _ON_PORT.fullmatch(line)):
+                used[port] = (number, match[1])
             elif not port and (head := _PROFILE.fullmatch(line)):
                 name = head[1]
                 profiles[name] = [(number, words)]
@@ -63,16 +63,16 @@ def keys_of(statements: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 def _faults(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     first = lines[0][0]
-    found = [
+    faults = [
         (number, "frames that are not encrypted pass: the link fails open")
         for number, words in lines
         if words == "traffic unprotected allow" or words.startswith("traffic unprotected allow ")
     ]
     if not any(words == "traffic unprotected drop" for _, words in lines):
-        found = found or [(first, "the profile does not say that clear frames are dropped")]
+        faults = faults or [(first, "the profile does not say that clear frames are dropped")]
     if not any(words.startswith("key ") and not words.endswith(" fallback") for _, words in lines):
-        found.append((first, "the profile has no primary key, so that no session key is ever agreed"))
+        faults.append((first, "the profile has no primary key, so that no session key is ever agreed"))
     cipher = next((words.split()[1] for _, words in lines if words.startswith("cipher ")), None)
     if cipher not in STRONG:
-        found.append((first, "the profile names no cipher that encrypts"))
-    return found
+        faults.append((first, "the profile names no cipher that encrypts"))
+    return faults

@@ -124,10 +124,10 @@ def _with_addresses(line: str) -> str:
     return in_plain_form(line) if _ADDRESSED.match(line) and not _FREE_TEXT.match(line) else line
 
 
-def _as_number(found: re.Match[str]) -> str:
+def _as_number(match: re.Match[str]) -> str:
     """65536.1 as EOS counts it too (RFC 5396: asdot)."""
-    high, low = (int(part) for part in found.groups() if part is not None)
-    return str(high << 16 | low) if high < 1 << 16 and low < 1 << 16 else found[0]
+    high, low = (int(part) for part in match.groups() if part is not None)
+    return str(high << 16 | low) if high < 1 << 16 and low < 1 << 16 else match[0]
 
 
 def _entry_words(version: str, words: list[str], *, is_standard: bool) -> list[str]:

@@ -93,9 +93,9 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     """
     lists, lined, looked_in = read_eos_lists(text), f"\n{text}\n", tuple(_with_own_words(text))
     at_margin = _AT_MARGIN.finditer(lined) if any(_opens(section.header) for section in sections_of(text)) else ()
-    for found in chain(at_margin, _found(_INSIDE, lined, looked_in)):
-        reason = (_SECTIONS if found.re is _AT_MARGIN else _LINES)[int((found.lastgroup or "w0")[1:])][1]
-        yield found.start(), f'"{found[0].strip()}" {reason}'
+    for match in chain(at_margin, _found(_INSIDE, lined, looked_in)):
+        reason = (_SECTIONS if match.re is _AT_MARGIN else _LINES)[int((match.lastgroup or "w0")[1:])][1]
+        yield match.start(), f'"{match[0].strip()}" {reason}'
     yield from _accounts(text)
     has_vrf = section(text, "vrf instance MGMT") is not None
     yield from _telemetry(text, has_vrf)
@@ -153,8 +153,8 @@ def servers(text: str) -> Iterator[Server]:
         if found is None:
             continue
         what = _SERVICES[found["asks"] or found["tells"]]
-        own = _VRF.search(each.header)
-        server_vrf = own[1] if own is not None else "default"
+        vrf_named = _VRF.search(each.header)
+        server_vrf = vrf_named[1] if vrf_named is not None else "default"
         is_asked = server_vrf == vrf and (what != LOGINS or found["server"] in asked)
         # Of VRF MGMT the management port is all there is.
         by_route = server_vrf == "default" and (what, ":" in found["server"]) not in sourced
@@ -167,10 +167,10 @@ def servers(text: str) -> Iterator[Server]:
 def _sourced(text: str) -> Iterator[tuple[str, bool]]:
     """The kinds of servers, and whether of IPv6, that are asked from an interface with an address of that version."""
     for statement in sections_with(text, "ip", "ntp", "logging"):
-        found = _SOURCE.fullmatch(statement.header)
-        body = None if found is None else section(text, f"interface {found['port']}")
-        if found is not None and body is not None:
-            yield from ((_SOURCES[found["what"]], ":" in address) for address in _ADDRESS.findall(body.body))
+        source = _SOURCE.fullmatch(statement.header)
+        body = None if source is None else section(text, f"interface {source['port']}")
+        if source is not None and body is not None:
+            yield from ((_SOURCES[source["what"]], ":" in address) for address in _ADDRESS.findall(body.body))
 
 
 def _login_servers(text: str) -> frozenset[str]:
@@ -225,13 +225,13 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
 def _sessions(lined: str, looked_in: tuple[tuple[int, int], ...], device: str, declared: Planned) -> Iterator[Fault]:
     """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
     asked: set[str] = set()
-    for found in _found(_PEER, lined, looked_in):
-        if found[1] not in asked and (what := declared.unmet(device, found[1])):
-            yield found.start(), what
-        asked.add(found[1])
-    for found in _found(_ANNOUNCED, lined, looked_in):
-        if not declared.knows(found[2]):
-            yield found.start(), f'"{found[1]} {found[2]}" announces addresses of no zone and no fabric'
+    for match in _found(_PEER, lined, looked_in):
+        if match[1] not in asked and (what := declared.unmet(device, match[1])):
+            yield match.start(), what
+        asked.add(match[1])
+    for match in _found(_ANNOUNCED, lined, looked_in):
+        if not declared.knows(match[2]):
+            yield match.start(), f'"{match[1]} {match[2]}" announces addresses of no zone and no fabric'
 
 
 def _services(text: str) -> Iterator[Fault]:
@@ -245,11 +245,11 @@ def _services(text: str) -> Iterator[Fault]:
         ("SSH", "management ssh", "\n   shutdown\n"),
         ("eAPI", "management api http-commands", "\n   vrf default\n      shutdown\n"),
     ):
-        found = section(text, header)
-        if found is None and name == "SSH":
+        body = section(text, header)
+        if body is None and name == "SSH":
             yield 0, "SSH answers in the default VRF, as it does by itself: there is no `management ssh` to end that"
-        if found is not None and closed not in f"\n{found.body}":
-            yield found.start, f"{name} answers in the default VRF too, where its lists are not asked"
+        if body is not None and closed not in f"\n{body.body}":
+            yield body.start, f"{name} answers in the default VRF too, where its lists are not asked"
 
 
 def _telemetry(text: str, has_vrf: bool) -> Iterator[Fault]:

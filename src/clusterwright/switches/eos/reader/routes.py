@@ -17,13 +17,13 @@ _LEAKS = ("default-originate", "leak routes ", "route-target import ", "vpn-impo
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes but those to nowhere, and everything that brings routes from outside."""
-    for found in _STATIC.finditer(f"\n{text}"):
-        hop = next((word for word in found["via"].split() if "." in word or ":" in word), "")
-        if found["via"].split()[0] != "Null0" and (what := judge(found["to"], hop)):
-            yield found.start(), what
-        if "egress-vrf" in found["via"]:
-            own = found["vrf"] or "default"
-            yield found.start(), f"a static route of VRF {own} leaves through another VRF: the two are no longer apart"
+    for match in _STATIC.finditer(f"\n{text}"):
+        hop = next((word for word in match["via"].split() if "." in word or ":" in word), "")
+        if match["via"].split()[0] != "Null0" and (what := judge(match["to"], hop)):
+            yield match.start(), what
+        if "egress-vrf" in match["via"]:
+            vrf = match["vrf"] or "default"
+            yield match.start(), f"a static route of VRF {vrf} leaves through another VRF: the two are no longer apart"
     if any(word in text for word in _LEAKS):
-        for found in _LEAK.finditer(text):
-            yield found.start(), f'"{found[0].strip()}" brings routes from outside their VRF or protocol'
+        for match in _LEAK.finditer(text):
+            yield match.start(), f'"{match[0].strip()}" brings routes from outside their VRF or protocol'

@@ -53,7 +53,7 @@ def has_strays(text: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
-    found: list[EosSection] = []
+    sections: list[EosSection] = []
     line, start, strays, has_gaps = 1, 0, False, "\n\n" in text
     for piece in _MARGIN.split(text):
         header, _, body = piece.partition("\n")
@@ -67,22 +67,22 @@ def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
                 body += "\n"
             if has_gaps and (body[:1] == "\n" or "\n\n" in body):
                 strays, body = True, body[: f"\n{body}".index("\n\n")]
-            form, own = form_of(body) if header.startswith("interface ") else ("", ())
-            found.append(EosSection(line=line, start=start, header=header, body=body, form=form, own=own))
+            form, words = form_of(body) if header.startswith("interface ") else ("", ())
+            sections.append(EosSection(line=line, start=start, header=header, body=body, form=form, own=words))
         line += piece.count("\n") + 1
         start += len(piece) + 1
-    return tuple(found), strays
+    return tuple(sections), strays
 
 
 @lru_cache(maxsize=1 << 10)
 def form_of(body: str) -> tuple[str, tuple[str, ...]]:
     """The form of an interface, and lines of its own: none where one of them has words that are looked for anywhere."""
     parts = _OWN.split(f"\n{body}")
-    own = tuple(parts[1::2])
-    words = "".join(own)
+    blanks = tuple(parts[1::2])
+    words = "".join(blanks)
     if "shutdown" in words or "access-group" in words:
         return f"\n{body}", ()
-    return "".join(parts[::2]), own
+    return "".join(parts[::2]), blanks
 
 
 @lru_cache(maxsize=128)
@@ -96,8 +96,8 @@ def sections_by_word(text: str) -> Mapping[str, tuple[EosSection, ...]]:
 
 def sections_with(text: str, *words: str) -> Sequence[EosSection]:
     """The sections that begin with one of these words, in their order."""
-    found = [sections_by_word(text).get(word, ()) for word in words]
-    return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
+    sections = [sections_by_word(text).get(word, ()) for word in words]
+    return sections[0] if len(sections) == 1 else sorted(chain.from_iterable(sections))
 
 
 def section(text: str, header: str) -> EosSection | None:

@@ -37,12 +37,12 @@ def services(text: str) -> Iterator[SwitchService]:
         number = _GNMI_PORT.search(begins.body) if name == "gNMI" else None
         port = int(number[1]) if number is not None else usual
         # the lists of SNMP stand at the margin
-        said = (
+        lines = (
             "\n".join(section.header for section in sections_with(text, "snmp-server"))
             if name == "SNMP"
             else begins.body
         )
-        bound = {_WORDS[word]: own for word, own in named.findall(said)}
+        bound = {_WORDS[word]: list_name for word, list_name in named.findall(lines)}
         line = begins.line
         for version in (4, 6):
             if (name, version) != ("gNMI", 6):  # EOS names no list for it; the port's own one judges it

@@ -55,10 +55,10 @@ def _router(device: str, text: FileText) -> Router | None:
     try:
         return read_eos(device, whole)
     except VerifyError:
-        known = known_text(whole)
-        if known == whole:
+        router = known_text(whole)
+        if router == whole:
             raise
-        return read_eos(device, known)
+        return read_eos(device, router)
 
 
 READER = SystemReader(

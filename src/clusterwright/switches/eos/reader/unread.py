@@ -120,7 +120,7 @@ def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
     """Number, the line of the margin above, and the line itself; "" above where it stands at the margin or nowhere."""
     kind, header, queue = _NOWHERE, "", ""
     headers: set[str] = set()
-    said: set[str] = set()
+    seen: set[str] = set()
     for at, line in enumerate(lines):
         if line in kind.known and not kind.is_counted:
             continue
@@ -131,16 +131,16 @@ def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
             if not is_known or line in headers:
                 yield at + 1, "", line
             headers.add(line)
-            header, queue, said = line, "", set()
+            header, queue, seen = line, "", set()
         elif not kind.accounts_for(line):
             if line.strip() and not (_OWN_QOS.accounts_for(line) and _has_no_profile(lines, at, header)):
                 yield at + 1, header, line
         else:
             queue = line if _QUEUE.fullmatch(line) else queue
             once = _once(line, queue, is_counted=kind.is_counted)
-            if once in said:
+            if once in seen:
                 yield at + 1, header, line
-            said.add(once or f"{at}")
+            seen.add(once or f"{at}")
 
 
 def _once(line: str, queue: str, *, is_counted: bool) -> str:
@@ -167,8 +167,8 @@ def _has_no_profile(lines: list[str], at: int, header: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _kind_of(header: str) -> tuple[_LineKind, bool]:
     """What a section's lines are matched with, and whether its first line is accounted for."""
-    own = tuple(at for at, (begins, _) in enumerate(_TABLE) if begins.fullmatch(header))
-    return _kind(own), bool(own)
+    kinds = tuple(at for at, (begins, _) in enumerate(_TABLE) if begins.fullmatch(header))
+    return _kind(kinds), bool(kinds)
 
 
 @lru_cache(maxsize=1024)

@@ -37,14 +37,14 @@ def password_of(group: str, authentication: SessionAuthentication | None) -> str
 
 def shared_secrets(authentications: Iterable[SessionAuthentication | None]) -> tuple[EosSharedSecret, ...]:
     """The profiles that sessions of a switch name, each once, by name."""
-    found = {
+    secrets = {
         _profile(authentication): EosSharedSecret(
             _profile(authentication), authentication.key_id, authentication.secret
         )
         for authentication in authentications
         if authentication is not None and authentication.method == AO
     }
-    return tuple(found[name] for name in sorted(found))
+    return tuple(secrets[name] for name in sorted(secrets))
 
 
 def _profile(authentication: SessionAuthentication) -> str:

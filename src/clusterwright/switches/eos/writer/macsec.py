@@ -41,7 +41,7 @@ class EosMacsec:
 def eos_macsec(plan: Plan, view: SwitchView) -> tuple[EosMacsec, ...]:
     """The profiles that ports of a switch carry, by name."""
     names = {name for link in view.links if (name := profile_of(link)) is not None}
-    return tuple(_profile(each) for each in plan.spec.encryption.macsec if each.name in names)
+    return tuple(_profile(profile) for profile in plan.spec.encryption.macsec if profile.name in names)
 
 
 def profile_of(link: Link) -> str | None:

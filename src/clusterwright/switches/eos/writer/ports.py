@@ -64,11 +64,11 @@ def _spare_ports(view: SwitchView, borders: tuple[EosBorder, ...]) -> list[str]:
     """The ports that no link and no border uses, in the mode that their cages have."""
     mode_of_port = {}
     for link in view.links:
-        found = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
-        mode_of_port[link.port.port] = found[1] if found is not None else None
+        mode = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
+        mode_of_port[link.port.port] = mode[1] if mode is not None else None
     for border in borders:
-        found = view.mode_of("down", border.port, border.speed_gbps)
-        mode_of_port[border.port] = found[1] if found is not None else None
+        mode = view.mode_of("down", border.port, border.speed_gbps)
+        mode_of_port[border.port] = mode[1] if mode is not None else None
     return [name for name, _ in spare_ports(view.model, mode_of_port)]
 
 
@@ -136,6 +136,6 @@ def _border_port(view: SwitchView, border: EosBorder) -> EosPort:
 
 def _speed(view: SwitchView, side: str, port: str, speed_gbps: int) -> str | None:
     """The speed with its number of lanes, of which a port that shares its cage has fewer."""
-    found = view.mode_of(side, port, speed_gbps)
-    shares_cage = found is not None and len(found[1].subports) > 1
+    mode = view.mode_of(side, port, speed_gbps)
+    shares_cage = mode is not None and len(mode[1].subports) > 1
     return (_BREAKOUT_SPEEDS if shares_cage else _SPEEDS).get(speed_gbps)

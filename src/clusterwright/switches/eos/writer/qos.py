@@ -88,10 +88,10 @@ def _percents(classes: Sequence[NumberedClass]) -> dict[int, int]:
     """
     weighted = [item for item in classes if not item.entry.strict]
     total = sum(item.entry.weight for item in weighted)
-    found = {item.number: max(1, 100 * item.entry.weight // total) for item in weighted}
-    while sum(found.values()) > 100:
-        found[max(found, key=lambda number: found[number])] -= 1
-    return found
+    percents = {item.number: max(1, 100 * item.entry.weight // total) for item in weighted}
+    while sum(percents.values()) > 100:
+        percents[max(percents, key=lambda number: percents[number])] -= 1
+    return percents
 
 
 def _queue(item: NumberedClass, percent: int | None) -> EosQueue:

@@ -164,16 +164,20 @@ def _gateway(view: SwitchView) -> EosGateway | None:
     if subnet is None or subnet.gateway is None:
         return None
     address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-    port, own = systems()["eos"].gateway, format_address(subnet.gateway, view.version)
+    port, gateway_address = systems()["eos"].gateway, format_address(subnet.gateway, view.version)
     return EosGateway(
-        port=port, vlan=HOST_VLAN, address=address, mtu=view.fabric.mtu, boot=tuple(_boot_lines(view, port, own))
+        port=port,
+        vlan=HOST_VLAN,
+        address=address,
+        mtu=view.fabric.mtu,
+        boot=tuple(_boot_lines(view, port, gateway_address)),
     )
 
 
-def _boot_lines(view: SwitchView, port: str, own: str) -> Iterator[str]:
+def _boot_lines(view: SwitchView, port: str, address: str) -> Iterator[str]:
     """The relay, which asks from the gateway's address, as flows know it. EOS advertises itself by default."""
     if view.relay is not None and view.version == 4:
         yield f"ip helper-address {view.relay} source-interface {port}"
     elif view.relay is not None:
-        yield f"ipv6 dhcp relay destination {view.relay} source-address {own}"
+        yield f"ipv6 dhcp relay destination {view.relay} source-address {address}"
         yield "ipv6 nd managed-config-flag"

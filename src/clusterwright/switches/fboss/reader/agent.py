@@ -148,8 +148,8 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
     own_addresses: list[tuple[Prefix, bytes]] = []
     for vlan, blank, mtu in agent.interfaces:
         text = words[blank]
-        own, _, bits = text.partition("/")
-        own_address = packed(own)
+        address_text, _, bits = text.partition("/")
+        own_address = packed(address_text)
         network = network_of(own_address, int(bits))
         own_addresses.append((network, own_address))
         address_of[vlan] = own_address, network, text, mtu

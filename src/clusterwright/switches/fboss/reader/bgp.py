@@ -90,17 +90,17 @@ def _rows(bgp: Json) -> Iterator[_Neighbour]:
         )
 
 
-def _speaking(rows: Iterable[_Neighbour], said: Callable[[Any], Any]) -> Iterator[Session]:
+def _speaking(rows: Iterable[_Neighbour], value_of: Callable[[Any], Any]) -> Iterator[Session]:
     """Sessions of rows whose blanks are filled."""
     for peer, local, remote_as, silent, into, out_of, marks, most_routes, hold_time_s, restart_s in rows:
-        neighbour, own, number = said(peer), said(local), said(remote_as)
+        neighbour, local_address, number = value_of(peer), value_of(local), value_of(remote_as)
         if _version(neighbour) in silent:
             continue
         group_mark, hold_mark, restart_mark = marks
-        local_line = f'"local_addr": "{own}"'  # written right after the AS number
+        local_line = f'"local_addr": "{local_address}"'  # written right after the AS number
         yield Session(
             peer=packed(neighbour),
-            local=packed(own),
+            local=packed(local_address),
             remote_as=number,
             into=into,
             out_of=out_of,
@@ -155,10 +155,10 @@ def _without_prefixes(shape: FileShape) -> Mapping[str, Policy] | None:
         section = shape.outline["policies"]
         names = [each["name"] for each in section["prefix_lists"]]
         ranges = [row["prefix_len_ranges"] for each in section["prefix_lists"] for row in each["prefixes"]]
-        found = _policies(section, {})
+        policies_found = _policies(section, {})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return None if r"\x00" in repr((names, found, ranges)) else found
+    return None if r"\x00" in repr((names, policies_found, ranges)) else policies_found
 
 
 def _policies(section: Json, lists: Mapping[str, PrefixRules]) -> Mapping[str, Policy]:
@@ -223,9 +223,12 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
 def next_hops(document: FileInParts) -> Iterator[tuple[Mark, str]]:
     """Sessions that would send neighbours past this switch."""
     for peer in document.shape.outline["peers"]:
-        own = document.said(peer["local_addr"])
-        address, key = packed(own), f"next_hop{_version(own)}"
+        local_address = document.said(peer["local_addr"])
+        address, key = packed(local_address), f"next_hop{_version(local_address)}"
         hop = document.said(peer[key])
-        if hop != own and packed(hop) != address:
-            mark, neighbour = ('"peers"', f'"local_addr": "{own}"', f'"{key}"'), document.said(peer["peer_addr"])
+        if hop != local_address and packed(hop) != address:
+            mark, neighbour = (
+                ('"peers"', f'"local_addr": "{local_address}"', f'"{key}"'),
+                document.said(peer["peer_addr"]),
+            )
             yield mark, f"routes told to {neighbour} lead to {hop}, which is not this switch's end"

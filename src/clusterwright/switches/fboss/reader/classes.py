@@ -107,8 +107,8 @@ def _watchdog(row: Json) -> Watchdog | None:
 
 def _used_policy(switch: Json) -> Json:
     name = (switch.get("dataPlaneTrafficPolicy") or {}).get("defaultQosPolicy")
-    found = next((each for each in switch.get("qosPolicies", ()) if each["name"] == name), None)
-    return found["qosMap"] if found is not None else {}
+    policy = next((candidate for candidate in switch.get("qosPolicies", ()) if candidate["name"] == name), None)
+    return policy["qosMap"] if policy is not None else {}
 
 
 def qos_map(switch: Json) -> QosMap | None:

@@ -171,29 +171,29 @@ def _match(text: str) -> Box:
     number = entry.get("proto")
     if number is not None:
         fields["proto"] = values(number)
-    found = box(**fields)
+    packets = box(**fields)
     for key, name in (("srcIp", "src"), ("dstIp", "dst")):
         if key in entry:
             version = 6 if ":" in entry[key] else 4
             limit = box(family=V6 if version == 6 else V4, **{name: addresses(entry[key], version)})
-            found = _both(found, limit)
+            packets = _both(packets, limit)
     for key, name in (("l4SrcPort", "sport"), ("l4DstPort", "dport")):
         if key in entry:
-            found = _both(found, box(fragment=_NOT_LATER, **{name: values(entry[key])}))
+            packets = _both(packets, box(fragment=_NOT_LATER, **{name: values(entry[key])}))
     if "tcpFlagsBitMap" in entry:
         flags = values(*(each for each in range(256) if each & FLAGS_MASK == entry["tcpFlagsBitMap"] & FLAGS_MASK))
-        found = _both(found, box(proto=values(TCP), fragment=_NOT_LATER, flags=flags))
+        packets = _both(packets, box(proto=values(TCP), fragment=_NOT_LATER, flags=flags))
     if "icmpType" in entry:
         family = {ICMP4: V4, ICMP6: V6}[entry["proto"]]
-        found = _both(found, box(family=family, fragment=_NOT_LATER, icmp=values(entry["icmpType"])))
-    return found
+        packets = _both(packets, box(family=family, fragment=_NOT_LATER, icmp=values(entry["icmpType"])))
+    return packets
 
 
 def _both(a: Box, b: Box) -> Box:
-    found = meet(a, b)
-    if found is None:
+    packets = meet(a, b)
+    if packets is None:
         raise ValueError("an entry asks for both IP versions at once")
-    return found
+    return packets
 
 
 @lru_cache(maxsize=256)

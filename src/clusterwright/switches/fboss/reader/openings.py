@@ -89,25 +89,25 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     Raises ValueError, KeyError or TypeError for text that is no such file.
     """
     document = document_of(text, LAYOUTS[AGENT])
-    said = _said(document.shape)
-    for key in said.fields:
+    values = _said(document.shape)
+    for key in values.fields:
         yield text.find(f'"{key}"'), f"{key} {_OPEN[key]}"
-    if said.is_inside:
+    if values.is_inside:
         for word, pattern, reason in _INSIDE:
             if word in text:
-                for found in pattern.finditer(text):
-                    yield found.start(), f"{found[0]} {reason}"
+                for match in pattern.finditer(text):
+                    yield match.start(), f"{match[0]} {reason}"
     if declared is not None:
-        yield from _unplanned(text, document, said, device, declared)
+        yield from _unplanned(text, document, values, device, declared)
 
 
-def _unplanned(text: str, document: FileInParts, said: _Said, device: str, declared: Planned) -> Iterator[Fault]:
+def _unplanned(text: str, document: FileInParts, values: _Said, device: str, declared: Planned) -> Iterator[Fault]:
     """Ports in service where the plan has no cable, and addresses of nobody."""
     planned = declared.linked.get(device, frozenset())
-    for name in said.ports:
+    for name in values.ports:
         if name not in planned:
             yield text.find(f'"{name}"'), f"{name} is in service, and the plan has no cable there"
-    for row in said.interfaces:
+    for row in values.interfaces:
         if row.router:
             at = text.find(f'"intfID": {row.number},')
             yield at, f"{row.name} is in the virtual router {row.router}, and all planned ones are in 0"
@@ -136,8 +136,8 @@ def log_servers(text: str) -> Iterator[Server]:
 
 def name_servers(text: str) -> Iterator[Server]:
     """Servers that NetworkManager asks through a port."""
-    for found in _DNS.finditer(text):
-        yield from (Server(found.start(), NAMES, word) for word in found[1].split(";") if word)
+    for match in _DNS.finditer(text):
+        yield from (Server(match.start(), NAMES, word) for word in match[1].split(";") if word)
 
 
 def _relayed(relay: object) -> Iterator[str]:
@@ -151,6 +151,6 @@ def _relayed(relay: object) -> Iterator[str]:
 def session_openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
     """BGP sessions of a bgpcpp.conf with addresses that are on no planned link."""
     if declared is not None:
-        for found in _PEER.finditer(text):
-            if what := declared.unmet(device, found[1]):
-                yield found.start(), what
+        for match in _PEER.finditer(text):
+            if what := declared.unmet(device, match[1]):
+                yield match.start(), what

@@ -87,12 +87,12 @@ def _form(structure: str, field: str) -> Form | None:
 def _add_defaults(node: _Node, defaults: Defaults) -> None:
     """Accounts for fields that no reader knows where they are at their defaults."""
     for name, field in defaults.below.items():
-        known = node.get(name)
+        known_field = node.get(name)
         if name not in node:
             is_scalar = not field.below and not isinstance(field.default, dict | list)
-            known = node[name] = frozenset({_written(field.default)}) if is_scalar else {}
-        if isinstance(known, dict) and known is not _EMPTY:
-            _add_defaults(known, field)
+            known_field = node[name] = frozenset({_written(field.default)}) if is_scalar else {}
+        if isinstance(known_field, dict) and known_field is not _EMPTY:
+            _add_defaults(known_field, field)
 
 
 def _unread(file: str, text: str) -> tuple[Unread, ...]:
@@ -103,15 +103,15 @@ def _unread(file: str, text: str) -> tuple[Unread, ...]:
         document = json.loads(text, object_pairs_hook=partial(_once, twice))
     except (ValueError, RecursionError):
         return (Unread(file, 0, "text that is no JSON"),)
-    found = list(_unknown(document, _tables(file)[0], ()))
-    if not found and not twice:
+    lines_unread = list(_unknown(document, _tables(file)[0], ()))
+    if not lines_unread and not twice:
         return ()
-    lines, doubled = _lines(text) if found or twice else ({}, {})
+    lines, doubled = _lines(text) if lines_unread or twice else ({}, {})
     return tuple(
         Unread(
             file=file, line=line, text=BETWEEN.join(key for key in keys if isinstance(key, str)), claims=_claims(keys)
         )
-        for keys, line in [*((keys, lines.get(keys, 0)) for keys in found), *doubled.items()]
+        for keys, line in [*((keys, lines.get(keys, 0)) for keys in lines_unread), *doubled.items()]
     )
 
 
@@ -142,11 +142,11 @@ def _is_accounted(file: str, key: str, text: str, *, is_part: bool = False) -> b
     """
     if any(f"{blank}:" in text for blank in " \t\r\n"):
         return False  # such keys are not counted below
-    known, shapes = _tables(file)
+    known_keys, shapes = _tables(file)
     try:
         colons = text.count('":') - text.count('"::')  # behind a key, or at the start of an address
         fields = fields_of(text) if is_part else json.loads(text)
-        return _fields(fields, known[key] if key else known, shapes) == colons
+        return _fields(fields, known_keys[key] if key else known_keys, shapes) == colons
     except (KeyError, ValueError, RecursionError):
         return False
 
