@@ -6,10 +6,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.plans import plan_with
 from tests.rules.overlays import findings_of
 
 from clusterwright.lists.records import Inventory
+from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
+from clusterwright.proofs.declaration import Declaration
+from clusterwright.proofs.registry import CHECKS
+from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec
 
 SWITCH = """version: 1
@@ -191,3 +196,14 @@ def test_groups_without_a_tier_above_are_refused_as_no_dragonfly(tmp_path: Path)
     switch(tmp_path, "external", USUAL_MODES)
     (refused,) = [each for each in findings_of(tmp_path, spec) if each.code == "CW214"]
     assert "dragonfly" in (refused.hint or "")
+
+
+def test_planes_inside_switches_are_noted_under_what_follows_paths(tmp_path: Path) -> None:
+    plan = plan_with(tmp_path, "lab-ib", "fabrics:\n  - {name: backend, tiers: [{role: leaf, model: q3400}]}\n")
+    noted = []
+    for check in CHECKS:
+        if check.name.startswith("ib-"):
+            verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan)))
+            if any("checked as one plane" in note for note in verdict.notes):
+                noted.append(check.name)
+    assert noted == ["ib-up-down", "ib-path-balance", "ib-bisection", "ib-failures"]
