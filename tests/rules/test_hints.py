@@ -37,6 +37,7 @@ NOT_LITERAL = {
     "CW428": "what goes is one package of the list",
     "CW533": "the hint names the zone, and the finding stands at the promise",
     "CW627": "the hint names the fabric's addressing, and the finding stands at the boot fabric",
+    "CW640": "the hint names the image, and the finding stands at the model of its nodes",
 }
 
 Edit = Callable[[dict[str, Any], Finding], bool]

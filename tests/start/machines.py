@@ -8,6 +8,5 @@ from clusterwright.spec.hardware.catalogue import load_catalogue
 
 # What the catalogue gains is tried from then on.
 NODE_MODELS = tuple(name for name, model in load_catalogue().items() if model.kind == "node" and model.gpus is not None)
-# Nobody published where the adapters of some models are, trays of NVL72 wait for their domains, and planes inside a
-# switch are counted as one.
-KNOWN_GAPS = {UNTRIED, "CW274", "CW286", "CW290"}
+# Nobody published where the adapters of some models are, and planes inside a switch are counted as one.
+KNOWN_GAPS = {UNTRIED, "CW274", "CW290"}

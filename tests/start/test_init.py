@@ -127,8 +127,21 @@ def test_the_first_spec_for_each_machine_is_proven(tmp_path: Path, model: str, f
     wish = ["--nodes", 2, "--node-model", model, "--fabric", fabric, "--no-one-switch"]
     assert init(tmp_path, *wish).return_value == 0
     verified = run("verify", tmp_path / "cluster.yaml")
-    assert verified.return_value == 0, verified.output
-    assert ": not proven" not in verified.output
+    unsettled = re.findall(r"^[\w-]+: (?:REFUTED|not proven|not checked).*", verified.output, re.MULTILINE)
+    if load_catalogue()[model].arch == "arm64":  # somebody else installs these
+        assert [line for line in unsettled if not line.startswith("node-logins: not checked")] == []
+        assert verified.return_value == 3
+    else:
+        assert unsettled == []
+        assert verified.return_value == 0, verified.output
+
+
+def test_trays_stand_by_nvlink_domain(tmp_path: Path) -> None:
+    wish = ["--nodes", 40, "--node-model", "gb200-nvl72-tray", "--fabric", "infiniband"]
+    assert init(tmp_path, *wish).return_value == 0
+    (group,) = (group for group in load_spec(tmp_path / "cluster.yaml").node_groups if group.name == "compute")
+    assert (group.nvlink_domain, group.nodes_per("rack")) == ("rack", 18)
+    assert "block_sizes: [4]" in (tmp_path / "cluster.yaml").read_text()
 
 
 def test_a_fabric_of_three_tiers_is_found_where_two_are_too_few(tmp_path: Path) -> None:

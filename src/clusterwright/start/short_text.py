@@ -32,6 +32,7 @@ def one_switch_text(wish: Wish, sizing: Sizing, file: str) -> str:
         distribution=wish.distribution,
         driver=_driver_sentence(wish),
         scheduler=wish.scheduler,
+        shares_nvlink=wish.node_model.nvlink_domain_nodes is not None and wish.scheduler != "kueue",
     )
 
 

@@ -167,16 +167,18 @@ def _ladders(
         ratio = speed / (wish.oversubscription * up)
         space = RACK_UNITS - _LOWEST_SWITCH_UNITS - (0 if wish.rails else ceil(leaf.units))
         largest = wish.groups[0].count  # a rack and a pod have nodes of one tenant
-        rack = min(largest, MOST_NODES_IN_RACK, space // height)
+        domain = wish.node_model.nvlink_domain_nodes
+        rack = min(largest, domain or MOST_NODES_IN_RACK, space // height)
         each = 1 if wish.rails else rails  # ports of a node on one leaf
         most = min(largest if wish.rails else rack, capacity(leaf, (), speed) // each)
         widest = next(
             (n for n in range(most, 0, -1) if fits(leaf, [(speed, n * each)], up, max(2, ceil(n * each * ratio)))), 0
         )
-        if not widest:
-            continue
+        if not widest or (domain is not None and widest < rack):
+            continue  # an NVLink domain is a rack as it is sold
         racks = ceil(largest / min(rack, widest))
-        rack = ceil(largest / racks)  # filled alike
+        if domain is None:
+            rack = ceil(largest / racks)  # filled alike
         if wish.rails:
             pods = 1 if widest >= largest else ceil(racks / (widest // rack))
             pod_racks = ceil(racks / pods)

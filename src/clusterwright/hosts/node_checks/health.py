@@ -190,8 +190,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
             "bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
         },
         "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
-        # The clock of a system that somebody else installed is set by whatever they chose.
-        "time": _clock(image) if plan.spec.site.ntp and not image.is_existing else None,
+        "time": _clock(plan, image),
         **_partition(plan, kind),
         "units": [
             *boot_services(plan, image, kind.node_group, kernel),
@@ -237,8 +236,12 @@ def _default_routes(plan: Plan, kind: NodeKind) -> dict[str, Any]:
     return {"default_routes": sorted(found, key=lambda route: str(route["interface"]))} if found else {}
 
 
-def _clock(image: Image) -> str:
-    """Which program sets the clock."""
+def _clock(plan: Plan, image: Image) -> str | None:
+    """Which program is asked whether the clock is right: the kernel's flag where somebody else chose who sets it."""
+    if not plan.spec.site.ntp:
+        return None
+    if image.is_existing:
+        return "kernel"
     return "chrony" if sets_time_by_chrony(family_of(image.distribution)) else "timesyncd"
 
 

@@ -113,7 +113,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         ],
         "firmware.bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
         "direct_paths": model.gpus is not None and _has_direct_paths(plan, image),
-        **({} if image.is_existing else {"image.name": image.name}),
+        **({"time": "kernel" if plan.spec.site.ntp else None} if image.is_existing else {"image.name": image.name}),
         **(_default_routes(plan, node, cables) if image.owns(NETWORK) else {"owns_routes": False}),
         "commands": [
             {"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in image.own_checks

@@ -96,7 +96,7 @@ def _read_shared(texts: Mapping[str, str], planned: DeclaredCheck | None) -> _Re
         values = read_expected(text)
     except (ValueError, RecursionError) as error:
         return _Read({}, ((LIMITS, 0, f"the check ends with an error: {error}"),))
-    faults = [(LIMITS, _line(text, key), message) for key, message in _faults_of_texts(values, texts)]
+    faults = [(LIMITS, _line(text, key), message) for key, message in _faults_of_texts(values, texts, planned)]
     faults += _start_faults(texts, planned)
     if planned is not None:
         faults += [(LIMITS, _line(text, key), message) for key, message in _faults_of_plan(values, planned)]
@@ -110,7 +110,9 @@ def _line(text: str, key: str) -> int:
     return line_with(text, f'"{last}":') or line_with(text, f'"{first}":')
 
 
-def _faults_of_texts(values: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _faults_of_texts(
+    values: Mapping[str, Any], texts: Mapping[str, str], planned: DeclaredCheck | None
+) -> Iterator[tuple[str, str]]:
     """Differences between expectations and the node's rendered settings, as key and message."""
     asked = values.get("kernel.settings")
     held = read_settings(texts.get(SETTINGS, ""))
@@ -129,7 +131,8 @@ def _faults_of_texts(values: Mapping[str, Any], texts: Mapping[str, str]) -> Ite
         yield "units", f"{unit} is to run, and nobody looks whether it does"
     clocks = {_CLOCKS[unit] for unit in started if unit in _CLOCKS}
     clock = values.get("time", "")
-    if clock not in clocks and (clock is not None or clocks):
+    is_set_by_others = planned is not None and "time" in planned.values  # compared with the plan
+    if not is_set_by_others and clock not in clocks and (clock is not None or clocks):
         yield "time", f"the clock is looked at by {values.get('time')}, and set by {', '.join(clocks) or 'nothing'}"
 
 

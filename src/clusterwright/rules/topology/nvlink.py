@@ -55,6 +55,9 @@ def shared_nvlink_without_domain(subject: Subject) -> Iterator[Problem]:
     for group in subject.spec.node_groups:
         if group.image is None or group.nvlink_domain is not None or fabric_manager_of(group.model) != BY_SWITCH_TRAYS:
             continue
+        scheduler = subject.spec.scheduler(group.name)
+        if scheduler is not None and scheduler.slurm is None:
+            continue  # NVIDIA's DRA driver makes domains of the nodes that Kubernetes gives to a job
         message = (
             f"Nodes of {group.model.name} share switch trays of NVLink, and nothing says which nodes of {group.name}"
             " do: their jobs meet over the network alone."

@@ -92,12 +92,13 @@ class Gpus:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The processors and memory of a node; ``memory_gb`` in powers of ten."""
+    """The processors and memory of a node; ``memory_gb`` in powers of ten, ``arch`` None where nobody states it."""
 
     sockets: int
     cores_per_socket: int
     threads_per_core: int
     memory_gb: int
+    arch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,21 @@ class HardwareModel:
     def management_names(self) -> tuple[str, ...]:
         """What it calls its out-of-band ports."""
         return tuple(port.name for port in self.management)
+
+    @property
+    def arch(self) -> str | None:
+        """The architecture of a node's processors, ``x86_64``, ``arm64`` or ``ppc64``; None where nobody states it."""
+        if self.host is not None and self.host.arch is not None:
+            return self.host.arch
+        return self.pcie.cpu.arch if self.pcie is not None else None
+
+    @property
+    def nvlink_domain_nodes(self) -> int | None:
+        """Nodes whose GPUs share NVLink switch trays; None where each node has switches of its own, or none."""
+        nvlink = self.gpus.nvlink if self.gpus is not None else None
+        if self.gpus is None or nvlink is None or nvlink.domain_gpus is None:
+            return None
+        return nvlink.domain_gpus // self.gpus.count
 
     @property
     def nvlinks(self) -> int:
