@@ -260,7 +260,7 @@ def test_no_edit_of_a_host_is_passed_over(spec: str, tmp_path: Path) -> None:
     told = {
         (place.device, place.what.file)
         for check in (FILES, *CHECKS)
-        for place in left_by(replace(tree, files=readable), check.name, check.kinds).places
+        for place in left_by(replace(tree, files=readable), frozenset({check.name}), check.kinds).places
     }
     assert told - ends == edited - ends
 

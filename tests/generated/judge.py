@@ -65,7 +65,8 @@ FORETOLD = {
     "CW245": ("ethernet-bisection",),
     "CW246": ("ib-path-balance",),
     "CW250": ("ethernet-failures",),
-    "CW346": ("management",),
+    "CW346": ("exchanges",),
+    "CW360": ("exchanges",),
 }
 
 

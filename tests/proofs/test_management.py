@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +11,6 @@ from tests.plans import plan_of, plan_with
 from tests.switches.test_managed_switch import managed_plan
 
 from clusterwright.artifact import Artifact
-from clusterwright.facts.reader import LEASES, LOGS, NAMES, TIME
-from clusterwright.intent.switch import view_switch
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
@@ -22,9 +18,6 @@ from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.management import MANAGEMENT
 from clusterwright.proofs.tree import tree_of
-from clusterwright.switches.nvue.writer.configuration import configuration
-from clusterwright.switches.sonic.reader.openings import servers
-from clusterwright.switches.sonic.writer.configuration import config_db
 
 EOS, AGENT, SONIC = "mnt/flash/startup-config", "etc/coop/agent.conf", "etc/sonic/config_db.json"
 NVUE = "etc/clusterwright/nvue.yaml"
@@ -126,43 +119,6 @@ def test_what_a_switch_lacks_is_told(name: str) -> None:
     found = judged(plan_of(spec), artifacts(spec, device), path, old, new)
     assert any(re.search(said, each.message) for each in found.counterexamples), found.counterexamples
     assert {each.device for each in found.counterexamples} == {device}
-
-
-SOURCES = [
-    r"^ip tacacs source-interface Vlan100\n",
-    r"^logging source-interface Vlan100\n",
-    r"^ip domain lookup source-interface Vlan100\n",
-    r"^ntp local-interface Vlan100\n",
-]
-
-
-@pytest.mark.parametrize("line", SOURCES)
-def test_without_a_management_port_a_switch_asks_from_an_address_that_answers_find(line: str) -> None:
-    """The out-of-band switch itself: its hosts' gateway is an address of the zone that flows to servers name."""
-    files = artifacts("lab-roce", "mgmt-00")
-    assert judged(plan_of("lab-roce"), files).is_proven
-    found = judged(plan_of("lab-roce"), files, EOS, line, "").counterexamples
-    assert found
-    assert all("is asked from the address of whichever port leads there" in each.message for each in found)
-
-
-def test_sonic_without_a_management_port_names_its_sources_where_it_has_a_word(tmp_path: Path) -> None:
-    model = "{role: rsw, model: sn4700-sonic, down: {medium: mmf}}"
-    plan = plan_with(tmp_path, "lab-ib", f"fabrics:\n  - {{name: frontend, tiers: [{model}]}}\n")
-    tables = config_db(plan, replace(view_switch(plan, plan.by_name["rsw-00"]), management=None))
-    asked = {server.what: server.by_route for server in servers(json.dumps(tables))}
-    assert asked == {TIME: False, LOGS: False, NAMES: True, LEASES: False}
-    del tables["NTP"]["global"]["src_intf"]
-    assert {server.what: server.by_route for server in servers(json.dumps(tables))}[TIME]
-
-
-def test_nvue_without_a_management_port_takes_the_source_of_the_route() -> None:
-    plan = plan_of("lab-nvue")
-    view = replace(view_switch(plan, plan.by_name["rtsw-p00r00"]), management=None)
-    written = configuration(plan, view)
-    assert written["vrf"]["default"]["router"]["rib"] == {"ipv6": {"protocol": {"bgp": {"fib-filter": "SOURCE"}}}}
-    (rule,) = written["router"]["policy"]["route-map"]["SOURCE"]["rule"].values()
-    assert rule["set"] == {"source-ip": view.loopback}
 
 
 MANAGED = {

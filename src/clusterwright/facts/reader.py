@@ -67,15 +67,16 @@ class Server(NamedTuple):
     """A server that a file names for one of the services above: a switch asks it, or tells it what happens.
 
     ``at`` is where its name begins in the text. ``is_asked`` is False for one that nothing makes the switch ask, or
-    that it would look for beside the network that its management port is on. ``by_route`` says that nothing names the
-    address that requests leave from: it is that of whichever port leads there.
+    that it would look for beside the network that its management port is on. ``source`` is the address that requests
+    leave from: a named one, or that of the management port where this is all that its VRF has; "" where the text names
+    none, so that it is that of whichever port leads there, or the Linux below decides by its own files.
     """
 
     at: int
     what: str
     address: str
     is_asked: bool = True
-    by_route: bool = False
+    source: str = ""
 
 
 class Login(NamedTuple):
@@ -180,3 +181,6 @@ class SystemReader:
     normal_form: Callable[[str], str] = _as_it_is
     names_sources: frozenset[str] = frozenset()
     """The kinds of servers for which the system can be told an address to ask from."""
+    host_addresses: Mapping[str, Callable[[str], Iterator[str]]] = field(default_factory=dict)
+    """By file the addresses of the management port, where the Linux below sets it up and decides what requests leave
+    from; empty where the system's own file says so."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.filter_cover import without_hidden
 from clusterwright.intent.filter_entries import (
@@ -19,6 +19,7 @@ from clusterwright.intent.filter_entries import (
 )
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse
+from clusterwright.plan.asking import loopback_sources
 from clusterwright.plan.model import fabric_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,14 @@ class BorderFilter:
     incoming: tuple[Permit, ...]
     outgoing: tuple[Permit, ...]
     learnt: tuple[Network, ...]
-    announced: tuple[Network, ...]
+    announced: tuple[AnnouncedPrefix, ...]
+
+
+class AnnouncedPrefix(NamedTuple):
+    """Routes of one length inside a prefix."""
+
+    network: Network
+    length: int
 
 
 def borders_of(plan: Plan, device: Device) -> tuple[Border, ...]:
@@ -126,11 +134,21 @@ def _bgp(version: int, source: Network, target: Network) -> tuple[Permit, Permit
 
 
 @per_plan
-def _announced(plan: Plan, fabric: str, reached: tuple[Network, ...]) -> tuple[Network, ...]:
-    """The host subnets, whole, in which the zones' addresses lie, in the fewest prefixes that hold no other's."""
+def _announced(plan: Plan, fabric: str, reached: tuple[Network, ...]) -> tuple[AnnouncedPrefix, ...]:
+    """The host subnets, whole, in which the zones' addresses lie, in the fewest prefixes that hold no other's.
+
+    And the loopbacks among these addresses, from which switches ask servers.
+    """
     subnets = [
         subnet_network(subnet.network, subnet.prefix_length, subnet.version)
         for subnet in plan.subnets
         if subnet.fabric == fabric and subnet.kind == "host"
     ]
-    return collapse([subnet for subnet in subnets if any(subnet.overlaps(network) for network in reached)])
+    version = plan.address_version(fabric)
+    bits = 32 if version == 4 else 128
+    loopbacks = [subnet_network(loopback, bits, version) for loopback in loopback_sources(plan, fabric)]
+    announced: list[AnnouncedPrefix] = []
+    for origins in (subnets, loopbacks):
+        among = [origin for origin in origins if any(origin.overlaps(network) for network in reached)]
+        announced += [AnnouncedPrefix(network, among[0].prefixlen) for network in collapse(among)]
+    return tuple(announced)

@@ -138,12 +138,21 @@ class FilterBound:
         if not covers(self.spec, zone, fabric) or addressing is None or addressing.hosts.version != version:
             return 0
         members, seats = frozenset(members_of(self.spec, zone)), self.tenants[fabric.name].values()
+        if not members and fabric.is_management:
+            return 1 + self._most_loopbacks(fabric)
         if not members or all(seat.keys() <= members for seat in seats):
             return 1
         whole = [at for at, own in enumerate(seats) if own.keys() <= members]
         shared = [seat for seat in seats if not seat.keys() <= members]
         scattered = sum(count for own in shared for group, count in own.items() if group in members)
         return scattered + _side_by_side(whole)
+
+    def _most_loopbacks(self, fabric: Fabric) -> int:
+        """No fewer than the loopbacks that a management network's switches ask from (``plan.asking``)."""
+        skeleton = next(each for each in self.skeleton.fabrics if each.fabric.name == fabric.name)
+        addressing = fabric.addressing
+        have_gateways = addressing is not None and addressing.host_links == "shared" and addressing.hosts.version == 4
+        return len(skeleton.seats) - (len(self.tenants[fabric.name]) if have_gateways else 0)
 
 
 def _sent(flow: Flow, version: int, system: System, *, reply: bool) -> Permit:

@@ -18,6 +18,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.routing_policy import RoutePolicy, side_policies
 from clusterwright.intent.switch_links import Link, SwitchBond, bonds_of, links_of
 from clusterwright.intent.switch_sessions import PlannedSession, sessions_of
+from clusterwright.plan.asking import fabric_sources
 from clusterwright.plan.model import fabric_of, format_address
 from clusterwright.plan.ports import modes_at
 from clusterwright.spec.hardware.site_limits import site_for
@@ -80,6 +81,8 @@ class SwitchView:
     """Of its system; empty where no release of that is known by its words."""
     relay_source: str | None = None
     """The own address that requests for addresses leave from."""
+    fabric_source: str | None = None
+    """The own address that requests to servers leave from where the switch has no management port."""
 
     @property
     def loopback(self) -> str | None:
@@ -118,9 +121,9 @@ class SwitchView:
         """
         if self.management is not None:
             return "management"
-        if self.shares_subnet:
-            return "gateway"
-        return "loopback" if self.loopback is not None else ""
+        if self.fabric_source is None:
+            return ""
+        return "loopback" if self.fabric_source == self.loopback else "gateway"
 
     @property
     def is_drained(self) -> bool:
@@ -193,6 +196,7 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
         relay=_relays(plan).get(device.name),
         release=release_of(plan.spec.catalogue[device.model], fabric.tiers[device.tier].release),
         relay_source=_relay_sources(plan).get(device.name),
+        fabric_source=_fabric_sources(plan).get(device.name),
     )
 
 
@@ -215,6 +219,11 @@ def _relays(plan: Plan) -> dict[str, str]:
 @per_plan
 def _relay_sources(plan: Plan) -> dict[str, str]:
     return _as_text(plan, planned_relay_sources(plan))
+
+
+@per_plan
+def _fabric_sources(plan: Plan) -> dict[str, str]:
+    return _as_text(plan, fabric_sources(plan))
 
 
 def _as_text(plan: Plan, addresses: Mapping[str, int]) -> dict[str, str]:

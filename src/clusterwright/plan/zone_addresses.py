@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clusterwright.plan.asking import loopback_sources
 from clusterwright.plan.model import Plan
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.isolation import Zone
@@ -20,12 +21,18 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
     """The zone's addresses on a fabric: its whole pool of hosts where all of them are the zone's, as they are of a zone
     of fabrics alone; else every subnet that holds only members, and members in mixed subnets one by one.
 
+    A zone of fabrics alone holds what manages devices: of a management network also the loopbacks of its own switches,
+    as far as these ask servers from them.
+
     A member with a link of its own has the link's two addresses: nobody else is there, and links side by side are one
     prefix, so that filters grow with switches and not with pairs of nodes."""
     if fabric.addressing is None or not covers(plan.spec, zone, fabric):
         return ()
     members, tenants = frozenset(members_of(plan.spec, zone)), plan.tenants_of.get(fabric.name, {})
     pool = fabric.addressing.hosts
+    if not members and fabric.is_management:
+        loopbacks = loopback_sources(plan, fabric.name)
+        return ((int(pool.network_address), int(pool.broadcast_address)), *((each, each) for each in loopbacks))
     if not members or (tenants and all(tenant.keys() <= members for tenant in tenants.values())):
         return ((int(pool.network_address), int(pool.broadcast_address)),)
     addresses: list[Interval] = []

@@ -131,6 +131,8 @@ class ProofCheck:
     unjudgeable: Callable[[RenderedTree], str] = _judgeable
     compared: frozenset[str] = frozenset()
     """Those of ``kinds`` of which it takes single values: what else stands there is for other claims."""
+    rests_on: frozenset[str] = frozenset()
+    """Other claims about the same text: what leaves one of them open leaves this one open too."""
     folder_kinds: frozenset[str] = frozenset()
     """Further kinds, of a folder alone: in memory they are made of the same files, and rendering them takes long."""
 
@@ -204,7 +206,7 @@ class ProofCheck:
             verdict = self._verdict(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
-        left = left_by(tree, self.name, self.judged_kinds)
+        left = left_by(tree, self.rests_on | {self.name}, self.judged_kinds)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds_in_folder]
         others, left_out = self._other_systems(tree), self._left_out(tree)
         provided = self._provided(tree)

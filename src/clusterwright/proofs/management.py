@@ -38,11 +38,7 @@ _ASKED = {
     LOGINS: "never asks {} who may log in",
 }
 _SPEC_ONLY = "which operators, servers and watchers there ought to be"
-_LEFT = (
-    "not judged of switches: whether servers' answers come back, accounting, collectors of gNMI, time-outs, locks,"
-    " values of secrets."
-)
-_BY_ROUTE = "is asked from the address of whichever port leads there, to which no route leads back"
+_LEFT = "not judged of switches: accounting, time-outs, locks, values of secrets."
 
 
 def _judge(tree: RenderedTree) -> Verdict:
@@ -59,7 +55,6 @@ def _judge(tree: RenderedTree) -> Verdict:
         )
     found = [
         *_unasked(tree, declared),
-        *_asked_by_route(tree),
         *_locked_out(tree, declared),
         *_unanswered(tree, declared),
     ]
@@ -98,34 +93,6 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
                     yield Counterexample(
                         device=device, file=file, line=line, message=f"the switch {sentence.format(address)}{why}"
                     )
-
-
-def _asked_by_route(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Servers that a switch asks from no address of its own, though its system has a word for one."""
-    named_by_device = {device: reader.names_sources for reader in READERS for device in tree.devices_with(reader.file)}
-    for device, file, server, is_relay in (each for part in managed(tree) for each in part.servers):
-        can_name = server.what in named_by_device.get(device, frozenset())
-        if server.by_route and server.is_asked and not is_relay and can_name:
-            line = line_at(tree, device, file, server.at)
-            yield Counterexample(
-                device=device, file=file, line=line, message=f"{server.address} ({server.what}) {_BY_ROUTE}"
-            )
-
-
-def _unnamed_sources(tree: RenderedTree) -> Iterator[str]:
-    """Systems without a word for the address that a server is asked from."""
-    for reader in READERS:
-        own = frozenset(tree.devices_with(reader.file))
-        asked = (each for part in managed(tree) for each in part.servers)
-        devices, kinds = set(), set()
-        for device, _, server, is_relay in asked:
-            if device in own and server.by_route and not is_relay and server.what not in reader.names_sources:
-                devices.add(device)
-                kinds.add(server.what)
-        if devices:
-            who = f"{count(len(devices), 'switch')} with {systems()[reader.system].title}, as {min(devices)}"
-            what = and_more(sorted(kinds), len(kinds))
-            yield f"{who}: the server for {what} is asked from the address of whichever port leads there."
 
 
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -171,11 +138,9 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
             if own is not None:
                 for at, name in _silent(own, reader, wanted):
                     line = line_at(tree, device, reader.file, at) if at > 0 else 0
+                    where = " at the management port" if device in declared.management else ""
                     yield Counterexample(
-                        device=device,
-                        file=reader.file,
-                        line=line,
-                        message=f"{name} does not answer at the management port",
+                        device=device, file=reader.file, line=line, message=f"{name} does not answer{where}"
                     )
 
 
@@ -231,7 +196,6 @@ def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
         if own:
             for values in declared.managed[reader.system].untold:
                 yield f"{systems()[reader.system].title} is not told all of {values}."
-    yield from _unnamed_sources(tree)
 
 
 MANAGEMENT = ProofCheck(

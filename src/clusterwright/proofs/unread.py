@@ -81,13 +81,13 @@ class Left:
         )
 
 
-def left_by(tree: RenderedTree, check: str, kinds: frozenset[str]) -> Left:
-    """Unread text in files of these ``kinds``, or of no known one, that could touch the check of that name."""
+def left_by(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -> Left:
+    """Unread text in files of these ``kinds``, or of no known one, that could touch checks of these names."""
     return Left(
         tuple(
             place
             for place in (*_places(tree), *_unreadable(tree), *_left_open(tree))
-            if (not place.kind or place.kind in kinds) and (not place.what.claims or check in place.what.claims)
+            if (not place.kind or place.kind in kinds) and (not place.what.claims or checks & place.what.claims)
         )
     )
 

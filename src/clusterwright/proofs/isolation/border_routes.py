@@ -25,7 +25,7 @@ from clusterwright.facts.router import (
     shown_prefix,
 )
 from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import EMPTY, ranges
+from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredIsolation
@@ -115,7 +115,7 @@ def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
 
 
 def _unoriginated(router: Router, border: DeclaredBorder, declared: DeclaredIsolation) -> Iterator[_Fault]:
-    """The switch's own host subnets that the outside should learn, and that BGP does not take up here."""
+    """The switch's own prefixes that the outside should learn, and that BGP does not take up here."""
     taken = {prefix for prefix, _ in router.networks}
     for low, length in _inside(declared, border, border.switch):
         prefix = f"{address(border.version, low)}/{length}"
@@ -124,9 +124,9 @@ def _unoriginated(router: Router, border: DeclaredBorder, declared: DeclaredIsol
 
 
 def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "") -> tuple[_Network, ...]:
-    """Host subnets, whole, of zones that have a flow with the zones behind a border.
+    """Host subnets, whole, of zones that have a flow with the zones behind a border, and loopbacks of such zones.
 
-    ``switch`` limits them to the subnets behind one switch; "" gives those of the whole fabric.
+    ``switch`` limits them to those of one switch; "" gives those of the whole fabric.
     """
     met: set[str] = set()
     for flow in declared.flows:
@@ -146,7 +146,18 @@ def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "
     for edge in declared.edges:
         if edge.fabric == border.fabric and edge.subnet & addresses_inside and switch in {"", edge.switch}:
             networks += [(low, bits - (high - low).bit_length()) for low, high in edge.subnet.bounds]
+    networks += [(source, bits) for source in _loopbacks(declared, border, addresses_inside, switch)]
     return tuple(networks)
+
+
+def _loopbacks(declared: DeclaredIsolation, border: DeclaredBorder, own: Ranges, switch: str) -> Iterator[int]:
+    """The loopbacks among addresses, from which switches of a border's fabric ask servers."""
+    subnets = [edge.subnet for edge in declared.edges if edge.fabric == border.fabric]
+    for name, (version, source) in declared.fabric_sources.items():
+        is_asked_about = switch in {"", name} and declared.switches.get(name) == border.fabric
+        is_loopback = not any(source in subnet for subnet in subnets)
+        if is_asked_about and is_loopback and version == border.version and source in own:
+            yield source
 
 
 def _direction(

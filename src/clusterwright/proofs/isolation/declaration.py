@@ -11,6 +11,7 @@ from ipaddress import ip_address, ip_network
 
 from clusterwright.facts.reader import LOGINS, LOGS, NAMES, TIME
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges
+from clusterwright.plan.asking import inband_sources
 from clusterwright.plan.boot import relay_sources, relay_targets, server_addresses
 from clusterwright.plan.first_contact import contact_fabrics
 from clusterwright.plan.model import Device, Plan
@@ -38,6 +39,8 @@ from clusterwright.spec.site import Operator, Site
 from clusterwright.spec.zone_reach import members_of
 from clusterwright.switches.readers import READERS
 
+# RFC 8907 and RFC 2865.
+_LOGIN_SERVICES = {"tacacs": ("tcp", 49), "radius": ("udp", 1812)}
 _HOST_SIDES = frozenset({"host", "management"})
 
 
@@ -140,6 +143,11 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
         internet=tuple(declared_openings(plan.spec)),
         default_gateways=declared_gateways(plan),
+        fabric_sources={
+            switch: (plan.address_version(plan.by_name[switch].fabric), source)
+            for switch, source in inband_sources(plan).items()
+        },
+        login_service=_LOGIN_SERVICES["tacacs" if plan.spec.site.aaa is None else plan.spec.site.aaa.protocol],
     )
 
 

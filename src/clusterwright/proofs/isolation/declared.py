@@ -175,6 +175,10 @@ class DeclaredIsolation:
     """By fabric, the DHCP servers that its switches may relay requests of their hosts to."""
     managed: Mapping[str, DeclaredManagement]
     collecting: int | None = None
+    fabric_sources: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The version and number of the address that each switch without a management port asks servers from."""
+    login_service: tuple[str, int] = ("tcp", 49)
+    """The protocol and port of the servers that say who operators are."""
     beside_others: frozenset[str] = frozenset()
     """Nodes that somebody else installed: other programs have tables there too."""
     internet: tuple[str, ...] = ()

@@ -60,7 +60,7 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
         if (fabric, text) in clean:
             continue
         try:
-            passes = _passes(text)
+            passes = zone_passes(text)
         except Unreadable as error:
             leave_open(tree, device, ZONE_FILE, unreadable(device, ZONE_FILE, error))
             continue
@@ -102,7 +102,7 @@ def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     return PacketSet(tuple(boxes))
 
 
-def _passes(text: str) -> PacketSet:
+def zone_passes(text: str) -> PacketSet:
     """The packets of new connections that a zone takes. Raises Unreadable for an element of unknown meaning."""
     try:
         zone = ElementTree.fromstring(text)  # noqa: S314 - what this project rendered

@@ -38,14 +38,14 @@ class FoundLogin(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The services that answer at a switch's management port by one of its files, and those switched off there."""
+    """The services that answer at a switch by one of its files, and those switched off there."""
 
     services: tuple[SwitchService, ...]
     silent: tuple[Fault, ...]
 
 
 class Managed(NamedTuple):
-    """All of that of some switches; ``answers`` are by device and file, of those with a planned management port."""
+    """All of that of some switches; ``answers`` are by device and file."""
 
     servers: tuple[NamedServer, ...]
     logins: tuple[FoundLogin, ...]
@@ -122,10 +122,8 @@ def _login_files(
 
 
 def _answers(part: RenderedTree, reader: SystemReader) -> Iterator[tuple[tuple[str, str], Answers]]:
-    declared = None if part.declaration is None else part.declaration.isolation
     for device in part.devices_with(reader.file):
-        if declared is not None and device in declared.management:
-            text = part.text(device, reader.file) or ""
-            with judging(part, device, reader.file, _CLAIMS):
-                services = () if isinstance(reader.services, Unsupported) else tuple(reader.services(text))
-                yield (device, reader.file), Answers(services, tuple(reader.silent(text)))
+        text = part.text(device, reader.file) or ""
+        with judging(part, device, reader.file, _CLAIMS):
+            services = () if isinstance(reader.services, Unsupported) else tuple(reader.services(text))
+            yield (device, reader.file), Answers(services, tuple(reader.silent(text)))

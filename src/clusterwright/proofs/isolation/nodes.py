@@ -146,7 +146,7 @@ def judge(declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: Inte
 def _passing(node_filter: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:
     """The packets that pass a hook and those before it, and the rules that never decide. Raises VerifyError."""
     entering, idle = STATEFUL_PACKETS, tuple[Idle, ...]()
-    for stage in _stages(ruleset, hook):
+    for stage in stages(ruleset, hook):
         try:
             result = passing(ruleset, stage, entering)
         except Unreadable as error:
@@ -155,7 +155,7 @@ def _passing(node_filter: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[Pack
     return entering, idle
 
 
-def _stages(ruleset: Ruleset, hook: str) -> tuple[str, ...]:
+def stages(ruleset: Ruleset, hook: str) -> tuple[str, ...]:
     """The hooks on a packet's path: ``prerouting`` for packets from outside, ``postrouting`` for those that leave."""
     order = {"input": ("prerouting", "input"), "forward": ("prerouting", "forward", "postrouting")}
     wanted = order.get(hook, ("output", "postrouting"))

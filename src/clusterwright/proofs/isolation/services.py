@@ -24,10 +24,10 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
     clean: set[object] = set()
     for part in managed(tree):
         for (device, file), (services, _) in part.answers.items():
-            fabric = declared.management[device]
+            fabric = declared.management.get(device, "")
             if not holders(declared, fabric):
-                continue
-            shape = (fabric, tuple((s.name, s.port, s.version, _behaviour(s)) for s in services))
+                continue  # without a management port the lists of the fabric's ports say who comes to it
+            shape = (fabric, tuple((s.name, s.port, s.version, service_behaviour(s)) for s in services))
             if shape in clean:
                 continue
             faults = [fault for service in services for fault in _faults(declared, fabric, service)]
@@ -54,14 +54,15 @@ def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, pro
     return sources
 
 
-def _behaviour(service: SwitchService) -> object:
+def service_behaviour(service: SwitchService) -> object:
+    """Equal for services whose lists do the same."""
     return None if service.rules is None else tuple((rule.matches, rule.verdict) for rule in service.rules)
 
 
 def _faults(declared: DeclaredIsolation, fabric: str, service: SwitchService) -> Iterator[tuple[int, str]]:
     wanted = declared_sources(declared, fabric, service.version, service.protocol, service.port)
     what = f"{service.name} ({service.protocol.upper()} {service.port})"
-    passes, idle = _passing(service)
+    passes, idle = passing_sources(service)
     yield from ((line, f"{what}: this entry decides about no source.") for line in idle)
     for left, verb, reason in (
         (passes - wanted, "reaches it", "no flow allows it"),
@@ -73,7 +74,7 @@ def _faults(declared: DeclaredIsolation, fabric: str, service: SwitchService) ->
             yield line, f"{what}: {address(service.version, number)} {verb}, from {zone}: {reason}.{missing}"
 
 
-def _passing(service: SwitchService) -> tuple[Ranges, list[int]]:
+def passing_sources(service: SwitchService) -> tuple[Ranges, list[int]]:
     """The sources that a service takes, and the lines of entries that never decide."""
     if service.rules is None:
         return WHOLE[SRC] & everywhere(service.version), []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
@@ -69,6 +70,18 @@ def _part(noted: NotedEnds, shapes: dict[object, object], part: RenderedTree) ->
     )
 
 
+def filtered_groups(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[tuple[PortGroup, object], ...]:
+    """The filtered ports of all switches, each group with its shape."""
+    reading, _ = _switches_read(tree, declared)
+    return tuple(chain.from_iterable(part.ports for part in reading.parts))
+
+
+def routes_noted(tree: RenderedTree, declared: DeclaredIsolation) -> Mapping[str, set[tuple[str, str]]]:
+    """By switch the destinations and next hops of the static routes in its files."""
+    reading, noted = _switches_read(tree, declared)
+    return noted.routes if reading.parts else {}
+
+
 def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSwitches:
     """The ports and faults of all switches. Raises VerifyError for text that does not read."""
     reading, noted = _switches_read(tree, declared)
@@ -82,4 +95,4 @@ def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSw
         *login_faults(tree, declared),
         *management_faults(tree, declared, noted),
     )
-    return FilteredSwitches(tuple(chain.from_iterable(part.ports for part in parts)), faults)
+    return FilteredSwitches(filtered_groups(tree, declared), faults)

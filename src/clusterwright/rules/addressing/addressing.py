@@ -13,7 +13,6 @@ from clusterwright.plan.skeleton import FabricSkeleton, count_seats
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric, FabricAddressing
 from clusterwright.spec.isolation import Network
-from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
 # InfiniBand architecture: unicast LIDs are 0x0001 to 0xBFFF.
@@ -219,57 +218,3 @@ def impossible_mtu(subject: Subject) -> Iterator[Problem]:
             version = fabric.addressing.hosts.version
             message = f"MTU {fabric.mtu} of {fabric.name} is less than the {SMALLEST_MTU[version]} of IPv{version}."
             yield Problem(path, message, "Use 1500, or 9000 for jumbo frames.")
-
-
-@rule("CW320", Severity.ERROR)
-def unreachable_servers(subject: Subject) -> Iterator[Problem]:
-    """Servers whose IP version is not the management network's."""
-    spec = subject.spec
-    network = _management_network(spec)
-    if network is None or network.addressing is None:
-        return
-    version = network.addressing.hosts.version
-    for path, key, server in _servers_of_switches(spec):
-        if _ip_version(server) != version:
-            yield Problem(
-                path,
-                f"{network.name} is IPv{version}: switches cannot reach {server} over it.",
-                f"Give an IPv{version} address in `{key}`.",
-            )
-
-
-@rule("CW346", Severity.WARNING)
-def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
-    """Servers of the other IP version than a fabric whose switches, without a management network, ask them over it."""
-    spec = subject.spec
-    if _management_network(spec) is not None:
-        return
-    for path, _, server in _servers_of_switches(spec):
-        lacking = [
-            fabric.name
-            for fabric in spec.fabrics
-            if fabric.addressing is not None and fabric.addressing.hosts.version != _ip_version(server)
-        ]
-        if lacking:
-            message = f"Switches of {', '.join(lacking)} have no IPv{_ip_version(server)} address to ask {server} from."
-            yield Problem(path, message, "Add a management network, or name servers of the fabric's IP version.")
-
-
-def _management_network(spec: ClusterSpec) -> Fabric | None:
-    return next((fabric for fabric in spec.fabrics if fabric.is_management), None)
-
-
-def _servers_of_switches(spec: ClusterSpec) -> Iterator[tuple[Path, str, str]]:
-    """Each server that switches ask, with its place and the key to write it at."""
-    for key in ("dns", "ntp", "syslog"):
-        own: Path = ("site", "management", key)
-        place = own if own in spec.document.values else ("site", key)
-        for index, server in enumerate(getattr(spec.site.management, key)):
-            yield (*place, index), f"site.management.{key}", server
-    if spec.site.aaa is not None:
-        for index, server in enumerate(spec.site.aaa.servers):
-            yield (*spec.site.aaa.path, "servers", index), "site.aaa.servers", server
-
-
-def _ip_version(server: str) -> int:
-    return 6 if ":" in server else 4

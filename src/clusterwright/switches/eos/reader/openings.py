@@ -14,6 +14,7 @@ from itertools import chain
 from clusterwright.facts.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, Server
 from clusterwright.switches.eos.reader.interfaces import CHANNEL
 from clusterwright.switches.eos.reader.lists import EosLists, read_eos_lists
+from clusterwright.switches.eos.reader.request_sources import DEFAULT_VRF, RequestSources
 from clusterwright.switches.eos.reader.sections import has_strays, section, sections_of, sections_with
 
 _ELSEWHERE = "takes packets past the lists of their ports"
@@ -70,11 +71,6 @@ _SERVER = re.compile(
     r"|(?P<tells>logging)(?: vrf \S+)? host) (?P<server>\S+)"
 )
 _VRF = re.compile(r" vrf (\S+)")
-_SOURCE = re.compile(
-    r"(?P<what>ip tacacs|ip radius|ip domain lookup|logging|ntp)(?: vrf default)?"
-    r" (?:source|local)-interface (?P<port>\S+)"
-)
-_SOURCES = {"ip tacacs": LOGINS, "ip radius": LOGINS, "ip domain lookup": NAMES, "logging": LOGS, "ntp": TIME}
 _ASKS_GROUP = re.compile(r"\naaa authentication login default group (\S+) local(?=\n)")
 _MEMBER = re.compile(r"^   server (\S+)", re.M)
 _PEER = re.compile(r"\n   +neighbor ([0-9a-f.:]*[.:][0-9a-f.:]*) (?:remote-as|peer group) ")
@@ -145,32 +141,22 @@ def _found(pattern: re.Pattern[str], lined: str, places: Iterable[tuple[int, int
 
 def servers(text: str) -> Iterator[Server]:
     """Servers that the switch trusts, for logins, names and time, or tells what happens, and those of hosts' leases."""
-    vrf = "MGMT" if section(text, "vrf instance MGMT") is not None else "default"
+    vrf = "MGMT" if section(text, "vrf instance MGMT") is not None else DEFAULT_VRF
     asked = _login_servers(text)
-    sourced = frozenset(_sourced(text))
+    sources = RequestSources(text)
     for each in sections_with(text, "tacacs-server", "radius-server", "ntp", "ip", "logging"):
         found = _SERVER.match(each.header)
         if found is None:
             continue
         what = _SERVICES[found["asks"] or found["tells"]]
         vrf_named = _VRF.search(each.header)
-        server_vrf = vrf_named[1] if vrf_named is not None else "default"
+        server_vrf = vrf_named[1] if vrf_named is not None else DEFAULT_VRF
         is_asked = server_vrf == vrf and (what != LOGINS or found["server"] in asked)
-        # Of VRF MGMT the management port is all there is.
-        by_route = server_vrf == "default" and (what, ":" in found["server"]) not in sourced
-        yield Server(at=each.start, what=what, address=found["server"], is_asked=is_asked, by_route=by_route)
+        source = sources.of(what, server_vrf, is_ipv6=":" in found["server"])
+        yield Server(at=each.start, what=what, address=found["server"], is_asked=is_asked, source=source)
     if "helper-address" in text or "dhcp relay" in text:
         for found in _RELAY.finditer(text):
             yield Server(found.start() + 1, LEASES, found[1])
-
-
-def _sourced(text: str) -> Iterator[tuple[str, bool]]:
-    """The kinds of servers, and whether of IPv6, that are asked from an interface with an address of that version."""
-    for statement in sections_with(text, "ip", "ntp", "logging"):
-        source = _SOURCE.fullmatch(statement.header)
-        body = None if source is None else section(text, f"interface {source['port']}")
-        if source is not None and body is not None:
-            yield from ((_SOURCES[source["what"]], ":" in address) for address in _ADDRESS.findall(body.body))
 
 
 def _login_servers(text: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from clusterwright.packets.filters import Rule
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import everywhere
 from clusterwright.switches.eos.reader.lists import EosLists, read_eos_lists
-from clusterwright.switches.eos.reader.sections import section, sections_with
+from clusterwright.switches.eos.reader.sections import EosSection, section, sections_with
 
 _WORDS = {"ip": 4, "ipv4": 4, "ipv6": 6}
 _LETTERS = {4: "ip", 6: "ipv6"}
@@ -31,7 +31,7 @@ def services(text: str) -> Iterator[SwitchService]:
         ("gNMI", "tcp", 6030, "management api gnmi", _API_LIST),
     )
     for name, protocol, usual, header, named in asked:
-        begins = section(text, header)
+        begins = section(text, header) or (_snmp_by_default(text) if name == "SNMP" else None)
         if begins is None:
             continue
         number = _GNMI_PORT.search(begins.body) if name == "gNMI" else None
@@ -54,6 +54,13 @@ def services(text: str) -> Iterator[SwitchService]:
                     line=line,
                     rules=_asked(lists, version, bound.get(version)),
                 )
+
+
+def _snmp_by_default(text: str) -> EosSection | None:
+    """The first line about SNMP, which answers in the default VRF by itself, where the switch has no other VRF."""
+    if section(text, "vrf instance MGMT") is not None or section(text, "no snmp-server vrf default") is not None:
+        return None
+    return next(iter(sections_with(text, "snmp-server")), None)
 
 
 def _asked(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] | None:

@@ -74,7 +74,6 @@ def _border(plan: Plan, view: SwitchView, border: Border) -> EosBorder:
         raise BorderError(f"border {border.name}: {where} is cabled to {cabled.far_end}; name a port that is free")
     passing = border_filter(plan, border)
     label = border.name.upper()
-    length = view.fabric.addressing.hosts_per_switch if view.fabric.addressing is not None else 0
     learnt = len(passing.learnt)
     return EosBorder(
         name=border.name,
@@ -87,7 +86,7 @@ def _border(plan: Plan, view: SwitchView, border: Border) -> EosBorder:
         filters=(*applied(IN + label, "in"), *applied(OUT + label, "out")),
         lists=(*both_versions(IN + label, passing.incoming), *both_versions(OUT + label, passing.outgoing)),
         learnt=tuple(f"{network} eq {network.prefixlen}" for network in passing.learnt),
-        announced=tuple(f"{network} eq {length}" for network in passing.announced),
+        announced=tuple(f"{network} eq {length}" for network, length in passing.announced),
         limit=RouteLimit(learnt + 1, 2 * learnt + 1),
         authentication=border.authentication,
         terms=route_map_terms(

@@ -35,6 +35,7 @@ _RELAYS = tuple(f"dhcpRelay{what}V{version}" for what in ("Address", "Overrides"
 _CHRONY = re.compile(r"^(?:server|pool|peer) (\S+)", re.M)
 _RSYSLOG = re.compile(r'^\*\.\* action\(type="omfwd" target="([^"]*)"', re.M)
 _DNS = re.compile(r"^dns=(.*)$", re.M)
+_OWN_ADDRESS = re.compile(r"^address\d+=([^/,\n]+)", re.M)
 _PEER = re.compile(r'"peer_addr":\s*"([^"]*)"')
 
 
@@ -138,6 +139,11 @@ def name_servers(text: str) -> Iterator[Server]:
     """Servers that NetworkManager asks through a port."""
     for match in _DNS.finditer(text):
         yield from (Server(match.start(), NAMES, word) for word in match[1].split(";") if word)
+
+
+def host_addresses(text: str) -> Iterator[str]:
+    """The addresses that NetworkManager gives a port."""
+    return (found[1] for found in _OWN_ADDRESS.finditer(text))
 
 
 def _relayed(relay: object) -> Iterator[str]:

@@ -12,6 +12,7 @@ from clusterwright.switches.fboss.reader.configuration import AGENT, BGP, read_f
 from clusterwright.switches.fboss.reader.lists import FbossLists
 from clusterwright.switches.fboss.reader.normal_form import normal_form
 from clusterwright.switches.fboss.reader.openings import (
+    host_addresses,
     log_servers,
     name_servers,
     openings,
@@ -22,6 +23,8 @@ from clusterwright.switches.fboss.reader.openings import (
 from clusterwright.switches.fboss.reader.routes import routes
 from clusterwright.switches.fboss.reader.unread import agent_unread, bgp_unread
 from clusterwright.switches.fboss.reader.values import AGENT_VALUES, BGP_VALUES
+
+_PROFILE = "etc/NetworkManager/system-connections/eth0.nmconnection"
 
 
 def policy_lines(text: str) -> Iterable[str]:
@@ -44,8 +47,9 @@ READER = SystemReader(
         **SERVERS,
         "etc/chrony.conf": time_servers,
         "etc/rsyslog.d/90-clusterwright.conf": log_servers,
-        "etc/NetworkManager/system-connections/eth0.nmconnection": name_servers,
+        _PROFILE: name_servers,
     },
+    host_addresses={_PROFILE: host_addresses},
     relays={AGENT: relays},
     logins=LOGINS,
     manages=frozenset({TIME, LOGS, LOGIN_SERVERS, PASSWORDS, SNMP}),

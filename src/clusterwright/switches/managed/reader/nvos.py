@@ -14,7 +14,7 @@ from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import values
 from clusterwright.switches.nvue.reader.interfaces import unknown_interfaces
 from clusterwright.switches.nvue.reader.lists import LIST_OBJECTS, NvueLists
-from clusterwright.switches.nvue.reader.objects import begins
+from clusterwright.switches.nvue.reader.objects import Object, begins
 from clusterwright.switches.nvue.reader.unread import KnownObjects
 from clusterwright.switches.nvue.reader.yaml_text import read_objects
 
@@ -85,7 +85,25 @@ def servers(text: str) -> Iterator[Server]:
     for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
         is_on = root.at("system", service).text("state", default="enabled") == "enabled"
         for server, own in root.items("system", service, "server"):
-            yield Server(at=begins(text, own.line), what=what, address=server, is_asked=is_on)
+            source = _source(root, server)
+            yield Server(
+                at=begins(text, own.line),
+                what=what,
+                address=server,
+                is_asked=is_on,
+                source=source,
+            )
+
+
+def _source(root: Object, server: str) -> str:
+    """The management port's address of the server's IP version, "" where it has none."""
+    for name, own in root.items("interface"):
+        if not name.startswith("eth"):
+            continue
+        for own_address, _ in own.items("ip", "address"):
+            if (":" in own_address) == (":" in server):
+                return own_address.partition("/")[0]
+    return ""
 
 
 def silent(text: str) -> Iterator[Fault]:
@@ -116,7 +134,8 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
                                 if what := judge(to, hop):
                                     yield begins(text, rule.line), f"the gateway's way out: {what}"
             ends = [(family, rule) for family in (V4, V6) for rule in rules if box(family=family) in rule.matches]
-            if len({family for family, rule in ends if rule.verdict != ACCEPT}) < len((V4, V6)):
+            is_ended = len({family for family, rule in ends if rule.verdict != ACCEPT}) == len((V4, V6))
+            if not is_ended and judge("::/0" if ":" in hop else "0.0.0.0/0", hop):
                 what = f"the gateway makes a default route, and no list of {port} ends it outwards: it leads everywhere"
                 yield begins(text, gateway.line), what
 

@@ -18,9 +18,10 @@ from clusterwright.facts.reader import (
     RouteJudge,
     Server,
 )
+from clusterwright.facts.router import shown
 from clusterwright.switches.nvue.reader.configuration import VRF, front_ports, is_up, relay_groups, statics
 from clusterwright.switches.nvue.reader.objects import Object, begins
-from clusterwright.switches.nvue.reader.relays import names_source
+from clusterwright.switches.nvue.reader.relays import route_source
 from clusterwright.switches.nvue.reader.releases import read_nvue_objects
 
 _ELSEWHERE = "takes packets past the lists of their ports"
@@ -100,8 +101,14 @@ def servers(text: str) -> Iterator[Server]:
     """Servers of names, time, logs and logins, and those that hosts' requests go to. Raises Unreadable."""
     root = read_nvue_objects(text)
     for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
-        by_route = what != LEASES and not _is_apart(root) and not names_source(root, server)
-        yield Server(at=begins(text, own.line), what=what, address=server, is_asked=is_asked, by_route=by_route)
+        source = "" if what == LEASES else _source(root, server)
+        yield Server(
+            at=begins(text, own.line),
+            what=what,
+            address=server,
+            is_asked=is_asked,
+            source=source,
+        )
 
 
 def silent(text: str) -> Iterator[Fault]:
@@ -162,6 +169,22 @@ def _relays(root: Object) -> Iterator[_Named]:
         yield own, LEASES, server, True
     for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
         yield port.at("server-address"), LEASES, port.text("server-address"), True
+
+
+def _source(root: Object, server: str) -> str:
+    """The address that a server is asked from: of the management port, which is all that its VRF has, or of the routes
+    that lead there; "" where neither has one of the server's IP version.
+    """
+    if not _is_apart(root):
+        source = route_source(root, "ipv6" if ":" in server else "ipv4")
+        return "" if source is None else shown(source)
+    for name, own in root.items("interface"):
+        if not name.startswith("eth") or own.text("ip", "vrf", default=VRF) != _MANAGEMENT:
+            continue
+        for address, _ in own.items("ip", "address"):
+            if (":" in address) == (":" in server):
+                return address.partition("/")[0]
+    return ""
 
 
 def _is_apart(root: Object) -> bool:

@@ -38,11 +38,6 @@ def route_source(root: Object, family: str = "ipv6") -> bytes | None:
     return packed(source) if source else None
 
 
-def names_source(root: Object, server: str) -> bool:
-    """Whether what leaves for a server has the source of its route. Raises ValueError for what is no address."""
-    return route_source(root, "ipv6" if ":" in server else "ipv4") is not None
-
-
 def unknown_filters(root: Object) -> Iterator[_Place]:
     """Filters between BGP and the kernel that could keep a route back."""
     for family in ("ipv4", "ipv6"):

@@ -37,6 +37,7 @@ READER = SystemReader(
     manages=frozenset({NAMES, TIME, LOGS, LOGINS, PASSWORDS, SNMP}),
     silent=silent,
     routes={PATH: routes},
+    names_sources=frozenset({NAMES, TIME, LOGS, LOGINS}),
     named=re.compile(r"^ +(?:(?:source|dest)-ip: .*|\"?[0-9a-f.:]+/\d+\"?: (?:\{\})?)$", re.M),
     policy_lines=policy_lines,
     normal_form=normal_form,

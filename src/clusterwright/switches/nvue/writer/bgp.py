@@ -75,19 +75,26 @@ def default_vrf(view: SwitchView) -> Objects:
         if not origin.is_connected
     }
     routes: Objects = {"static": discards} if discards else {}
-    if asks_from_loopback(view):
-        # 5.10, Route Filtering: what BGP's routes are like in the kernel; the loopback is then what packets leave from.
+    if route_source(view) is not None:
+        # 5.10, Route Filtering: what BGP's routes are like in the kernel, which packets of the switch's own follow.
         routes |= {"rib": {f"ipv{view.version}": {"protocol": {"bgp": {"fib-filter": SOURCE}}}}}
     return {"bgp": bgp} | dict(sorted(routes.items()))
 
 
-def asks_from_loopback(view: SwitchView) -> bool:
-    """True where requests of the switch, or of hosts over IPv6, leave by a route that has the loopback as its source.
+def route_source(view: SwitchView) -> str | None:
+    """The source of BGP's routes, where requests of the switch, or of hosts over IPv6, leave by them.
 
     Of servers NVUE has no word for the address to ask from; of what it relays over IPv4 it has one.
     """
-    relays = view.version == 6 and view.relay_source is not None and view.relay_source == view.loopback
-    return relays or view.asks_from == "loopback"
+    if view.version == 6 and view.relay_source is not None and view.relay_source == view.loopback:
+        return view.loopback
+    asks = view.asks_from == "loopback" or (view.asks_from == "gateway" and _has_servers(view))
+    return view.fabric_source if asks else None
+
+
+def _has_servers(view: SwitchView) -> bool:
+    servers, central = view.site.management, () if view.site.aaa is None else view.site.aaa.servers
+    return bool(servers.dns or servers.ntp or servers.syslog or central)
 
 
 def _group(view: SwitchView, side: str, family: str) -> Objects:
@@ -138,8 +145,9 @@ def _policies(view: SwitchView) -> Objects:
         for number, origin in enumerate(view.origins, 1)
     }
     maps: Objects = {policy.name: _route_map(policy, kind) for policy in view.routing_policies}
-    if asks_from_loopback(view):
-        rule: Objects = {"action": {"permit": {}}, "match": {"type": kind}, "set": {"source-ip": view.loopback}}
+    source = route_source(view)
+    if source is not None:
+        rule: Objects = {"action": {"permit": {}}, "match": {"type": kind}, "set": {"source-ip": source}}
         maps[SOURCE] = {"rule": {"10": rule}}
     marked: Objects = {"action": "permit", "community": {FROM_BELOW_COMMUNITY: {}}}
     return {

@@ -15,6 +15,7 @@ from clusterwright.spec.hardware.platforms import platforms
 from clusterwright.switches.sonic.reader import known
 from clusterwright.switches.sonic.reader.document import place_of, tables_of
 from clusterwright.switches.sonic.reader.features import SYSTEM, runs
+from clusterwright.switches.sonic.reader.request_sources import request_source
 
 _ELSEWHERE = "takes packets past the tables of their ports"
 _COPIES = "sends copies of packets elsewhere"
@@ -182,29 +183,18 @@ def servers(text: str) -> Iterator[Server]:
                 is_asked = is_asked and own.get("vrf", "default") == vrf
             if table in _METHODS:
                 is_asked = is_asked and _METHODS[table] in asked
-            by_route = not has_vrf and not _has_source(document, table, server)
+            source = request_source(document, table, server, is_apart=has_vrf)
             yield Server(
-                at=place_of(text, table, server), what=service, address=server, is_asked=is_asked, by_route=by_route
+                at=place_of(text, table, server),
+                what=service,
+                address=server,
+                is_asked=is_asked,
+                source=source,
             )
     for table, field in (("VLAN", "dhcp_servers"), ("DHCP_RELAY", "dhcpv6_servers")):
         for fields in document.get(table, {}).values():
             for server in fields.get(field, ()):
                 yield Server(place_of(text, table, server), LEASES, server)
-
-
-def _has_source(document: Mapping[str, Json], table: str, server: str) -> bool:
-    """Whether the file names an address, or an interface with one, of its version that a server is asked from."""
-    shared = {"NTP_SERVER": ("NTP", "global"), "TACPLUS_SERVER": ("TACPLUS", "global")}.get(table, (table, server))
-    row = document.get(shared[0], {}).get(shared[1], {})
-    named = row.get("src_intf", [])
-    ports = frozenset([named] if isinstance(named, str) else named)
-    sources = [row["source"]] if "source" in row else []
-    for kind in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
-        for key in document.get(kind, {}):
-            port, _, address = key.partition("|")
-            if port in ports and address:
-                sources.append(address)
-    return any((":" in source) == (":" in server) for source in sources)
 
 
 def snmp_users(path: str, text: str) -> Iterator[Login]:

@@ -1,0 +1,60 @@
+"""Where a spec puts both ends of what switches ask and are asked: their addresses, and the hosts among their peers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredEdge, DeclaredIsolation
+
+
+@dataclass(frozen=True)
+class PlannedEnds:
+    """The switches that a tree has, each with the address that its requests leave from, and the way from there."""
+
+    declared: DeclaredIsolation
+    idle: frozenset[str] = frozenset()
+    """Switches and ports that the spec takes out of service."""
+
+    @cached_property
+    def source(self) -> Mapping[str, tuple[int, int]]:
+        """By switch the IP version and number of that address: of its management port where it has one."""
+        apart = {device: own[:2] for (device, _), own in self.declared.managed_ends.items()}
+        own_fabric = {
+            switch: own
+            for switch, own in self.declared.fabric_sources.items()
+            if switch not in self.declared.management
+        }
+        return {switch: own for switch, own in (*apart.items(), *own_fabric.items()) if switch not in self.idle}
+
+    @cached_property
+    def switch_at(self) -> Mapping[tuple[int, int], str]:
+        """The switch that has each of these addresses."""
+        return {own: switch for switch, own in self.source.items()}
+
+    @cached_property
+    def edges(self) -> Mapping[tuple[str, str], DeclaredEdge]:
+        """Where hosts and management ports enter, by switch and fabric."""
+        return {(edge.switch, edge.fabric): edge for edge in self.declared.edges}
+
+    @cached_property
+    def entered_at(self) -> Mapping[str, DeclaredEdge]:
+        """Where each management port enters."""
+        ends = self.declared.managed_ends
+        return {end[0]: edge for edge in self.declared.edges for end in edge.ports.values() if end in ends}
+
+    def fabric_of(self, switch: str) -> str:
+        """The fabric that its requests cross, "" for a switch of none."""
+        return self.declared.management.get(switch, self.declared.switches.get(switch, ""))
+
+    def borders_to(self, fabric: str, version: int, peer: int) -> tuple[DeclaredBorder, ...]:
+        """The borders of a fabric behind which an address is."""
+        bits = 32 if version == 4 else 128
+        found: list[DeclaredBorder] = []
+        for border in self.declared.borders:
+            if border.fabric != fabric or border.version != version:
+                continue
+            if any(peer >> (bits - length) == low >> (bits - length) for low, length in border.prefixes):
+                found.append(border)
+        return tuple(found)

@@ -1,0 +1,62 @@
+"""The lists by which switches' own services, and the firewall below them, choose who may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.packets.phrases import address
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.proofs.check import Counterexample
+from clusterwright.proofs.isolation.host_firewall import zone_passes
+from clusterwright.proofs.isolation.managed import managed
+from clusterwright.proofs.isolation.nodes import ZONE_FILE
+from clusterwright.proofs.isolation.services import passing_sources, service_behaviour
+from clusterwright.proofs.operation.declared_exchanges import PlannedEnds
+from clusterwright.proofs.operation.exchange import Exchange, packets_of
+from clusterwright.proofs.tree import RenderedTree
+
+
+def service_faults(tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
+    """Services that refuse who may ask them, by their own list or by the firewall of the Linux below."""
+    visits = tuple(exchange for exchange in exchanges if not exchange.is_request)
+    yield from _list_faults(tree, ends, visits)
+    yield from _firewall_faults(tree, ends, visits)
+
+
+def _list_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, ...]) -> Iterator[Counterexample]:
+    wanted = {(visit.what, visit.version, visit.fabric): visit for visit in visits}
+    judged: set[object] = set()
+    for part in managed(tree):
+        for (device, file), answers in part.answers.items():
+            if device not in ends.declared.management:
+                continue  # its services have no lists
+            for service in answers.services:
+                visit = wanted.get((service.name, service.version, ends.fabric_of(device)))
+                shape = (visit, service.port, service_behaviour(service))
+                if visit is None or shape in judged:
+                    continue
+                judged.add(shape)
+                refused = visit.peers - passing_sources(service)[0]
+                if refused:
+                    peer = address(visit.version, refused.bounds[0][0])
+                    message = f"{peer} asks for {visit.what}, and the list of {visit.what} refuses it"
+                    yield Counterexample(device=device, file=file, line=service.line, message=message)
+
+
+def _firewall_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, ...]) -> Iterator[Counterexample]:
+    """The firewall knows answers by their connection; requests pass by its rules alone."""
+    judged: set[tuple[str, str]] = set()
+    for device in tree.devices_with(ZONE_FILE):
+        fabric, text = ends.fabric_of(device), tree.text(device, ZONE_FILE) or ""
+        if device not in ends.source or (fabric, text) in judged:
+            continue
+        judged.add((fabric, text))
+        own = ends.source[device][1]
+        try:
+            passes = zone_passes(text)
+        except Unreadable:
+            continue  # isolation leaves it open
+        for visit in visits:
+            if visit.fabric == fabric and own in visit.switches and packets_of(visit.to_switches()) - passes:
+                message = f"{visit.title}, and the firewall of the management port stops it"
+                yield Counterexample(device=device, file=ZONE_FILE, line=0, message=message)

@@ -1,0 +1,247 @@
+"""What switches ask servers, and what those who watch ask switches: request and answer, with routes and filters.
+
+A request leaves from the address that the system uses, which the text names; the answer has to come to that address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from clusterwright.facts.reader import EAPI, GNMI, LOGINS, LOGS, NAMES, SNMP, SSH, TIME, SystemReader
+from clusterwright.packets.boxes import TCP, UDP
+from clusterwright.packets.phrases import address, count
+from clusterwright.packets.ranges import Ranges, values
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.ethernet.network import has_network, network_of_tree
+from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.proofs.isolation.managed import NamedServer, line_at, managed
+from clusterwright.proofs.isolation.services import declared_sources, holders
+from clusterwright.proofs.isolation.switches import filtered_groups, routes_noted, switches_read
+from clusterwright.proofs.operation.declared_exchanges import PlannedEnds
+from clusterwright.proofs.operation.exchange import Exchange, numbered
+from clusterwright.proofs.operation.exchange_filters import filter_faults
+from clusterwright.proofs.operation.exchange_routes import ExchangeRoutes
+from clusterwright.proofs.operation.exchange_servers import server_faults, server_notes
+from clusterwright.proofs.operation.exchange_services import service_faults
+from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.hardware.systems import systems
+from clusterwright.switches.readers import READERS
+
+_NUMBERS = {"tcp": TCP, "udp": UDP}
+_ASKED = {NAMES: (UDP, 53), TIME: (UDP, 123), LOGS: (UDP, 514)}
+"""RFC 1035, RFC 5905 and RFC 5426."""
+_ANSWERED = {SSH: (TCP, 22), EAPI: (TCP, 443), SNMP: (UDP, 161)}
+_SPEC_ONLY = "where switches, servers and those who watch are"
+_Asked = dict[tuple[str, str, int, int], set[int]]
+"""By fabric, kind of server, IP version and server, the numbers of the addresses that ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Requests:
+    """What switches ask: exchanges, what is wrong with the addresses they ask from, and what nothing tells."""
+
+    exchanges: tuple[Exchange, ...]
+    faults: tuple[Counterexample, ...]
+    notes: tuple[str, ...]
+    count: int
+
+
+def _judge(tree: RenderedTree) -> Verdict:
+    declared = None if tree.declaration is None else tree.declaration.isolation
+    switches = sum(len(tree.devices_with(reader.file)) for reader in READERS)
+    if declared is None:
+        return Verdict(
+            facts=(Fact("switches", switches),),
+            counterexamples=(),
+            cases=Cases("switches", switches),
+            unjudged=f"not judged: only a spec says {_SPEC_ONLY}",
+        )
+    ends = PlannedEnds(declared, _idle(tree, declared))
+    requests = _requests(tree, ends)
+    visits, unwatched = _visits(tree, ends)
+    exchanges = (*requests.exchanges, *visits)
+    network = network_of_tree(tree) if has_network(tree) else None
+    routes = ExchangeRoutes(tree, ends, network, routes_noted(tree, declared))
+    by_fabric: dict[str, tuple[Exchange, ...]] = {}
+    for exchange in exchanges:
+        by_fabric[exchange.fabric] = (*by_fabric.get(exchange.fabric, ()), exchange)
+    found = (
+        *requests.faults,
+        *unwatched,
+        *filter_faults(filtered_groups(tree, declared), by_fabric, ends),
+        *service_faults(tree, ends, exchanges),
+        *routes.faults(exchanges),
+        *server_faults(tree, ends, exchanges, network),
+    )
+    asked = sum(exchange.switches.size() for exchange in visits)
+    return Verdict(
+        facts=(
+            Fact("requests of switches to servers, with their answers", requests.count),
+            Fact("services of switches that are asked from outside, with their answers", asked),
+        ),
+        counterexamples=found,
+        cases=Cases("exchanges of switches", requests.count + asked),
+        notes=(*requests.notes, *server_notes(tree, ends, exchanges)),
+    )
+
+
+def _idle(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
+    """Switches that are out of service, that have no file here, or whose management port the spec unplugs."""
+    declaration = tree.declaration
+    there = {device for reader in READERS for device in tree.devices_with(reader.file)}
+    planned = {device for device, _ in declared.managed_ends} | declared.fabric_sources.keys()
+    unplugged = frozenset[str]()
+    if declaration is not None:
+        unplugged = frozenset(
+            device for device, port in declared.managed_ends if (device, port) in declaration.unplugged
+        )
+    return frozenset(planned - there) | unplugged
+
+
+def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
+    """What switches ask servers, from the addresses that their texts name."""
+    reader_of = {device: reader for reader in READERS for device in tree.devices_with(reader.file)}
+    own_addresses = _host_addresses(tree)
+    asked: _Asked = {}
+    faults: list[Counterexample] = []
+    untold: dict[tuple[str, str], set[str]] = {}
+    total = 0
+    for part in managed(tree):
+        for named in part.servers:
+            server, reader = named.server, reader_of.get(named.device)
+            if named.is_relay or not server.is_asked or reader is None or not _is_known(server.what):
+                continue
+            peer = numbered(server.address)
+            if peer is None or named.device not in ends.source:
+                continue  # isolation refuses a name; the spec has no such switch in service
+            source = server.source or own_addresses.get((named.device, peer[0]), "")
+            if not source and server.what not in reader.names_sources:
+                untold.setdefault((reader.system, server.what), set()).add(named.device)
+                continue
+            total += 1
+            if numbered(source) != ends.source[named.device]:
+                faults.append(_elsewhere(tree, named, source, ends))
+                continue
+            key = (ends.fabric_of(named.device), server.what, *peer)
+            asked.setdefault(key, set()).add(ends.source[named.device][1])
+    exchanges = tuple(_exchange(ends.declared, key, values(*sources)) for key, sources in sorted(asked.items()))
+    return _Requests(exchanges=exchanges, faults=tuple(faults), notes=tuple(_untold_notes(untold)), count=total)
+
+
+def _is_known(what: str) -> bool:
+    return what in _ASKED or what == LOGINS
+
+
+def _exchange(declared: DeclaredIsolation, key: tuple[str, str, int, int], sources: Ranges) -> Exchange:
+    fabric, what, version, server = key
+    words, login_port = declared.login_service
+    protocol, port = _ASKED.get(what, (_NUMBERS[words], login_port))
+    return Exchange(
+        what=what,
+        fabric=fabric,
+        version=version,
+        protocol=protocol,
+        port=port,
+        is_request=True,
+        switches=sources,
+        peers=values(server),
+    )
+
+
+def _elsewhere(tree: RenderedTree, named: NamedServer, source: str, ends: PlannedEnds) -> Counterexample:
+    server = named.server
+    expected = address(*ends.source[named.device])
+    asked_from = source or "the address of whichever port leads there"
+    asked_from = source or "the address of whichever port leads there"
+    message = f"{server.address} ({server.what}) is asked from {asked_from}, and answers come to {expected} alone"
+    line = line_at(tree, named.device, named.file, server.at)
+    return Counterexample(device=named.device, file=named.file, line=line, message=message)
+
+
+def _host_addresses(tree: RenderedTree) -> Mapping[tuple[str, int], str]:
+    """By switch and IP version the address of its management port, where the Linux below sets that up."""
+    found: dict[tuple[str, int], str] = {}
+    for reader in READERS:
+        for file, read in reader.host_addresses.items():
+            for device in tree.devices_with(file):
+                for text in read(tree.text(device, file) or ""):
+                    found[device, 6 if ":" in text else 4] = text
+    return found
+
+
+def _untold_notes(untold: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    for (system, what), devices in sorted(untold.items()):
+        who = f"{count(len(devices), 'switch')} with {systems()[system].title}, as {min(devices)}"
+        yield f"not judged of {who}: nothing names the address that servers for {what} are asked from."
+
+
+def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...], tuple[Counterexample, ...]]:
+    """What flows let others ask switches, and services that the spec wants and no flow leads to."""
+    declared = ends.declared
+    asked: dict[tuple[str, int, str, int, int], set[int]] = {}
+    examples: dict[tuple[str, int, str, int, int], tuple[str, str]] = {}
+    for reader in READERS:
+        services = tuple(_wanted_services(declared, reader))
+        for device in tree.devices_with(reader.file):
+            fabric = ends.fabric_of(device)
+            if device not in ends.source or not holders(declared, fabric):
+                continue
+            version, number = ends.source[device]
+            for name, protocol, port in services:
+                key = (fabric, version, name, protocol, port)
+                asked.setdefault(key, set()).add(number)
+                examples.setdefault(key, (device, reader.file))
+    exchanges: list[Exchange] = []
+    faults: list[Counterexample] = []
+    words = {number: word for word, number in _NUMBERS.items()}
+    for key, switches in sorted(asked.items()):
+        fabric, version, name, protocol, port = key
+        peers = declared_sources(declared, fabric, version, words[protocol], port)
+        if not peers:
+            device, file = examples[key]
+            message = f"no flow lets anybody ask the management port for {name} at port {port}"
+            faults.append(Counterexample(device=device, file=file, line=0, message=message))
+            continue
+        exchanges.append(
+            Exchange(
+                what=name,
+                fabric=fabric,
+                version=version,
+                protocol=protocol,
+                port=port,
+                is_request=False,
+                switches=values(*switches),
+                peers=peers,
+            )
+        )
+    return tuple(exchanges), tuple(faults)
+
+
+def _wanted_services(declared: DeclaredIsolation, reader: SystemReader) -> Iterator[tuple[str, int, int]]:
+    """The services of a system that somebody of the spec asks: their names, protocols and ports."""
+    names: list[str] = []
+    if declared.logins:
+        names.append(SSH)
+        names += [EAPI] if EAPI in reader.manages else []
+    if declared.managed[reader.system].snmp_users and SNMP in reader.manages:
+        names.append(SNMP)
+    for name in names:
+        yield name, *_ANSWERED[name]
+    if declared.collecting is not None and GNMI in reader.manages:
+        yield GNMI, TCP, declared.collecting
+
+
+EXCHANGES = ProofCheck(
+    name="exchanges",
+    claim=(
+        "What switches ask servers, and what is asked of switches, passes routes and filters, and so does the answer"
+        " to the address that asked."
+    ),
+    kinds=frozenset({"nftables", "node-network"}).union(*(reader.kinds for reader in READERS)),
+    applies=lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
+    judge=_judge,
+    spec_only=_SPEC_ONLY,
+    readings=switches_read,
+    rests_on=frozenset({"isolation", "management"}),
+)

@@ -1,0 +1,142 @@
+"""CW320, CW346 and CW360: servers that switches ask, and the address that they ask from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from clusterwright.finding import Severity
+from clusterwright.intent.needs.need import Need, Party, meets, server_at
+from clusterwright.intent.needs.switches import AAA_PORTS, SWITCH_PORTS
+from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.isolation import Zone
+from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.text.document import Path
+from clusterwright.spec.zone_reach import covers, members_of
+
+_WHY = "filters stop the request, or the answer"
+_FIX = "Add a flow from a zone with that address, or a management network with a zone for its ports."
+
+
+@rule("CW320", Severity.ERROR)
+def unreachable_servers(subject: Subject) -> Iterator[Problem]:
+    """Servers whose IP version is not the management network's."""
+    spec = subject.spec
+    network = _management_network(spec)
+    if network is None or network.addressing is None:
+        return
+    version = network.addressing.hosts.version
+    for path, key, server in _servers_of_switches(spec):
+        if _ip_version(server) != version:
+            yield Problem(
+                path,
+                f"{network.name} is IPv{version}: switches cannot reach {server} over it.",
+                f"Give an IPv{version} address in `{key}`.",
+            )
+
+
+@rule("CW346", Severity.WARNING)
+def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
+    """Servers of the other IP version than a fabric whose switches, without a management network, ask them over it."""
+    spec = subject.spec
+    if _management_network(spec) is not None:
+        return
+    for path, _, server in _servers_of_switches(spec):
+        lacking = [
+            fabric.name
+            for fabric in spec.fabrics
+            if fabric.addressing is not None and fabric.addressing.hosts.version != _ip_version(server)
+        ]
+        if lacking:
+            message = f"Switches of {', '.join(lacking)} have no IPv{_ip_version(server)} address to ask {server} from."
+            yield Problem(path, message, "Add a management network, or name servers of the fabric's IP version.")
+
+
+@rule("CW360", Severity.WARNING)
+def servers_out_of_reach(subject: Subject) -> Iterator[Problem]:
+    """Servers that switches without a management port ask over their fabric, where filters stop that."""
+    spec = subject.spec
+    network = _management_network(spec)
+    for path, key, server in _servers_of_switches(spec):
+        whom = server_at(spec, server)
+        stopped: list[str] = []
+        for skeleton in subject.skeleton.fabrics:
+            asks_over_it = skeleton.fabric.is_management or network is None
+            if asks_over_it and _leads_to(spec, skeleton, server, whom):
+                stopped += _stopped(subject, skeleton, whom, key)
+        if stopped:
+            message = f"No flow lets {' and '.join(stopped)} ask {server}: {_WHY}."
+            yield Problem(path, message, _FIX)
+
+
+def _leads_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: Party) -> bool:
+    """Whether a server is met on a fabric: on a node there, or behind a border of one of its switches."""
+    addressing = skeleton.fabric.addressing
+    if addressing is None or addressing.hosts.version != _ip_version(server):
+        return False
+    if ip_address(server) in addressing.hosts:
+        return True
+    switches = {seat.name for seat in skeleton.seats}
+    zones = set(whom.zones or ())
+    return any(border.device in switches and zones.intersection(border.zones) for border in spec.borders)
+
+
+def _stopped(subject: Subject, skeleton: FabricSkeleton, whom: Party, key: str) -> Iterator[str]:
+    """The switches of a fabric whose requests no flow names, by role and what they ask from."""
+    spec, fabric = subject.spec, skeleton.fabric
+    is_shared = fabric.addressing is not None and fabric.addressing.host_links == "shared"
+    with_hosts = subject.filter_bound.tenants[fabric.name]
+    kinds: dict[tuple[str, bool], None] = {}
+    for number, seat in enumerate(skeleton.seats):
+        kinds[fabric.tiers[seat.tier].role, is_shared and number in with_hosts] = None
+    for role, has_gateway in kinds:
+        zones = tuple(zone.name for zone in spec.zones if _has_source(spec, zone, fabric, has_gateway=has_gateway))
+        need = _need(spec, Party(role, zones), whom, key)
+        if not any(meets(spec, need, flow) for flow in spec.flows):
+            yield f"{role} of {fabric.name} (from its {'gateway' if has_gateway else 'loopback'})"
+
+
+def _has_source(spec: ClusterSpec, zone: Zone, fabric: Fabric, *, has_gateway: bool) -> bool:
+    """Whether a zone may have the address that a switch asks from: its hosts' gateway, or its loopback."""
+    if not covers(spec, zone, fabric):
+        return False
+    return has_gateway or (fabric.is_management and not members_of(spec, zone))
+
+
+def _need(spec: ClusterSpec, who: Party, whom: Party, key: str) -> Need:
+    kind = key.rpartition(".")[2]
+    is_aaa = kind == "servers" and spec.site.aaa is not None
+    protocol, port = AAA_PORTS[spec.site.aaa.protocol] if is_aaa and spec.site.aaa is not None else SWITCH_PORTS[kind]
+    return Need(
+        topic="switches",
+        who=who,
+        whom=whom,
+        protocol=protocol,
+        low=port,
+        high=port,
+        why="switches ask it",
+        unit="switches",
+        path=(),
+    )
+
+
+def _management_network(spec: ClusterSpec) -> Fabric | None:
+    return next((fabric for fabric in spec.fabrics if fabric.is_management), None)
+
+
+def _servers_of_switches(spec: ClusterSpec) -> Iterator[tuple[Path, str, str]]:
+    """Each server that switches ask, with its place and the key to write it at."""
+    for key in ("dns", "ntp", "syslog"):
+        own: Path = ("site", "management", key)
+        place = own if own in spec.document.values else ("site", key)
+        for index, server in enumerate(getattr(spec.site.management, key)):
+            yield (*place, index), f"site.management.{key}", server
+    if spec.site.aaa is not None:
+        for index, server in enumerate(spec.site.aaa.servers):
+            yield (*spec.site.aaa.path, "servers", index), "site.aaa.servers", server
+
+
+def _ip_version(server: str) -> int:
+    return 6 if ":" in server else 4
