@@ -29,7 +29,7 @@ Exchanges = Mapping[str, tuple[Exchange, ...]]
 
 
 @dataclass(slots=True)
-class _Place:
+class _FilteredEnds:
     """Ports with the same filter: those of ``group`` stand for all. ``switches`` and ``peers`` are behind them."""
 
     group: PortGroup
@@ -41,7 +41,7 @@ def filter_faults(
     groups: Iterable[tuple[PortGroup, object]], exchanges: Exchanges, ends: PlannedEnds
 ) -> Iterator[Counterexample]:
     """Every filter that stops a request or an answer, with the first such packet. What does not read is left open."""
-    places: dict[object, _Place] = {}
+    places: dict[object, _FilteredEnds] = {}
     for group, shape in groups:
         if group.fabric in exchanges:
             _add(places, group, shape, exchanges[group.fabric], ends)
@@ -50,20 +50,28 @@ def filter_faults(
 
 
 def _add(
-    places: dict[object, _Place], group: PortGroup, shape: object, exchanges: tuple[Exchange, ...], ends: PlannedEnds
+    places: dict[object, _FilteredEnds],
+    group: PortGroup,
+    shape: object,
+    exchanges: tuple[Exchange, ...],
+    ends: PlannedEnds,
 ) -> None:
     """Notes what is behind a group's ports; groups whose filters are alike are one place."""
     if group.what == MANAGEMENT and group.device in ends.source:
-        place = places.setdefault((MANAGEMENT, shape), _Place(group))
+        place = places.setdefault((MANAGEMENT, shape), _FilteredEnds(group))
         place.switches.add(ends.source[group.device][1])
     elif group.what == HOSTS:
         _add_hosts(places, group, shape, exchanges, ends)
     elif group.what not in {MANAGEMENT, HOSTS}:
-        places[group.device, group.what, group.ports] = _Place(group)
+        places[group.device, group.what, group.ports] = _FilteredEnds(group)
 
 
 def _add_hosts(
-    places: dict[object, _Place], group: PortGroup, shape: object, exchanges: tuple[Exchange, ...], ends: PlannedEnds
+    places: dict[object, _FilteredEnds],
+    group: PortGroup,
+    shape: object,
+    exchanges: tuple[Exchange, ...],
+    ends: PlannedEnds,
 ) -> None:
     """Management ports of switches, and hosts that are a peer, behind the ports of a group."""
     edge = ends.edges.get((group.device, group.fabric))
@@ -79,10 +87,10 @@ def _add_hosts(
     if asking or serving:
         key = (HOSTS, shape, tuple(asking), tuple(serving))
         if key not in places:
-            places[key] = _Place(group, set(asking.values()), set(serving.values()))
+            places[key] = _FilteredEnds(group, set(asking.values()), set(serving.values()))
 
 
-def _faults(place: _Place, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
+def _faults(place: _FilteredEnds, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
     group = place.group
     direction = OUT if group.what in OUTWARDS else IN
     judged: list[object] = []
@@ -110,7 +118,7 @@ def _which(exchange: Exchange, stopped: tuple[Box, ...]) -> str:
     return "the request" if is_from_switches is exchange.is_request else "the answer"
 
 
-def _wanted(place: _Place, exchange: Exchange) -> Iterator[Box]:
+def _wanted(place: _FilteredEnds, exchange: Exchange) -> Iterator[Box]:
     """What ports have to let pass of an exchange."""
     group = place.group
     if group.what == MANAGEMENT:
