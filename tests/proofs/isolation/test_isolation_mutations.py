@@ -206,7 +206,7 @@ def test_every_edit_that_changes_behaviour_is_caught(name: str, capsys: pytest.C
     with capsys.disabled():
         sys.stdout.write(f"\n{name}: {made} edits, {changing} change what passes, {changing - len(missed)} caught\n")
     assert not missed
-    assert changing > made // 6
+    assert changing > made // 8  # borders name single addresses, which few of the packets are sent to
 
 
 def _deciders_of(name: str, device: str, path: str) -> bool:
