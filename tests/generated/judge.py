@@ -67,6 +67,7 @@ FORETOLD = {
     "CW250": ("ethernet-failures",),
     "CW346": ("exchanges",),
     "CW360": ("exchanges",),
+    "CW361": ("exchanges",),
 }
 
 

@@ -61,12 +61,17 @@ flows:
   - {name: switch-services, from: compute, to: services, protocol: udp, ports: [53, 123, 514],
      reason: "switches", owner: netops}
   - {name: switch-aaa, from: compute, to: services, protocol: tcp, ports: [49], reason: "switches", owner: netops}
+  - {name: own-services, from: services, to: services, protocol: udp, ports: [53, 123, 514], reason: "switches",
+     owner: netops}
+  - {name: own-aaa, from: services, to: services, protocol: tcp, ports: [49], reason: "switches", owner: netops}
 """
 RACK = {
     "eos": "dcs-7804r3, down: {medium: mmf, blocks: [card4]}, up: {speed_gbps: 200, blocks: [card3], medium: mmf}",
     "sonic": "sn4700-sonic, down: {medium: mmf, blocks: [cages]}, up: {speed_gbps: 200, blocks: [cages], medium: mmf}",
-    "nvue": "sn4700-nvue, down: {medium: mmf, blocks: [cages]}, up: {speed_gbps: 200, blocks: [cages], medium: mmf}",
+    "nvue": "sn4700, down: {medium: mmf, blocks: [cages]}, up: {speed_gbps: 200, blocks: [cages], medium: mmf}",
 }
+ASKING, NODE = ("rsw-p00r00", "rsw-v00"), "svc-v00n0"
+NFTABLES = "etc/nftables.conf"
 # By name: the spec, the device that is changed, and those that its exchanges meet.
 LABS = {
     "gateway": ("lab-border", "", "mgmt-00", ()),
@@ -75,6 +80,11 @@ LABS = {
     "sonic": ("lab-sonic", BORDER % (9, 9), "rtsw-p00r00", ("mgmt-00",)),
     "nvue": ("lab-nvue", BORDER % (8, 8), "rtsw-p00r00", ("mgmt-00",)),
     "loopback": ("lab-tenants", TOP_BORDER, "mgmtagg-00", ("mgmt-00", "mgmt-01")),
+    **{f"{system}, node": ("lab-border", INBAND.replace("MODEL", RACK[system]), NODE, ASKING) for system in RACK},
+    **{
+        f"{system} in band": ("lab-border", INBAND.replace("MODEL", RACK[system]), ASKING[0], (ASKING[1], NODE))
+        for system in RACK
+    },
     "mlnx-os": ("qm9700", "", "leaf-00", ("mgmt-00",)),
     "nvos": ("q3400", "", "leaf-00", ("mgmt-00",)),
 }
@@ -184,6 +194,15 @@ LOST = {
     ),
     "loopback: at the border": ("loopback", EOS, r"^   seq \d+ permit \S+ eq 32$", "", "does not announce"),
     "loopback: in BGP": ("loopback", EOS, r"^      network \S+/32\n", "", "find no way"),
+    # Over the frontend, from a server that is a node of the cluster.
+    **{
+        f"{system}, node: the request": (f"{system}, node", NFTABLES, r"\b514\b", "515", "stops the request")
+        for system in RACK
+    },
+    "EOS in band: its source": ("eos in band", EOS, r"^logging source-interface .*\n", "", "whichever port"),
+    "SONiC in band: its source": ("sonic in band", SONIC, r', "src_intf": \["Vlan100"\]', "", "whichever port"),
+    "NVUE in band: its source": ("nvue in band", NVUE, r"fib-filter: SOURCE", "fib-filter: FROM-UP", "whichever port"),
+    "EOS in band: the prefix": ("eos in band", EOS, r"^      network \S+/64\n", "", "find no way"),
     # Switches with a port on a management network.
     "EOS: an interface of the fabric": (
         "eos",

@@ -54,7 +54,7 @@ models:
 """
 PER_FABRIC = (
     "ethernet-links", "bgp-sessions", "reachability", "valley-free", "ethernet-bisection", "ethernet-failures", "qos",
-    "ecmp-hash", "isolation", "management",
+    "ecmp-hash", "isolation", "management", "exchanges",
 )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_a_management_switch_bars_the_claims_about_its_network_alone(tmp_path: P
     found = answers(spec(tmp_path, "management", "mgmt", "ex4400"))
 
     barred = {name for name, check in found.items() if check["answer"].startswith("not checked: 1 switch of another")}
-    assert barred == {"ethernet-links", "reachability", "ethernet-failures", "isolation", "management"}
+    assert barred == {"ethernet-links", "reachability", "ethernet-failures", "isolation", "management", "exchanges"}
     assert all(found[name]["proven"] for name in set(PER_FABRIC) - barred)
 
 
@@ -119,7 +119,7 @@ fabrics:
                  host_links: point-to-point}
 """)
     found = answers(path)
-    assert set(found) == {"ethernet-links", "reachability", "ethernet-failures", "isolation", "management"}
+    assert set(found) == {"ethernet-links", "reachability", "ethernet-failures", "isolation", "management", "exchanges"}
     assert {check["answer"] for check in found.values()} == {"not checked: 1 switch of another system (frontend)"}
 
 

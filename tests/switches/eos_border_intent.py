@@ -39,7 +39,7 @@ def _add(config: dict[str, Any], plan: Plan, device: Device, border: Border) -> 
             for way, permits in (("IN", passing.incoming), ("OUT", passing.outgoing))
         ]
     learnt = [f"permit {network} eq {network.prefixlen}" for network in passing.learnt]
-    told = [f"permit {network} eq {fabric.addressing.hosts_per_switch}" for network in passing.announced]
+    told = [f"permit {network} eq {length}" for network, length in passing.announced]
     config[lists] += [_numbered(f"BORDER-IN-{label}", learnt), _numbered(f"BORDER-OUT-{label}", told)]
     config["route_maps"] += [
         _route_map(f"FROM-BORDER-{label}", f"{ip} address prefix-list BORDER-IN-{label}", ["community 64512:1"]),

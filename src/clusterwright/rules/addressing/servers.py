@@ -1,17 +1,18 @@
-"""CW320, CW346 and CW360: servers that switches ask, and the address that they ask from."""
+"""CW320, CW346, CW360 and CW361: servers that switches ask, and the address that they ask from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import ip_address
 
+from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
 from clusterwright.intent.needs.need import Need, Party, meets, server_at
 from clusterwright.intent.needs.switches import AAA_PORTS, SWITCH_PORTS
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.isolation import Zone
+from clusterwright.spec.isolation import Border, Zone
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 from clusterwright.spec.zone_reach import covers, members_of
@@ -71,6 +72,29 @@ def servers_out_of_reach(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, message, _FIX)
 
 
+@rule("CW361", Severity.WARNING)
+def switches_without_a_way(subject: Subject) -> Iterator[Problem]:
+    """Switches without a management port to which no border's routes to a server they ask come."""
+    spec = subject.spec
+    network = _management_network(spec)
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    for _, _, server in _servers_of_switches(spec):
+        whom = server_at(spec, server)
+        for skeleton, wiring in subject.wirings:
+            asks_over_it = skeleton.fabric.is_management or network is None
+            borders = tuple(_borders_to(spec, skeleton, server, whom)) if asks_over_it else ()
+            key = skeleton.fabric.name, tuple(border.device for border in borders)
+            if not borders or key in seen:
+                continue
+            seen.add(key)
+            tops = wiring.above_all(border.device for border in borders)
+            lost = [seat.name for seat in skeleton.seats if not wiring.tops[seat.name] & tops]
+            if lost:
+                at = " and ".join(sorted({border.device for border in borders}))
+                message = f"{and_more(lost, 3)} cannot ask {server}: routes from {at} go down and not up again."
+                yield Problem((*borders[0].path, "device"), message, "Add a border at each switch of the top tier.")
+
+
 def _leads_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: Party) -> bool:
     """Whether a server is met on a fabric: on a node there, or behind a border of one of its switches."""
     addressing = skeleton.fabric.addressing
@@ -78,9 +102,16 @@ def _leads_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: Pa
         return False
     if ip_address(server) in addressing.hosts:
         return True
+    return any(_borders_to(spec, skeleton, server, whom))
+
+
+def _borders_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: Party) -> Iterator[Border]:
+    """The borders of a fabric's switches behind which a server is."""
     switches = {seat.name for seat in skeleton.seats}
-    zones = set(whom.zones or ())
-    return any(border.device in switches and zones.intersection(border.zones) for border in spec.borders)
+    for border in spec.borders:
+        is_behind = set(whom.zones or ()).intersection(border.zones) and border.address.version == _ip_version(server)
+        if border.device in switches and is_behind:
+            yield border
 
 
 def _stopped(subject: Subject, skeleton: FabricSkeleton, whom: Party, key: str) -> Iterator[str]:
