@@ -15,6 +15,7 @@ from tests.switches.test_managed_switch import managed_plan
 
 from clusterwright.artifact import Artifact
 from clusterwright.facts.reader import LEASES, LOGS, NAMES, TIME
+from clusterwright.finding import Finding
 from clusterwright.intent.switch import view_switch
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
@@ -22,6 +23,7 @@ from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.operation.exchanges import EXCHANGES
 from clusterwright.proofs.tree import tree_of
+from clusterwright.rules.engine import lint_path
 from clusterwright.switches.nvue.writer.configuration import configuration
 from clusterwright.switches.sonic.reader.openings import servers
 from clusterwright.switches.sonic.writer.configuration import config_db
@@ -122,7 +124,11 @@ def judged(lab: str, *edits: tuple[str, str, str]) -> Verdict:
     return EXCHANGES.run(tree_of(plan(lab).spec.name, changed, Declaration(plan(lab))))
 
 
-@pytest.mark.parametrize("lab", LABS)
+# Over IPv6 NVUE's routes have the loopback as their source, which no zone holds: CW360 says so.
+OUT_OF_REACH = {"nvue, node", "nvue in band"}
+
+
+@pytest.mark.parametrize("lab", [lab for lab in LABS if lab not in OUT_OF_REACH])
 def test_what_is_rendered_comes_there_and_back(lab: str) -> None:
     verdict = judged(lab)
     assert verdict.is_proven, (verdict.word, verdict.counterexamples)
@@ -314,3 +320,16 @@ def test_nvue_without_a_management_port_takes_the_source_of_the_route() -> None:
     assert written["vrf"]["default"]["router"]["rib"] == {"ipv6": {"protocol": {"bgp": {"fib-filter": "SOURCE"}}}}
     (rule,) = written["router"]["policy"]["route-map"]["SOURCE"]["rule"].values()
     assert rule["set"] == {"source-ip": view.loopback}
+
+
+def test_nvue_that_relays_over_ipv6_asks_from_an_address_of_no_zone() -> None:
+    found = judged("nvue, node").counterexamples
+    assert any("stops the request" in each.message for each in found), found
+    assert any("rsw of frontend (from its loopback)" in each.message for each in findings("nvue, node"))
+
+
+def findings(lab: str) -> list[Finding]:
+    """What lint says of servers that a lab's switches cannot reach."""
+    with TemporaryDirectory() as folder:
+        plan_with(Path(folder), LABS[lab][0], LABS[lab][1])
+        return [found for found in lint_path(Path(folder) / "overlay.yaml").findings if found.code == "CW360"]

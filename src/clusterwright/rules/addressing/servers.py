@@ -11,7 +11,8 @@ from clusterwright.intent.needs.need import Need, Party, meets, server_at
 from clusterwright.intent.needs.switches import AAA_PORTS, SWITCH_PORTS
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.isolation import Border, Zone
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -121,12 +122,22 @@ def _stopped(subject: Subject, skeleton: FabricSkeleton, whom: Party, key: str) 
     with_hosts = subject.filter_bound.tenants[fabric.name]
     kinds: dict[tuple[str, bool], None] = {}
     for number, seat in enumerate(skeleton.seats):
-        kinds[fabric.tiers[seat.tier].role, is_shared and number in with_hosts] = None
+        tier = fabric.tiers[seat.tier]
+        has_gateway = is_shared and number in with_hosts and not _asks_as_relay(spec, fabric, tier)
+        kinds[tier.role, has_gateway] = None
     for role, has_gateway in kinds:
         zones = tuple(zone.name for zone in spec.zones if _has_source(spec, zone, fabric, has_gateway=has_gateway))
         need = _need(spec, Party(role, zones), whom, key)
         if not any(meets(spec, need, flow) for flow in spec.flows):
             yield f"{role} of {fabric.name} (from its {'gateway' if has_gateway else 'loopback'})"
+
+
+def _asks_as_relay(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> bool:
+    """Whether switches ask from the loopback that what they relay to boot servers leaves from (``plan.asking``)."""
+    system = system_of(tier.model)
+    if spec.boot is None or spec.boot.fabric != fabric.name or fabric.addressing is None or system is None:
+        return False
+    return system.relays_from_loopback(fabric.addressing.hosts.version)
 
 
 def _has_source(spec: ClusterSpec, zone: Zone, fabric: Fabric, *, has_gateway: bool) -> bool:
