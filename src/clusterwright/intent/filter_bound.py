@@ -149,7 +149,7 @@ class FilterBound:
 
     def _most_loopbacks(self, fabric: Fabric) -> int:
         """No fewer than the loopbacks that a management network's switches ask from (``plan.asking``)."""
-        skeleton = next(each for each in self.skeleton.fabrics if each.fabric.name == fabric.name)
+        skeleton = next(other for other in self.skeleton.fabrics if other.fabric.name == fabric.name)
         addressing = fabric.addressing
         have_gateways = addressing is not None and addressing.host_links == "shared" and addressing.hosts.version == 4
         return len(skeleton.seats) - (len(self.tenants[fabric.name]) if have_gateways else 0)

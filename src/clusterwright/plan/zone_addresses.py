@@ -32,7 +32,10 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
     pool = fabric.addressing.hosts
     if not members and fabric.is_management:
         loopbacks = loopback_sources(plan, fabric.name)
-        return ((int(pool.network_address), int(pool.broadcast_address)), *((each, each) for each in loopbacks))
+        return (
+            (int(pool.network_address), int(pool.broadcast_address)),
+            *((loopback, loopback) for loopback in loopbacks),
+        )
     if not members or (tenants and all(tenant.keys() <= members for tenant in tenants.values())):
         return ((int(pool.network_address), int(pool.broadcast_address)),)
     addresses: list[Interval] = []

@@ -150,13 +150,13 @@ def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "
     return tuple(networks)
 
 
-def _loopbacks(declared: DeclaredIsolation, border: DeclaredBorder, own: Ranges, switch: str) -> Iterator[int]:
+def _loopbacks(declared: DeclaredIsolation, border: DeclaredBorder, inside: Ranges, switch: str) -> Iterator[int]:
     """The loopbacks among addresses, from which switches of a border's fabric ask servers."""
     subnets = [edge.subnet for edge in declared.edges if edge.fabric == border.fabric]
     for name, (version, source) in declared.fabric_sources.items():
         is_asked_about = switch in {"", name} and declared.switches.get(name) == border.fabric
         is_loopback = not any(source in subnet for subnet in subnets)
-        if is_asked_about and is_loopback and version == border.version and source in own:
+        if is_asked_about and is_loopback and version == border.version and source in inside:
             yield source
 
 

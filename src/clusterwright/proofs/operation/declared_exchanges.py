@@ -20,18 +20,13 @@ class PlannedEnds:
     @cached_property
     def source(self) -> Mapping[str, tuple[int, int]]:
         """By switch the IP version and number of that address: of its management port where it has one."""
-        apart = {device: own[:2] for (device, _), own in self.declared.managed_ends.items()}
+        apart = {device: source[:2] for (device, _), source in self.declared.managed_ends.items()}
         own_fabric = {
-            switch: own
-            for switch, own in self.declared.fabric_sources.items()
+            switch: source
+            for switch, source in self.declared.fabric_sources.items()
             if switch not in self.declared.management
         }
-        return {switch: own for switch, own in (*apart.items(), *own_fabric.items()) if switch not in self.idle}
-
-    @cached_property
-    def switch_at(self) -> Mapping[tuple[int, int], str]:
-        """The switch that has each of these addresses."""
-        return {own: switch for switch, own in self.source.items()}
+        return {switch: source for switch, source in (*apart.items(), *own_fabric.items()) if switch not in self.idle}
 
     @cached_property
     def edges(self) -> Mapping[tuple[str, str], DeclaredEdge]:
@@ -51,10 +46,10 @@ class PlannedEnds:
     def borders_to(self, fabric: str, version: int, peer: int) -> tuple[DeclaredBorder, ...]:
         """The borders of a fabric behind which an address is."""
         bits = 32 if version == 4 else 128
-        found: list[DeclaredBorder] = []
+        borders: list[DeclaredBorder] = []
         for border in self.declared.borders:
             if border.fabric != fabric or border.version != version:
                 continue
             if any(peer >> (bits - length) == low >> (bits - length) for low, length in border.prefixes):
-                found.append(border)
-        return tuple(found)
+                borders.append(border)
+        return tuple(borders)

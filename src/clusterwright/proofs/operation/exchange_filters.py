@@ -129,8 +129,8 @@ def _wanted(place: _FilteredEnds, exchange: Exchange) -> Iterator[Box]:
     elif group.what in {BORDER_IN, BORDER_OUT} and group.border is not None:
         bits = 32 if exchange.version == 4 else 128
         outside = _behind(group.border.prefixes, bits) if group.border.version == exchange.version else EMPTY
-        own = exchange.of(exchange.switches, outside)
-        yield from own.from_switches() if group.what == BORDER_OUT else own.to_switches()
+        crossing = exchange.of(exchange.switches, outside)
+        yield from crossing.from_switches() if group.what == BORDER_OUT else crossing.to_switches()
     elif group.what in OTHERS:
         yield from (*exchange.from_switches(), *exchange.to_switches())
 

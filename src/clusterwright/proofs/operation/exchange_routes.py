@@ -59,7 +59,9 @@ class ExchangeRoutes:
             if shape not in missing:
                 reached = reached_by[key] | edge.subnet
                 missing[shape] = [
-                    (each, lost) for each in exchanges if each.fabric == fabric and (lost := each.peers - reached)
+                    (exchange, lost)
+                    for exchange in exchanges
+                    if exchange.fabric == fabric and (lost := exchange.peers - reached)
                 ]
             for exchange, lost in missing[shape]:
                 if number in exchange.switches:
@@ -69,14 +71,14 @@ class ExchangeRoutes:
     def _unannounced(self, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
         """Addresses that ask, or are asked, and that no switch of their fabric announces."""
         seen: set[tuple[str, Prefix]] = set()
-        asking = {each.fabric for each in exchanges}
+        asking = {exchange.fabric for exchange in exchanges}
         for switch, (version, number) in self.ends.source.items():
             edge = self.ends.entered_at.get(switch)
             router = self._routers.get(edge.switch if edge is not None else switch)
             if router is None or not router.sessions or self.ends.fabric_of(switch) not in asking:
                 continue
             packed = _packed(version, number)
-            subnet = next((own for own, _ in router.own_addresses if _holds(own, packed)), None)
+            subnet = next((prefix for prefix, _ in router.own_addresses if _holds(prefix, packed)), None)
             key = (router.device, subnet or (packed, 8 * len(packed)))
             if key in seen:
                 continue
@@ -89,7 +91,7 @@ class ExchangeRoutes:
         self, fabric: str, peers: Mapping[int, set[int]], exchanges: tuple[Exchange, ...]
     ) -> Iterator[Counterexample]:
         """Borders that do not announce who asks, and switches that do not learn the way to a peer behind them."""
-        sources = {each.fabric: each for each in exchanges}
+        sources = {exchange.fabric for exchange in exchanges}
         for version, numbers in peers.items():
             for zone_prefix, borders in _prefixes_of(self.ends, fabric, version, numbers).items():
                 reached: set[str] = set()
@@ -121,13 +123,13 @@ class ExchangeRoutes:
 
     def _lost(self, fabric: str, version: int, prefix: Prefix, reached: set[str]) -> Iterator[Counterexample]:
         """Switches that requests leave the fabric's edge at, and that no border's route comes to."""
-        told: set[str] = set()
+        reported: set[str] = set()
         for switch, (own_version, _) in self.ends.source.items():
             edge = self.ends.entered_at.get(switch)
             first = edge.switch if edge is not None else switch
             is_here = own_version == version and self.ends.fabric_of(switch) == fabric
-            if is_here and first in self._routers and first not in reached and first not in told:
-                told.add(first)
+            if is_here and first in self._routers and first not in reached and first not in reported:
+                reported.add(first)
                 router = self._routers[first]
                 message = f"requests of {switch} find no way: no border's route to {shown_prefix(prefix)} comes here"
                 yield example(self.tree, router.device, router.bgp_file, router.asn_mark, message)
@@ -145,7 +147,7 @@ class ExchangeRoutes:
 
     def _announced(self, fabric: str, version: int) -> Mapping[Prefix, str]:
         """The prefixes that switches announce and that an asking address is in, each with such a switch."""
-        found: dict[Prefix, str] = {}
+        switch_by_prefix: dict[Prefix, str] = {}
         for switch, (own_version, number) in self.ends.source.items():
             if own_version != version or self.ends.fabric_of(switch) != fabric:
                 continue
@@ -154,8 +156,8 @@ class ExchangeRoutes:
             packed = _packed(version, number)
             for prefix, _ in router.networks if router is not None else ():
                 if _holds(prefix, packed):
-                    found.setdefault(prefix, switch)
-        return found
+                    switch_by_prefix.setdefault(prefix, switch)
+        return switch_by_prefix
 
     def _learning(self, router: Router, session: Session, prefix: Prefix) -> set[str]:
         """The switches that a route from outside comes to, the one that learns it first included."""
@@ -165,7 +167,7 @@ class ExchangeRoutes:
         fabric = self._fabric_with.get(router.device)
         if fabric is None:
             return {router.device}
-        index = {each.device: at for at, each in enumerate(fabric.routers)}
+        index = {member.device: at for at, member in enumerate(fabric.routers)}
         outgoing = self._outgoing(fabric)
         known = {index[router.device]: tags}
         queue = list(known)
@@ -189,20 +191,20 @@ class ExchangeRoutes:
         return {router.device: fabric for fabric in fabrics for router in fabric.routers}
 
     def _outgoing(self, fabric: RoutedFabric) -> Mapping[int, list[Edge]]:
-        found: dict[int, list[Edge]] = {}
+        edges: dict[int, list[Edge]] = {}
         for edge in edges_of(fabric):
-            found.setdefault(edge.source, []).append(edge)
-        return found
+            edges.setdefault(edge.source, []).append(edge)
+        return edges
 
 
 def _outside(exchanges: tuple[Exchange, ...], ends: PlannedEnds) -> Mapping[str, Mapping[int, set[int]]]:
     """By fabric and IP version, an address of every peer outside of the cluster."""
-    found: dict[str, dict[int, set[int]]] = {}
+    peers: dict[str, dict[int, set[int]]] = {}
     for exchange in exchanges:
         for low, _ in exchange.peers.bounds:
             if (exchange.version, low) not in ends.declared.addresses:
-                found.setdefault(exchange.fabric, {}).setdefault(exchange.version, set()).add(low)
-    return found
+                peers.setdefault(exchange.fabric, {}).setdefault(exchange.version, set()).add(low)
+    return peers
 
 
 def _prefixes_of(
@@ -210,14 +212,14 @@ def _prefixes_of(
 ) -> Mapping[Prefix, tuple[DeclaredBorder, ...]]:
     """The prefixes of zones that peers are in, each with the borders that lead there."""
     bits = 32 if version == 4 else 128
-    found: dict[Prefix, tuple[DeclaredBorder, ...]] = {}
+    borders_by_prefix: dict[Prefix, tuple[DeclaredBorder, ...]] = {}
     for peer in sorted(peers):
         borders = ends.borders_to(fabric, version, peer)
         for border in borders:
             for low, length in border.prefixes:
                 if low >> (bits - length) == peer >> (bits - length):
-                    found[_packed(version, low), length] = borders
-    return found
+                    borders_by_prefix[_packed(version, low), length] = borders
+    return borders_by_prefix
 
 
 def _session_of(router: Router, border: DeclaredBorder) -> Session | None:

@@ -68,9 +68,9 @@ def _filter_faults(tree: RenderedTree, exchange: Exchange, node: str, port: str)
         ruleset = read_nft(tree.text(node, RUNNING) or "", interfaces)
     except Unreadable:
         return  # isolation leaves it open
-    own = interfaces.of(port)
-    taken = packets_of(exchange.from_switches(iif=own, origin=values(FOREIGN)))
-    sent = packets_of(exchange.to_switches(oif=own, origin=values(OWN)))
+    interface = interfaces.of(port)
+    taken = packets_of(exchange.from_switches(iif=interface, origin=values(FOREIGN)))
+    sent = packets_of(exchange.to_switches(oif=interface, origin=values(OWN)))
     for hook, wanted, half in (("input", taken, "the request"), ("output", sent, "the answer")):
         passed = wanted
         for stage in stages(ruleset, hook):

@@ -51,12 +51,12 @@ def _firewall_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchan
         if device not in ends.source or (fabric, text) in judged:
             continue
         judged.add((fabric, text))
-        own = ends.source[device][1]
+        number = ends.source[device][1]
         try:
             passes = zone_passes(text)
         except Unreadable:
             continue  # isolation leaves it open
         for visit in visits:
-            if visit.fabric == fabric and own in visit.switches and packets_of(visit.to_switches()) - passes:
+            if visit.fabric == fabric and number in visit.switches and packets_of(visit.to_switches()) - passes:
                 message = f"{visit.title}, and the firewall of the management port stops it"
                 yield Counterexample(device=device, file=ZONE_FILE, line=0, message=message)

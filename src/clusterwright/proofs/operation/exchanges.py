@@ -66,7 +66,7 @@ def _judge(tree: RenderedTree) -> Verdict:
     by_fabric: dict[str, tuple[Exchange, ...]] = {}
     for exchange in exchanges:
         by_fabric[exchange.fabric] = (*by_fabric.get(exchange.fabric, ()), exchange)
-    found = (
+    faults = (
         *requests.faults,
         *unwatched,
         *filter_faults(filtered_groups(tree, declared), by_fabric, ends),
@@ -80,7 +80,7 @@ def _judge(tree: RenderedTree) -> Verdict:
             Fact("requests of switches to servers, with their answers", requests.count),
             Fact("services of switches that are asked from outside, with their answers", asked),
         ),
-        counterexamples=found,
+        counterexamples=faults,
         cases=Cases("exchanges of switches", requests.count + asked),
         notes=(*requests.notes, *server_notes(tree, ends, exchanges)),
     )
@@ -161,13 +161,13 @@ def _elsewhere(tree: RenderedTree, named: NamedServer, source: str, ends: Planne
 
 def _host_addresses(tree: RenderedTree) -> Mapping[tuple[str, int], str]:
     """By switch and IP version the address of its management port, where the Linux below sets that up."""
-    found: dict[tuple[str, int], str] = {}
+    addresses: dict[tuple[str, int], str] = {}
     for reader in READERS:
         for file, read in reader.host_addresses.items():
             for device in tree.devices_with(file):
                 for text in read(tree.text(device, file) or ""):
-                    found[device, 6 if ":" in text else 4] = text
-    return found
+                    addresses[device, 6 if ":" in text else 4] = text
+    return addresses
 
 
 def _untold_notes(untold: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:

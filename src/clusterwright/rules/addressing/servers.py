@@ -171,8 +171,8 @@ def _management_network(spec: ClusterSpec) -> Fabric | None:
 def _servers_of_switches(spec: ClusterSpec) -> Iterator[tuple[Path, str, str]]:
     """Each server that switches ask, with its place and the key to write it at."""
     for key in ("dns", "ntp", "syslog"):
-        own: Path = ("site", "management", key)
-        place = own if own in spec.document.values else ("site", key)
+        switches_own: Path = ("site", "management", key)
+        place = switches_own if switches_own in spec.document.values else ("site", key)
         for index, server in enumerate(getattr(spec.site.management, key)):
             yield (*place, index), f"site.management.{key}", server
     if spec.site.aaa is not None:

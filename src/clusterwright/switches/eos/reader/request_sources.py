@@ -29,10 +29,10 @@ class RequestSources:
         self._known: dict[tuple[str, str, bool], str] = {}
         self._named: dict[tuple[str, str], str] = {}
         for statement in sections_with(text, "ip", "ntp", "logging"):
-            found = _NAMED.fullmatch(statement.header)
-            if found is not None:
-                vrf = found["vrf"] or found["port_vrf"] or DEFAULT_VRF
-                self._named[_KINDS[found["what"]], vrf] = f"interface {found['port']}"
+            source = _NAMED.fullmatch(statement.header)
+            if source is not None:
+                vrf = source["vrf"] or source["port_vrf"] or DEFAULT_VRF
+                self._named[_KINDS[source["what"]], vrf] = f"interface {source['port']}"
 
     def of(self, what: str, vrf: str, *, is_ipv6: bool) -> str:
         """The address of the named interface, "" where it has none of that IP version in the VRF.

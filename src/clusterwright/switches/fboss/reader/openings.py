@@ -143,7 +143,7 @@ def name_servers(text: str) -> Iterator[Server]:
 
 def host_addresses(text: str) -> Iterator[str]:
     """The addresses that NetworkManager gives a port."""
-    return (found[1] for found in _OWN_ADDRESS.finditer(text))
+    return (address[1] for address in _OWN_ADDRESS.finditer(text))
 
 
 def _relayed(relay: object) -> Iterator[str]:

@@ -112,14 +112,14 @@ def _unsaid_passwords(text: str) -> Iterator[Fault]:
 def servers(text: str) -> Iterator[Server]:
     """Servers of names and time, and those that are told the log."""
     has_time = re.search(r"^ntp enable$", text, re.M) is not None
-    sources = {":" in found[2]: found[2].partition("/")[0] for found in _PORT.finditer(text)}
-    for found in _SERVER.finditer(text):
-        is_asked = found[3] is None and (has_time or found[1] != "ntp server")
-        source = sources.get(":" in found[2], "")  # mgmt0 alone has addresses
+    sources = {":" in port[2]: port[2].partition("/")[0] for port in _PORT.finditer(text)}
+    for server in _SERVER.finditer(text):
+        is_asked = server[3] is None and (has_time or server[1] != "ntp server")
+        source = sources.get(":" in server[2], "")  # mgmt0 alone has addresses
         yield Server(
-            at=found.start(),
-            what=_SERVICES[found[1]],
-            address=found[2],
+            at=server.start(),
+            what=_SERVICES[server[1]],
+            address=server[2],
             is_asked=is_asked,
             source=source,
         )

@@ -97,10 +97,10 @@ def servers(text: str) -> Iterator[Server]:
 
 def _source(root: Object, server: str) -> str:
     """The management port's address of the server's IP version, "" where it has none."""
-    for name, own in root.items("interface"):
+    for name, port in root.items("interface"):
         if not name.startswith("eth"):
             continue
-        for own_address, _ in own.items("ip", "address"):
+        for own_address, _ in port.items("ip", "address"):
             if (":" in own_address) == (":" in server):
                 return own_address.partition("/")[0]
     return ""

@@ -178,10 +178,10 @@ def _source(root: Object, server: str) -> str:
     if not _is_apart(root):
         source = route_source(root, "ipv6" if ":" in server else "ipv4")
         return "" if source is None else shown(source)
-    for name, own in root.items("interface"):
-        if not name.startswith("eth") or own.text("ip", "vrf", default=VRF) != _MANAGEMENT:
+    for name, port in root.items("interface"):
+        if not name.startswith("eth") or port.text("ip", "vrf", default=VRF) != _MANAGEMENT:
             continue
-        for address, _ in own.items("ip", "address"):
+        for address, _ in port.items("ip", "address"):
             if (":" in address) == (":" in server):
                 return address.partition("/")[0]
     return ""
