@@ -11,7 +11,7 @@ SPECS = Path(__file__).parent / "specs"
 PAGE = Path(__file__).parents[2] / "docs" / "four-nodes.md"
 
 
-@pytest.mark.parametrize(("name", "lines"), [("twelve", 12), ("nineteen", 19), ("existing", 28)])
+@pytest.mark.parametrize(("name", "lines"), [("twelve", 12), ("nineteen", 19), ("existing", 28), ("fortyfive", 45)])
 def test_a_spec_has_as_many_lines_as_the_page_says(name: str, lines: int) -> None:
     assert len((SPECS / f"{name}.yaml").read_text().splitlines()) == lines
 
@@ -24,6 +24,11 @@ def test_twelve_lines_lint_clean_are_on_the_page_and_are_proven() -> None:
     assert answer.returncode == 0, answer.stdout
     for claim in ("ib-cabling", "ib-partitions", "ib-managers"):
         assert f"{claim}: proven." in answer.stdout
+
+
+def test_forty_five_lines_are_on_the_page() -> None:
+    assert (SPECS / "fortyfive.yaml").read_text() in PAGE.read_text()
+    assert command("lint", SPECS / "fortyfive.yaml", cwd=SPECS).stdout == "no findings in 1 file\n"
 
 
 def test_nineteen_lines_are_on_the_page_and_are_proven() -> None:

@@ -138,8 +138,16 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 (*addressing.path, shortage.pool),
                 f"{skeleton.fabric.name} has {what}{', those that rest counted' if any(rests) else ''}.",
-                f"A /{fits} holds them." if fits is not None else "No prefix holds them: check the counts.",
+                _more_room(addressing, shortage.pool, fits),
             )
+
+
+def _more_room(addressing: FabricAddressing, pool: str, fits: int | None) -> str:
+    """How a pool gets room; one that a single switch has whole can be divided as well."""
+    if fits is None:
+        return "No prefix holds them: check the counts."
+    is_whole = addressing.hosts_per_switch == addressing.hosts.prefixlen
+    return f"A /{fits} holds them{', each with its `hosts_per_switch`' if pool == 'hosts' and is_whole else ''}."
 
 
 def _prefix_that_holds(addressing: FabricAddressing, pool: str, need: tuple[int, int, int, int]) -> int | None:

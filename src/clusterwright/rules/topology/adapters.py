@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.hardware.models import Nic
+
+# systemd.net-naming-scheme(7): Ethernet or InfiniBand by PCI domain and bus, slot, number on the board or MAC address.
+_OF_THE_SYSTEM = re.compile(r"(en|ib)(P?\d*p\d|P?\d*s\d|o\d|x[0-9a-f]{12}$)")
 
 
 @rule("CW274", Severity.WARNING)
@@ -21,7 +26,7 @@ def unnamed_interfaces(subject: Subject) -> Iterator[Problem]:
             nics = group.model.nic_group(attach.nics or "") if group is not None else None
             if group is None or group.image is None or nics is None or group.name in reported:
                 continue
-            unplaced = [nic.interface for nic in nics.nics if nic.pci is None]
+            unplaced = [nic.interface for nic in nics.nics if _lacks_address(nic)]
             if not unplaced:
                 continue
             reported.add(group.name)
@@ -32,3 +37,8 @@ def unnamed_interfaces(subject: Subject) -> Iterator[Problem]:
                 f"State `pci` of each adapter in a model of your own; `clusterwright init --like {group.model.name}`"
                 " writes one to correct.",
             )
+
+
+def _lacks_address(nic: Nic) -> bool:
+    """Whether an image would have to rename an adapter, and does not know where it is."""
+    return nic.pci is None and not _OF_THE_SYSTEM.match(nic.interface)
