@@ -39,7 +39,7 @@ def drifts(
     ``rendered`` is its tree, ``running`` what it said, by path or name of an output; ``judges`` say by pattern of the
     rendered path how a file is compared: the first that fits. Raises ClusterwrightError for what cannot be read.
     """
-    known = tuple(judges)
+    systems_known = tuple(judges)
     drifts: list[Drift] = []
     for name, text in sorted(running.items()):
         pattern = OUTPUTS[name].files if name in OUTPUTS else name
@@ -55,7 +55,7 @@ def drifts(
                 )
             )
             continue
-        compare = next(judge for at, judge in known if fnmatchcase(paths[0], at))
+        compare = next(judge for at, judge in systems_known if fnmatchcase(paths[0], at))
         try:
             differences = tuple(compare("\n".join(rendered[path] for path in paths), text))
         except ValueError as error:

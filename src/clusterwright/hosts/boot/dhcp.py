@@ -39,7 +39,7 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
     version = served[0][0].version
     url = f"http://[{address}]" if version == 6 else f"http://{address}"
     name = ipxe_of(plan.spec).rpartition("/")[2]
-    numbers = {each: at for at, each in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)}
+    numbers = {switch: at for at, switch in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)}
     settings = {
         **server_settings(version, nics, identifiers=("hw-address",)),
         "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
@@ -52,7 +52,9 @@ def server_settings(version: int, nics: Iterable[tuple[str, str]], *, identifier
     """What every server of reservations is told; ``nics`` are the interfaces that hear relays, with their addresses."""
     settings: dict[str, Any] = {
         # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
-        "interfaces-config": {"interfaces": [f"{name}/{own}" if version == 6 else name for name, own in nics]},
+        "interfaces-config": {
+            "interfaces": [f"{name}/{listening_address}" if version == 6 else name for name, listening_address in nics]
+        },
         "lease-database": {"type": "memfile", "lfc-interval": LEASE_S},
         "valid-lifetime": LEASE_S,
         "host-reservation-identifiers": [*identifiers],
@@ -74,7 +76,7 @@ def server_settings(version: int, nics: Iterable[tuple[str, str]], *, identifier
 
 def _subnet(number: int, subnet: Subnet, nics: Sequence[BootNic]) -> dict[str, Any]:
     version = subnet.version
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "id": number,
         "subnet": str(ip_network((subnet.network, subnet.prefix_length))),
         "user-context": {"switch": subnet.device},
@@ -82,14 +84,14 @@ def _subnet(number: int, subnet: Subnet, nics: Sequence[BootNic]) -> dict[str, A
     }
     if subnet.gateway is not None:
         gateway = format_address(subnet.gateway, version)
-        found["relay"] = {"ip-addresses": [gateway]}
+        settings["relay"] = {"ip-addresses": [gateway]}
         if version == 4:
-            found["option-data"] = [{"name": "routers", "data": gateway}]
+            settings["option-data"] = [{"name": "routers", "data": gateway}]
     half = 1 << (127 - subnet.prefix_length)
     if version == 6 and all((nic.interface.address or 0) < subnet.network + half for nic in nics):
         pool = ip_network((subnet.network + half, subnet.prefix_length + 1))
-        found["pools"] = [{"pool": str(pool), "client-class": "KNOWN"}]
-    return found
+        settings["pools"] = [{"pool": str(pool), "client-class": "KNOWN"}]
+    return settings
 
 
 def _reservation(nic: BootNic, version: int) -> dict[str, Any]:

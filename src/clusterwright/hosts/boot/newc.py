@@ -23,12 +23,12 @@ def newc(files: Iterable[Artifact]) -> bytes:
     file below such a one.
     """
     parts = [_header(0, ".", _FOLDER, 2, 0)]
-    known: set[str] = {""}
+    folders: set[str] = {""}
     number = 0
     for artifact in sorted(files, key=lambda artifact: artifact.path):
         for folder in _folders(artifact.path.rpartition("/")[0]):
-            if folder not in known:
-                known.add(folder)
+            if folder not in folders:
+                folders.add(folder)
                 number += 1
                 parts.append(_header(number, folder, _FOLDER, 2, 0))
         number += 1

@@ -184,24 +184,24 @@ def _scripts(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]
         if image is None or identity is None or distribution is None:
             continue
         urls = server_urls(plan)
-        own = tuple(urls[server] for server in _servers(plan)[node.rack] if server in urls)
-        script = boot_script(name, image, distribution, identity, own).encode()
+        urls_of_rack = tuple(urls[server] for server in _servers(plan)[node.rack] if server in urls)
+        script = boot_script(name, image, distribution, identity, urls_of_rack).encode()
         for nic in _boot_nics(plan)[name]:
             yield Artifact(device=device.name, path=f"{HTTP}/{script_name(nic.mac)}", source=script, kind=KIND)
 
 
-def keep_overlay(plan: Plan, node: Device, own: tuple[Artifact, ...], files: NodeFiles) -> None:
+def keep_overlay(plan: Plan, node: Device, artifacts: tuple[Artifact, ...], files: NodeFiles) -> None:
     """Make the archive of a node that boots from servers while its ``own`` files are at hand."""
     if node.name in _boot_nics(plan) and node.name not in _overlays(plan):
-        _overlays(plan)[node.name] = newc(of_overlay(plan, node, own, files))
+        _overlays(plan)[node.name] = newc(of_overlay(plan, node, artifacts, files))
 
 
 def _overlay(plan: Plan, node: Device, files: NodeFiles) -> bytes:
     """A node's archive, once for both of its servers."""
-    known = _overlays(plan)
-    if node.name not in known:
+    overlays = _overlays(plan)
+    if node.name not in overlays:
         keep_overlay(plan, node, files.own(plan, node), files)
-    return known[node.name]
+    return overlays[node.name]
 
 
 @per_plan

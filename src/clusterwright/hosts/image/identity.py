@@ -71,7 +71,7 @@ def files_beside(plan: Plan, name: str, files: NodeFiles) -> tuple[Artifact, ...
 
 
 def _digest(definition: Mapping[str, Any], files: tuple[Artifact, ...]) -> str:
-    found = hashlib.sha256(json.dumps(definition, sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(definition, sort_keys=True).encode())
     for artifact in files:
-        found.update(f"\n{artifact.path}\0{artifact.mode:o}\0{artifact.sha256}".encode())
-    return found.hexdigest()
+        digest.update(f"\n{artifact.path}\0{artifact.mode:o}\0{artifact.sha256}".encode())
+    return digest.hexdigest()

@@ -20,12 +20,12 @@ def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[
     A version that the spec fixes holds for a package that is needed anyway.
     """
     kernel = image.kernel or Package(distribution.family.kernel.package, None)
-    found = {package.name: package for package in _needed(plan, image, distribution, kernel)}
+    packages = {package.name: package for package in _needed(plan, image, distribution, kernel)}
     drivers = [package for driver in image.drivers for package in driver.packages]
     metrics = image.gpu_metrics.packages if image.gpu_metrics is not None else ()
     for package in (kernel, *drivers, *metrics, *image.packages):
-        found[package.name] = package
-    return tuple(found[name] for name in sorted(found))
+        packages[package.name] = package
+    return tuple(packages[name] for name in sorted(packages))
 
 
 def installed(package: Package, distribution: Distribution) -> str:
@@ -124,8 +124,10 @@ def _as_slurm_comes(names: Iterable[str], image: Image, distribution: Distributi
     if other is None:
         yield from (Package(name, None) for name in names)
         return
-    own = {name for replacing in other.packages.values() for name in replacing}
-    version = next((package.version for package in image.packages if package.name in own and package.version), None)
+    replacing_packages = {name for replacing in other.packages.values() for name in replacing}
+    version = next(
+        (package.version for package in image.packages if package.name in replacing_packages and package.version), None
+    )
     for name in names:
         if name not in other.packages:
             yield Package(name, None)

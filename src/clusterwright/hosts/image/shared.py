@@ -76,10 +76,10 @@ def overlay_files(plan: Plan, device: Device, files: NodeFiles) -> tuple[Artifac
     return of_overlay(plan, device, files.own(plan, device), files)
 
 
-def of_overlay(plan: Plan, device: Device, own: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
+def of_overlay(plan: Plan, device: Device, artifacts: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
     """Those of a node's ``own`` files, and of those that its kind shares, that belong to its overlay."""
     of_kind = _kind_overlay(plan, kind_of(plan, device), files)
-    return tuple(sorted((*of_kind, *_not_in_image(plan, device.image or "", own, files)), key=_path))
+    return tuple(sorted((*of_kind, *_not_in_image(plan, device.image or "", artifacts, files)), key=_path))
 
 
 @per_plan
@@ -89,7 +89,7 @@ def _kind_overlay(plan: Plan, kind: NodeKind, files: NodeFiles) -> tuple[Artifac
 
 def _not_in_image(plan: Plan, image: str, some: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
     shared = _shared_keys(plan, image, files)
-    return tuple(each for each in some if _key(each) not in shared and each.kind != SECRETS)
+    return tuple(artifact for artifact in some if _key(artifact) not in shared and artifact.kind != SECRETS)
 
 
 def _key(artifact: Artifact) -> tuple[str, int, str]:

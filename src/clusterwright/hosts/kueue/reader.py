@@ -44,23 +44,23 @@ class PodPart:
 @lru_cache(maxsize=16)
 def read_objects(text: str) -> KueueObjects:
     """The objects. Raises ValueError for what does not read."""
-    found = KueueObjects()
+    objects = KueueObjects()
     try:
         for document in filter(None, yaml.safe_load_all(text)):
-            _take(found, document)
+            _take(objects, document)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(" ".join(str(error).split())) from error
-    return found
+    return objects
 
 
-def _take(found: KueueObjects, document: Mapping[str, Any]) -> None:
+def _take(objects: KueueObjects, document: Mapping[str, Any]) -> None:
     name, spec = document["metadata"]["name"], document["spec"]
     if document["kind"] == "Topology":
-        found.levels[name] = tuple(level["nodeLabel"] for level in spec["levels"])
+        objects.levels[name] = tuple(level["nodeLabel"] for level in spec["levels"])
     elif document["kind"] == "ResourceFlavor":
-        found.labels_of_flavor[name] = (dict(spec.get("nodeLabels", {})), spec.get("topologyName", ""))
+        objects.labels_of_flavor[name] = (dict(spec.get("nodeLabels", {})), spec.get("topologyName", ""))
     else:
-        found.others.append(str(document["kind"]))
+        objects.others.append(str(document["kind"]))
 
 
 @lru_cache(maxsize=16)
@@ -73,7 +73,7 @@ def read_pod(text: str) -> PodPart:
             has_node_network=spec.get("hostNetwork") is True,
             limits=dict(container.get("resources", {}).get("limits", {})),
             capabilities=frozenset(container.get("securityContext", {}).get("capabilities", {}).get("add", ())),
-            environments=frozenset(each["configMapRef"]["name"] for each in container.get("envFrom", ())),
+            environments=frozenset(source["configMapRef"]["name"] for source in container.get("envFrom", ())),
             memory=frozenset(_in_memory(spec, container)),
             files_of_node=frozenset(_files_of_node(spec)),
         )
@@ -82,7 +82,9 @@ def read_pod(text: str) -> PodPart:
 
 
 def _in_memory(spec: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[str]:
-    volumes = {each["name"] for each in spec.get("volumes", ()) if each.get("emptyDir", {}).get("medium") == "Memory"}
+    volumes = {
+        volume["name"] for volume in spec.get("volumes", ()) if volume.get("emptyDir", {}).get("medium") == "Memory"
+    }
     for mount in container.get("volumeMounts", ()):
         if mount["name"] in volumes:
             yield mount["mountPath"]

@@ -61,7 +61,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:
     """The scheduler with a view for Kueue whose controller a machine is."""
     every = (scheduler for scheduler in plan.spec.schedulers if scheduler.kueue is not None)
-    return next((each for each in every if device.name in controllers(plan, each)), None)
+    return next((scheduler for scheduler in every if device.name in controllers(plan, scheduler)), None)
 
 
 def _scheduled_by(plan: Plan, device: Device) -> Kueue | None:
@@ -129,8 +129,8 @@ def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[st
         "resources": _resources(plan, nccl),
         "shm_gb": containers.shm_size_gb if containers is not None else None,
         "suffix": suffix,
-        "fixed": [each for each in every if not each.file_of_job],
-        "of_job": [(each.name, each.file_of_job) for each in every if each.file_of_job],
+        "fixed": [setting for setting in every if not setting.file_of_job],
+        "of_job": [(setting.name, setting.file_of_job) for setting in every if setting.file_of_job],
         "paths": job_paths(plan, nccl.nodes[0]),
         "folder": nccl.flight_recorder.folder if nccl.flight_recorder is not None else "",
     }

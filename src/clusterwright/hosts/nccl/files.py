@@ -88,30 +88,31 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
     if nccl is None:
         return ()
     every = settings(plan, node_group, wiring)
-    has_partition = any(each.at_start for each in every)
+    has_partition = any(setting.at_start for setting in every)
     conf = template("nccl/nccl.conf.j2").render(
-        version=nccl.version, variables=[each for each in every if not each.environment and not each.at_start]
+        version=nccl.version,
+        variables=[setting for setting in every if not setting.environment and not setting.at_start],
     )
     path = PARTS_OF_CONF if has_partition else NCCL_CONF
-    found = [(path.removeprefix("/"), conf.encode(), 0o644)]
+    files = [(path.removeprefix("/"), conf.encode(), 0o644)]
     units = []
     if has_partition:
-        found += _partition_files(plan, node_group, wiring)
+        files += _partition_files(plan, node_group, wiring)
         units.append(PARTITION_UNIT)
     if nccl.flight_recorder is not None:
         line = template("nccl/tmpfiles.conf.j2").render(folder=nccl.flight_recorder.folder)
-        found.append(("etc/tmpfiles.d/clusterwright-nccl.conf", line.encode(), 0o644))
+        files.append(("etc/tmpfiles.d/clusterwright-nccl.conf", line.encode(), 0o644))
     if nccl.tuner is not None:
         table = template("nccl/tuner.csv.j2").render(lines=[tuner_line(row) for row in nccl.tuner.rows])
-        found.append((TUNER_TABLE.removeprefix("/"), table.encode(), 0o644))
+        files.append((TUNER_TABLE.removeprefix("/"), table.encode(), 0o644))
     topology_files = list(_topology_files(plan, model, nccl)) if has_topology(plan, node_group) else []
     if topology_files:
-        found += topology_files
+        files += topology_files
         units.append(_TOPOLOGY_UNIT)
     if units:
         wants = template("nccl/wants.conf.j2").render(units=" ".join(units))
-        found.append(("etc/systemd/system/multi-user.target.d/50-clusterwright-nccl.conf", wants.encode(), 0o644))
-    return tuple(found)
+        files.append(("etc/systemd/system/multi-user.target.d/50-clusterwright-nccl.conf", wants.encode(), 0o644))
+    return tuple(files)
 
 
 def _partition_files(plan: Plan, node_group: str, wiring: NcclCabling) -> Iterator[SharedFile]:
@@ -133,11 +134,11 @@ def _partition_files(plan: Plan, node_group: str, wiring: NcclCabling) -> Iterat
 def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> Iterator[File]:
     """The environment of shells, of Slurm's tasks and of containers, and the node's files that containers see."""
     every = job_environment(plan, node_group)
-    fixed = [each for each in every if not each.file_of_job]
+    fixed = [setting for setting in every if not setting.file_of_job]
     folder = nccl.flight_recorder.folder if nccl.flight_recorder is not None else ""
     words = {"fixed": fixed, "paths": job_paths(plan, node_group), "folder": folder}
     if every:
-        of_job = [(each.name, each.file_of_job) for each in every if each.file_of_job]
+        of_job = [(setting.name, setting.file_of_job) for setting in every if setting.file_of_job]
         yield SCRIPT, template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", **words), 0o644
         task = template("nccl/task-environment.sh.j2").render(of_job=of_job, **words)
         yield TASK_ENVIRONMENT.removeprefix("/"), task, 0o755

@@ -126,5 +126,5 @@ def _threads(layout: Pcie) -> int:
 
 
 def _devices(layout: Pcie, nvlinks: int, nic: Nic, nic_class: str) -> list[PciView]:
-    found = [PciView(layout.gpus[nic.gpu], GPU_CLASS, nvlinks)] if nic.gpu is not None else []
-    return [*found, PciView(nic.pci or "", nic_class)]
+    devices_found = [PciView(layout.gpus[nic.gpu], GPU_CLASS, nvlinks)] if nic.gpu is not None else []
+    return [*devices_found, PciView(nic.pci or "", nic_class)]

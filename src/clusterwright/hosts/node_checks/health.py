@@ -186,8 +186,8 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         },
         "drivers": {module: driver.version for driver in image.drivers for module in driver.modules},
         "firmware": {
-            "adapters": [each.version for each in image.firmware if each.device.startswith("ConnectX")],
-            "bios": next((each.version for each in image.firmware if each.device == "BIOS"), None),
+            "adapters": [firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")],
+            "bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
         },
         "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
         "time": _clock(plan, image),
@@ -228,12 +228,12 @@ def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
 def _default_routes(plan: Plan, kind: NodeKind) -> dict[str, Any]:
     """The interfaces over which a flow to the internet needs a default route; without them there may be none."""
     fabrics = {fabric.name for fabric in internet_fabrics(plan.spec, kind.node_group)}
-    found = [
+    routes = [
         {"interface": nic.interface, "version": nic.version}
         for nic in kind.nics
         if nic.version and nic.fabric in fabrics
     ]
-    return {"default_routes": sorted(found, key=lambda route: str(route["interface"]))} if found else {}
+    return {"default_routes": sorted(routes, key=lambda route: str(route["interface"]))} if routes else {}
 
 
 def _clock(plan: Plan, image: Image) -> str | None:
@@ -286,7 +286,9 @@ def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, A
     technology = fabric.technology if fabric is not None else "ethernet"
     mtu = fabric.mtu if fabric is not None else 0
     if technology == "roce":
-        rdma_mtu = next((each for each in _RDMA_MTUS if each <= mtu - _ROCE_HEADER_BYTES), None)
+        rdma_mtu = next(
+            (rdma_mtu_bytes for rdma_mtu_bytes in _RDMA_MTUS if rdma_mtu_bytes <= mtu - _ROCE_HEADER_BYTES), None
+        )
     else:
         rdma_mtu = mtu if technology == "infiniband" else None
     return {

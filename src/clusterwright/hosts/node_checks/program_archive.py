@@ -25,7 +25,9 @@ def archive_of(package: str) -> bytes:
     """The modules of ``package`` as a zip file in which they are found under their names."""
     content = BytesIO()
     folder = f"{package.replace('.', '/')}/"
-    modules = {each.name: each.read_bytes() for each in resources.files(package).iterdir() if each.name.endswith(".py")}
+    modules = {
+        module.name: module.read_bytes() for module in resources.files(package).iterdir() if module.name.endswith(".py")
+    }
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         # Before 3.13 Python finds a package without an __init__ of its own by its folder's entry alone.
         for parent in (f"{folder.partition('/')[0]}/", folder):

@@ -43,7 +43,7 @@ def read_lines(text: str) -> tuple[SlurmLine, ...]:
         if bare.endswith("\\"):
             begun += bare[:-1] + " "
             continue
-        words = {found["key"].lower(): found["value"].strip('"') for found in _SETTING.finditer(begun + bare)}
+        words = {match["key"].lower(): match["value"].strip('"') for match in _SETTING.finditer(begun + bare)}
         if words:
             lines.append(SlurmLine(first, words))
         elif (begun + bare).strip():
@@ -80,11 +80,11 @@ def _terms(expression: str) -> Iterator[str]:
 def _names_of_term(term: str) -> Iterator[str]:
     choices: list[list[str]] = []
     end = 0
-    for found in _PART.finditer(term):
-        if found.start() != end:
+    for match in _PART.finditer(term):
+        if match.start() != end:
             raise ValueError(f"{term}: is no list of names")
-        end = found.end()
-        choices.append([found["text"]] if found["text"] is not None else list(_numbers(found["ranges"])))
+        end = match.end()
+        choices.append([match["text"]] if match["text"] is not None else list(_numbers(match["ranges"])))
     if end != len(term) or not term:
         raise ValueError(f"{term}: is no list of names")
     return ("".join(parts) for parts in product(*choices))
@@ -102,5 +102,5 @@ def _numbers(ranges: str) -> Iterator[str]:
 
 def read_servers(text: str) -> tuple[str, ...]:
     """The controllers that slurmd fetches its configuration from, in order; none where it is told of none."""
-    found = _SERVERS.search(text)
-    return tuple(server.partition(":")[0] for server in found["servers"].split(",")) if found is not None else ()
+    match = _SERVERS.search(text)
+    return tuple(server.partition(":")[0] for server in match["servers"].split(",")) if match is not None else ()

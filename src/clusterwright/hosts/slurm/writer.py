@@ -277,8 +277,10 @@ def _groups_by_site(plan: Plan, scheduler: Scheduler) -> str:
 def _have_pmix(plan: Plan, scheduler: Scheduler) -> bool:
     """Whether srun starts MPI's ranks by PMIx on all nodes: their images have its library for Slurm's plugin."""
     images = [plan.spec.image(group.image or "") for group in _groups(plan, scheduler)]
-    known = [distribution_of(image.distribution) for image in images if image is not None]
-    return len(known) == len(images) > 0 and all(each is not None and each.packages_for("pmix") for each in known)
+    distributions = [distribution_of(image.distribution) for image in images if image is not None]
+    return len(distributions) == len(images) > 0 and all(
+        distribution is not None and distribution.packages_for("pmix") for distribution in distributions
+    )
 
 
 def _groups(plan: Plan, scheduler: Scheduler) -> list[NodeGroup]:

@@ -71,10 +71,12 @@ def settings(text: str) -> Iterator[UfmSetting | tuple[int, str]]:
 
 def settings_unread(text: str) -> tuple[Unread, ...]:
     """The settings that no claim knows, and that could touch what the subnet manager does."""
-    found = []
+    unread = []
     for setting in settings(text):
         if not isinstance(setting, UfmSetting):
-            found.append(Unread(SETTINGS, *setting))
+            unread.append(Unread(SETTINGS, *setting))
         elif setting.place not in (SHARP_ENABLED, DEFAULT_MEMBERSHIP) and not setting.is_watching:
-            found.append(Unread(SETTINGS, setting.line, f"[{setting.section}]{BETWEEN}{setting.key} = {setting.value}"))
-    return tuple(found)
+            unread.append(
+                Unread(SETTINGS, setting.line, f"[{setting.section}]{BETWEEN}{setting.key} = {setting.value}")
+            )
+    return tuple(unread)

@@ -134,13 +134,13 @@ def nvos_acls(plan: Plan, fabric: str) -> tuple[Acl, ...]:
 
 def _inbound(permits: tuple[Permit, ...], version: int) -> tuple[AclRule, ...]:
     numbers = count(_STEP, _STEP)
-    found = [rule for permit in permits if permit.version == version for rule in _nvos_rules(permit, numbers)]
-    return (*found, AclRule(next(numbers), "everything else", "deny"))
+    rules = [rule for permit in permits if permit.version == version for rule in _nvos_rules(permit, numbers)]
+    return (*rules, AclRule(next(numbers), "everything else", "deny"))
 
 
 def _outbound(reach: tuple[Network, ...], version: int) -> tuple[AclRule, ...]:
     numbers = count(_STEP, _STEP)
-    own = [network for network in reach if network.version == version]
+    networks = [network for network in reach if network.version == version]
     link = [
         AclRule(
             number=next(numbers),
@@ -149,11 +149,11 @@ def _outbound(reach: tuple[Network, ...], version: int) -> tuple[AclRule, ...]:
             matches=(("icmpv6-type", str(number)),),
             protocol=_ICMP_NAMES[6],
         )
-        for number in (ON_LINK[version] if own else ())
+        for number in (ON_LINK[version] if networks else ())
     ]
     there = [
         AclRule(number=next(numbers), remark="declared", action="permit", matches=(("dest-ip", str(network)),))
-        for network in own
+        for network in networks
     ]
     return (*link, *there, AclRule(next(numbers), "everything else", "deny"))
 

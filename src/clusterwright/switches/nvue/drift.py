@@ -25,16 +25,16 @@ def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
     """Objects and values by their paths. Raises ValueError."""
     try:
         planned, runs = normal_form(planned), normal_form(runs)
-        wanted, found = all_nvue_objects(planned), all_nvue_objects(runs)
+        wanted, running = all_nvue_objects(planned), all_nvue_objects(runs)
         since, until = release_bounds(planned)
     except Unreadable as error:
         raise ValueError(str(error)) from None
     release = stated_release(runs)
     if release is not None and ((since and release < since) or (until and release >= until)):
-        bounds = [f"{word} {dotted(each)}" for word, each in (("since", since), ("before", until)) if each]
+        bounds = [f"{word} {dotted(release)}" for word, release in (("since", since), ("before", until)) if release]
         stated = dotted(release)
         yield Difference.CHANGED, "header version", ", ".join(bounds), stated, ("header", "version"), stated
-    yield from _compare(wanted, found, ())
+    yield from _compare(wanted, running, ())
 
 
 def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[Found]:
@@ -42,18 +42,20 @@ def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[Found]:
         if not _is_same(planned.value, runs.value):
             yield Difference.CHANGED, shown(path), planned.value, runs.value, path, runs.value
         return
-    for name, own in planned.below.items():
+    for name, planned_object in planned.below.items():
         here = (*path, name)
         if name in runs.below:
-            yield from _compare(own, runs.below[name], here)
-        elif (not _is_secret(name) or not any(map(_is_secret, runs.below))) and not is_all_default(here, own):
-            yield Difference.MISSING, shown(here), _as_text(own), "", here, None
-    for name, own in runs.below.items():
+            yield from _compare(planned_object, runs.below[name], here)
+        elif (not _is_secret(name) or not any(map(_is_secret, runs.below))) and not is_all_default(
+            here, planned_object
+        ):
+            yield Difference.MISSING, shown(here), _as_text(planned_object), "", here, None
+    for name, running_object in runs.below.items():
         here = (*path, name)
-        if name in planned.below or is_all_default(here, own):
+        if name in planned.below or is_all_default(here, running_object):
             continue
         if not (_is_secret(name) and any(map(_is_secret, planned.below))):
-            yield Difference.UNEXPECTED, shown(here), "", _as_text(own), here, _as_text(own)
+            yield Difference.UNEXPECTED, shown(here), "", _as_text(running_object), here, _as_text(running_object)
 
 
 def _is_same(planned: str, runs: str) -> bool:
@@ -66,8 +68,8 @@ def _is_secret(text: str) -> bool:
     return text.startswith(_HIDDEN) or PLACEHOLDER.search(text) is not None
 
 
-def _as_text(own: Object) -> str:
+def _as_text(node: Object) -> str:
     """An object in one line, its values by their paths."""
-    if not own.below:
-        return own.value or "{}"
-    return ", ".join(f"{name}: {_as_text(each)}" for name, each in own.below.items())
+    if not node.below:
+        return node.value or "{}"
+    return ", ".join(f"{name}: {_as_text(below)}" for name, below in node.below.items())

@@ -14,5 +14,5 @@ def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequenc
         return linux.on_switch(path, was, will)
     if was is None or will is None:
         return (Consequence(Effect.RESTART, "everything is set up anew"),)
-    found = compare_nvue(was.decode("utf-8", "replace"), will.decode("utf-8", "replace"))
-    return effect_table("nvue").consequences(path, (BETWEEN.join(place) for *_, place, _ in found))
+    drifts = compare_nvue(was.decode("utf-8", "replace"), will.decode("utf-8", "replace"))
+    return effect_table("nvue").consequences(path, (BETWEEN.join(place) for *_, place, _ in drifts))

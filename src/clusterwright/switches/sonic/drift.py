@@ -42,14 +42,14 @@ def compare_sonic(planned: str, runs: str) -> Iterator[Found]:
         if table in _OF_THE_IMAGE and table not in planned_tables:
             running_tables.pop(table)
             continue
-        own, other = planned_tables.get(table, {}), running_tables.setdefault(table, {})
+        planned_rows, other = planned_tables.get(table, {}), running_tables.setdefault(table, {})
         for row in [*other]:
-            if row not in own and _is_of_the_image(planned_tables, table, row, other[row]):
+            if row not in planned_rows and _is_of_the_image(planned_tables, table, row, other[row]):
                 other.pop(row)
-        for row in own.keys() & other.keys():
-            _leave_out_defaults(table, own[row], other[row])
-            _leave_out_defaults(table, other[row], own[row])
-        if not own and not other:
+        for row in planned_rows.keys() & other.keys():
+            _leave_out_defaults(table, planned_rows[row], other[row])
+            _leave_out_defaults(table, other[row], planned_rows[row])
+        if not planned_rows and not other:
             planned_tables.pop(table, None)
             running_tables.pop(table)
     yield from compare_json(json.dumps(planned_tables), json.dumps(running_tables))

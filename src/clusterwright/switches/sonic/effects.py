@@ -60,8 +60,8 @@ def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequenc
         return linux.on_switch(path, was, will)
     if was is None or will is None:
         return (Consequence(Effect.RESTART, "the whole file is read anew"),)
-    found = (Consequence(change.effect, change.why) for change in changes(json.loads(was), json.loads(will)))
-    return tuple(dict.fromkeys(found))
+    consequences = (Consequence(change.effect, change.why) for change in changes(json.loads(was), json.loads(will)))
+    return tuple(dict.fromkeys(consequences))
 
 
 def _change(place: str, after: Tables, is_beside_links: bool) -> PlaceChange:

@@ -25,14 +25,14 @@ class ArchivedFile:
 
 def read_archive(content: bytes) -> Mapping[str, ArchivedFile]:
     """The files of an archive by path. Raises ValueError for what is none, or says a path twice."""
-    found: dict[str, ArchivedFile] = {}
+    files: dict[str, ArchivedFile] = {}
     for name, mode, held in _entries(content):
         if mode & _FORMAT == _FOLDER:
             continue
-        if name in found:
+        if name in files:
             raise ValueError(f"{name} stands twice")
-        found[name] = ArchivedFile(content=held, mode=mode)
-    return found
+        files[name] = ArchivedFile(content=held, mode=mode)
+    return files
 
 
 def _entries(content: bytes) -> Iterator[tuple[str, int, bytes]]:

@@ -104,10 +104,10 @@ def _urls(value: Any) -> Iterator[str]:
 
 def server_of(url: str) -> str:
     """The address or name of a URL's server; "" for one that has none."""
-    found = _URL.match(url)
-    if found is None:
+    match = _URL.match(url)
+    if match is None:
         return ""
-    name = found["v6"] or found["v4"] or ""
+    name = match["v6"] or match["v4"] or ""
     try:
         return str(ip_address(name))
     except ValueError:

@@ -40,24 +40,24 @@ LOGIN_FOLDERS = ("etc/sysusers.d/", "etc/ssh/", "etc/sudoers.d/", "etc/sudoers",
 
 
 def _accounts(path: str, text: str) -> Iterator[Login]:
-    for found in _USER.finditer(text):
-        yield Login(found.start(), found["name"], is_admin=found["kind"] == "m")
+    for match in _USER.finditer(text):
+        yield Login(match.start(), match["name"], is_admin=match["kind"] == "m")
 
 
 def _keys(path: str, text: str) -> Iterator[Login]:
-    for found in _LINE.finditer(text):
-        yield Login(found.start(), path.removeprefix(KEYS), key=key_of_line(found[0]))
+    for match in _LINE.finditer(text):
+        yield Login(match.start(), path.removeprefix(KEYS), key=key_of_line(match[0]))
 
 
 def _passwords(path: str, text: str) -> Iterator[Login]:
-    for found in _LINE.finditer(text):
-        name, _, value = found[0].partition(":")
-        yield Login(found.start(), name, has_password=not value.startswith(_CLOSED))
+    for match in _LINE.finditer(text):
+        name, _, value = match[0].partition(":")
+        yield Login(match.start(), name, has_password=not value.startswith(_CLOSED))
 
 
 def _snmp(path: str, text: str) -> Iterator[Login]:
-    for found in _SNMP.finditer(text):
-        yield Login(found.start(), found["name"], is_snmp=True)
+    for match in _SNMP.finditer(text):
+        yield Login(match.start(), match["name"], is_snmp=True)
 
 
 LOGINS: Mapping[str, Callable[[str, str], Iterator[Login]]] = {
@@ -70,10 +70,10 @@ LOGINS: Mapping[str, Callable[[str, str], Iterator[Login]]] = {
 
 def login_servers(text: str) -> Iterator[Server]:
     """Servers that decide who logs in."""
-    for found in _SERVER.finditer(text):
-        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-        is_asked = found["radius"] is not None or line.startswith("auth ")  # other lines ask once somebody is in
-        yield Server(at=found.start(), what=LOGIN_SERVERS, address=found["pam"] or found["radius"], is_asked=is_asked)
+    for match in _SERVER.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        is_asked = match["radius"] is not None or line.startswith("auth ")  # other lines ask once somebody is in
+        yield Server(at=match.start(), what=LOGIN_SERVERS, address=match["pam"] or match["radius"], is_asked=is_asked)
 
 
 SERVERS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
@@ -93,9 +93,9 @@ def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
                 claims=claims,
             ),
         )
-    known = re.compile(_KNOWN[path])
+    known_lines = re.compile(_KNOWN[path])
     return tuple(
         Unread(file=path, line=text.count("\n", 0, found.start()) + 1, text=found[0], claims=claims)
         for found in re.finditer(r"^(?!#).*\S.*$", text, re.M)
-        if known.fullmatch(found[0]) is None
+        if known_lines.fullmatch(found[0]) is None
     )

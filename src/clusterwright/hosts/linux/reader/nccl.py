@@ -63,12 +63,12 @@ _IDLE = re.compile(
 @lru_cache(maxsize=256)
 def read_nccl(text: str) -> dict[str, str]:
     """The settings of nccl.conf by name; of one that stands several times the first."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for line in text.split("\n"):
         name, equals, value = line.partition("=")
         if equals and not line.startswith("#"):
-            found.setdefault(name, value)
-    return found
+            settings.setdefault(name, value)
+    return settings
 
 
 @lru_cache(maxsize=256)
@@ -120,10 +120,12 @@ def _is_conf_file(variable: re.Match[str]) -> bool:
 
 def _is_known(line: str, start: str) -> bool:
     """Whether a line sets what a proof reads, or what touches no claim; only the latter in the environment."""
-    found = _SETTING.fullmatch(line.removeprefix(start)) if line.startswith(start) else None
-    if found is None:
+    setting = _SETTING.fullmatch(line.removeprefix(start)) if line.startswith(start) else None
+    if setting is None:
         return False
-    if start and (found["name"], found["value"]) == _CONF_FILE:
+    if start and (setting["name"], setting["value"]) == _CONF_FILE:
         return True
-    values = None if start else _READ.get(found["name"])
-    return re.fullmatch(values, found["value"]) is not None if values else _IDLE.fullmatch(found["name"]) is not None
+    values = None if start else _READ.get(setting["name"])
+    return (
+        re.fullmatch(values, setting["value"]) is not None if values else _IDLE.fullmatch(setting["name"]) is not None
+    )

@@ -118,9 +118,11 @@ def _bond(text: str) -> re.Match[str] | None:
 
 def _aggregate(name: str, text: str) -> Aggregate:
     """What a .netdev file makes; systemd.netdev(5): without a mode the links take turns, and LACP speaks slowly."""
-    said: dict[str, str] = dict(_SETTING.findall(text))
-    mode = said.get("Mode", "balance-rr") if said.get("Kind") == "bond" else said.get("Kind", "of no kind")
-    return Aggregate(name=name, mode=_LACP.get(mode, mode), rate=said.get("LACPTransmitRate", "slow"), mark=("Mode=",))
+    settings: dict[str, str] = dict(_SETTING.findall(text))
+    mode = settings.get("Mode", "balance-rr") if settings.get("Kind") == "bond" else settings.get("Kind", "of no kind")
+    return Aggregate(
+        name=name, mode=_LACP.get(mode, mode), rate=settings.get("LACPTransmitRate", "slow"), mark=("Mode=",)
+    )
 
 
 def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
@@ -130,9 +132,9 @@ def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
     if address is None or name is None:
         return None
     mtu = _MTU.search(lines)
-    own, _, behind = lines.partition("\n[Route]")
+    network_lines, _, behind = lines.partition("\n[Route]")
     routes, defaults = _routes(behind, name[1])
-    if "\nGateway=" in own:
+    if "\nGateway=" in network_lines:
         defaults = (*defaults, ("\nGateway=",))
     try:
         return ConfiguredNic(
@@ -185,7 +187,7 @@ def read_qos_script(text: str) -> tuple[ConfiguredQos, ...]:
     """
     if len(re.findall(r"\(\) \{$", text, re.M)) != len(re.findall(r"^\}$", text, re.M)):
         raise ValueError("a function is not closed, so the shell runs nothing")
-    starts = [found.start() for found in re.finditer(r"^for interface in ", text, re.M)] or [0]
+    starts = [match.start() for match in re.finditer(r"^for interface in ", text, re.M)] or [0]
     ends = [*starts[1:], len(text)]
     return tuple(_nic_qos(text[start:end]) for start, end in zip(starts, ends, strict=True))
 
@@ -198,11 +200,11 @@ def _nic_qos(text: str) -> ConfiguredQos:
         raise ValueError("a loop is not closed, so the shell runs none of it")
     marks: dict[str, Mark] = {"pfc": (pfc[0],)}
     priority_of = [dscp * PRIORITIES // DSCPS for dscp in range(DSCPS)]
-    for found in _MOVES.finditer(text):
-        for dscp in map(int, found[1].split()):
+    for match in _MOVES.finditer(text):
+        for dscp in map(int, match[1].split()):
             if dscp < DSCPS:
-                priority_of[dscp] = int(found[2])
-                marks[f"dscp {dscp}"] = (found[0].split("\n")[0],)
+                priority_of[dscp] = int(match[2])
+                marks[f"dscp {dscp}"] = (match[0].split("\n")[0],)
     interfaces = re.search(r"for interface in (.+); do", text)
     marks["interfaces"] = (interfaces[0],) if interfaces else ()
     devices = re.search(r"^for device in (.+); do\n(?:.*\n)*?.*cma_roce_tos .* -p 1 ", text, re.M)
@@ -242,10 +244,10 @@ def _within(block: Mark, mark: Mark) -> Mark:
 
 def _congestion_control(text: str) -> dict[int, bool]:
     """DCQCN by priority: on where both the receiver's and the sender's part are, off where both are off."""
-    found: dict[int, set[tuple[str, str]]] = {}
+    values_by_priority: dict[int, set[tuple[str, str]]] = {}
     for numbers, body in re.findall(r"for priority in ([\d ]+); do\n((?:.*echo .*\n)*)", text):
         switched = set(re.findall(r"echo ([01]) > .*/ecn/roce_(np|rp)/enable/\$priority", body))
         for number in map(int, numbers.split()):
-            found.setdefault(number, set()).update(switched)
+            values_by_priority.setdefault(number, set()).update(switched)
     whole = {on: {(on, "np"), (on, "rp")} for on in "01"}
-    return {number: parts == whole["1"] for number, parts in found.items() if parts in whole.values()}
+    return {number: parts == whole["1"] for number, parts in values_by_priority.items() if parts in whole.values()}

@@ -71,5 +71,5 @@ def read_mount(text: str) -> tuple[str, str, str] | None:
 
 def read_seconds(text: str) -> int | None:
     """A time span of systemd.time(7) in seconds; None for one of another form."""
-    found = _SECONDS.fullmatch(text)
-    return int(found[1]) * _PER_UNIT[found[2]] if found is not None else None
+    match = _SECONDS.fullmatch(text)
+    return int(match[1]) * _PER_UNIT[match[2]] if match is not None else None

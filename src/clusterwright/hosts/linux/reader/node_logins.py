@@ -72,11 +72,11 @@ def read_keys(text: str) -> Mapping[str, int]:
 @lru_cache(maxsize=256)
 def read_sshd(text: str) -> Mapping[str, tuple[str, int]]:
     """Settings of sshd with their lines: of one that stands several times, the first holds (sshd_config(5))."""
-    found: dict[str, tuple[str, int]] = {}
+    options: dict[str, tuple[str, int]] = {}
     for number, line in _lines(text):
         name, _, value = line.strip().partition(" ")
-        found.setdefault(name.lower(), (value.strip(), number))
-    return found
+        options.setdefault(name.lower(), (value.strip(), number))
+    return options
 
 
 @lru_cache(maxsize=256)
@@ -100,9 +100,9 @@ def node_logins_unread(path: str, text: str) -> tuple[Unread, ...]:
                 claims=claims,
             ),
         )
-    known = re.compile(_KNOWN[path])
+    known_lines = re.compile(_KNOWN[path])
     # sudoers(5) has directives that begin like comments
     directives = re.finditer(r"(?m)^#(?:include|includedir|\d).*$", text) if path == SUDOERS else ()
     strange = [(text.count("\n", 0, directive.start()) + 1, directive[0]) for directive in directives]
-    strange += [(number, line) for number, line in _lines(text) if known.fullmatch(line) is None]
+    strange += [(number, line) for number, line in _lines(text) if known_lines.fullmatch(line) is None]
     return tuple(Unread(file=path, line=number, text=line, claims=claims) for number, line in strange)

@@ -65,12 +65,12 @@ def read_waiting(text: str) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def read_started(text: str) -> frozenset[tuple[str, str]]:
     """What a unit has systemd do without waiting: ``start`` or ``restart``, and the unit; escapes are undone."""
-    found: set[tuple[str, str]] = set()
+    started: set[tuple[str, str]] = set()
     for command in unit_of(text).get("ExecStart", "").split("\n"):
         called = _SYSTEMCTL.fullmatch(command)
         if called is not None:
-            found.update((called[1], unit.replace("\\\\", "\\")) for unit in called[2].split())
-    return frozenset(found)
+            started.update((called[1], unit.replace("\\\\", "\\")) for unit in called[2].split())
+    return frozenset(started)
 
 
 @lru_cache(maxsize=64)

@@ -23,19 +23,19 @@ def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     section, start = "", 0
     hops: list[str] = []
     destinations: list[tuple[int, str]] = []
-    for found in _NETWORK.finditer(f"\n{text}"):
-        if found["section"]:
+    for match in _NETWORK.finditer(f"\n{text}"):
+        if match["section"]:
             if section == "[Route]":
                 yield from _route_faults(start, hops, destinations, judge)
-            section, start, hops, destinations = found["section"], found.start(), [], []
-        elif found["to"]:
-            destinations.append((found.start(), found["to"]))
-        elif found["via"]:
-            hops.append(found["via"])
+            section, start, hops, destinations = match["section"], match.start(), [], []
+        elif match["to"]:
+            destinations.append((match.start(), match["to"]))
+        elif match["via"]:
+            hops.append(match["via"])
             if section == "[Network]":
-                yield found.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
+                yield match.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
         else:
-            yield found.start(), f"{found['learnt']} takes routes from whoever offers them"
+            yield match.start(), f"{match['learnt']} takes routes from whoever offers them"
     if section == "[Route]":
         yield from _route_faults(start, hops, destinations, judge)
 
@@ -55,23 +55,23 @@ def _route_faults(
 
 def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes of FRR, and default routes that it announces."""
-    for found in _FRR.finditer(text):
-        if what := judge(found["to"], found["via"]):
-            yield found.start(), what
-    for found in _DEFAULT.finditer(text):
-        yield found.start(), f'"{found[0].strip()}" announces a default route'
+    for match in _FRR.finditer(text):
+        if what := judge(match["to"], match["via"]):
+            yield match.start(), what
+    for match in _DEFAULT.finditer(text):
+        yield match.start(), f'"{match[0].strip()}" announces a default route'
 
 
 def profile_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """A NetworkManager profile: ``address1=ADDRESS/LENGTH[,GATEWAY]``, ``route1=PREFIX,HOP``, ``gateway=``."""
-    for found in _PROFILE.finditer(text):
-        key, _, value = found[0].partition("=")
+    for match in _PROFILE.finditer(text):
+        key, _, value = match[0].partition("=")
         parts = value.split(",")
         if key.startswith("route"):
             if what := judge(parts[0], *parts[1:2] or [""]):
-                yield found.start(), what
+                yield match.start(), what
         elif key == "gateway" or len(parts) > 1:
-            yield found.start(), "a gateway makes a default route: it leads everywhere, the internet included"
+            yield match.start(), "a gateway makes a default route: it leads everywhere, the internet included"
 
 
 ROUTES = {

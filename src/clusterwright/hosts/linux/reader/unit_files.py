@@ -100,11 +100,11 @@ def units_unread(path: str, text: str) -> tuple[Unread, ...]:
     name = path.removeprefix(folder)
     if not text or _WISH.fullmatch(name):
         return ()
-    known = next((lines for pattern, lines in _KNOWN if pattern.fullmatch(name)), None)
-    if known is None or folder != UNIT_FOLDERS[0]:
+    known_lines = next((lines for pattern, lines in _KNOWN if pattern.fullmatch(name)), None)
+    if known_lines is None or folder != UNIT_FOLDERS[0]:
         return (Unread(path, 1, "the whole file: nobody here knows what this unit runs"),)
     return tuple(
         Unread(path, text.count("\n", 0, found.start()) + 1, found[0].strip())
         for found in _COMMAND.finditer(text)
-        if not any(re.fullmatch(line, found[0]) for line in known)
+        if not any(re.fullmatch(line, found[0]) for line in known_lines)
     )

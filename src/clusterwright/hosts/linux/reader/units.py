@@ -17,13 +17,13 @@ def unit_of(text: str) -> Unit:
     The last value of a key counts. Lists grow instead; an empty value empties a list of commands, and leaves one of
     dependencies as it is (systemd.service(5), systemd.unit(5)). Comments say nothing.
     """
-    found: dict[str, str] = {}
+    unit: dict[str, str] = {}
     for line in text.split("\n"):
         name, equals, value = line.partition("=")
         if not equals or line.startswith(("#", ";")):
             continue
         if name not in _LISTS or (not value and name.startswith("Exec")):
-            found[name] = value
+            unit[name] = value
         elif value:
-            found[name] = f"{found[name]}\n{value}" if found.get(name) else value
-    return found
+            unit[name] = f"{unit[name]}\n{value}" if unit.get(name) else value
+    return unit

@@ -59,30 +59,30 @@ def host_unread(path: str, text: str) -> tuple[Unread, ...]:
 def _network_unread(path: str, text: str) -> tuple[Unread, ...]:
     if not text and _MASKED.fullmatch(path):
         return ()  # takes the place of Netplan's file of that name (systemd.network(5)), and says nothing itself
-    own = _OWN.fullmatch(path)
-    if own is None:
+    match = _OWN.fullmatch(path)
+    if match is None:
         return (Unread(path, 1, "the whole file: networkd reads it beside those that are read here"),)
-    nic = own[1] or own[2]
-    found = [Unread(path, line, what) for line, what in _unread(own[3] or "network", text)]
+    nic = match[1] or match[2]
+    unread = [Unread(path, line, what) for line, what in _unread(match[3] or "network", text)]
     if _NAME.findall(text) != [nic]:  # of several Match takes each
-        found.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
-    return tuple(found)
+        unread.append(Unread(path, 1, f"the whole file: it is not that of {nic} alone"))
+    return tuple(unread)
 
 
 def _unread(kind: str, text: str) -> list[tuple[int, str]]:
     section = ""
-    found: list[tuple[int, str]] = []
+    unread_lines: list[tuple[int, str]] = []
     if _ALL_KNOWN[kind].fullmatch(text) is not None:
-        return found
+        return unread_lines
     for number, line in enumerate(text.split("\n"), 1):
         word = line.strip()
         if word.startswith("[") and word.endswith("]"):
             section = word[1:-1]
             if (kind, section) not in _LINES:
-                found.append((number, word))
+                unread_lines.append((number, word))
         elif word and word[0] not in "#;" and (kind, section) in _LINES and not _is_known(kind, section, line):
-            found.append((number, f"[{section}]{BETWEEN}{word}"))
-    return found
+            unread_lines.append((number, f"[{section}]{BETWEEN}{word}"))
+    return unread_lines
 
 
 @lru_cache(maxsize=1 << 14)

@@ -30,8 +30,8 @@ def gate_units(plan: Plan, mount: Mount) -> tuple[str, ...]:
 
 def gate_files(plan: Plan, mounts: tuple[Mount, ...]) -> Iterator[tuple[str, str, int]]:
     """Path, text and mode of the files behind the gate of some mounts; none where no dataset lies on them."""
-    found = [(mount, dataset) for mount in mounts for dataset in datasets_of(plan, mount.name)]
-    for mount, dataset in found:
+    mounted_datasets = [(mount, dataset) for mount in mounts for dataset in datasets_of(plan, mount.name)]
+    for mount, dataset in mounted_datasets:
         text = template("encryption/dataset.record.j2").render(
             dataset=dataset,
             mountpoint=mount.mountpoint,
@@ -39,7 +39,7 @@ def gate_files(plan: Plan, mounts: tuple[Mount, ...]) -> Iterator[tuple[str, str
             key=plan.spec.key(dataset.key) if dataset.key is not None else None,
         )
         yield f"{RECORDS}/{dataset.name}.record", text, 0o644
-    if found:
+    if mounted_datasets:
         yield PROGRAM, template("encryption/dataset-gate.sh.j2").render(), 0o755
         unit = template("encryption/dataset-gate.service.j2").render(program=f"/{PROGRAM}", folder=f"/{RECORDS}")
         yield UNIT, unit, 0o644

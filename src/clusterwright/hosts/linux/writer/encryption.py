@@ -52,7 +52,7 @@ def _files(plan: Plan, node_group: str) -> tuple[File, ...]:
     section = plan.spec.encryption
     mounts = mounts_of(plan, node_group)
     kinds = {mount.protection.kind for mount in mounts if mount.protection is not None}
-    scratch = tuple(each for each in section.scratch if node_group in each.nodes)
+    scratch = tuple(path for path in section.scratch if node_group in path.nodes)
     if not kinds - {CLEAR} and not scratch:
         return ()
     units: list[str] = [NO_SWAP]

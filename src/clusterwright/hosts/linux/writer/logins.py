@@ -53,6 +53,8 @@ def _files(plan: Plan, name: str) -> tuple[SharedFile, ...]:
     if admins:
         texts.append((SUDOERS, template("node/sudoers.j2").render(users=admins)))
     for user in image.users:
-        own = [key for operator in user.operators for key in keys.get(operator, ())]
-        texts.append((f"etc/ssh/authorized_keys.d/{user.name}", template("node/authorized_keys.j2").render(keys=own)))
+        user_keys = [key for operator in user.operators for key in keys.get(operator, ())]
+        texts.append(
+            (f"etc/ssh/authorized_keys.d/{user.name}", template("node/authorized_keys.j2").render(keys=user_keys))
+        )
     return tuple((path, text.encode(), 0o440 if path == SUDOERS else 0o644) for path, text in texts)

@@ -195,23 +195,27 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
         return ()
-    found: list[Network] = [fabric.addressing.hosts]
+    networks_found: list[Network] = [fabric.addressing.hosts]
     for contact in contacts_of(plan, node_group):
         if fabric_name not in contact.fabrics or is_whole_internet(contact.peer):
             continue
         for entry in peers_over(plan, contact.zone.name, contact.peer.name, fabric_name):
             other = plan.spec.fabric(entry.fabric)
             if other is None or other.addressing is None:
-                found.append(entry.network)
+                networks_found.append(entry.network)
             elif other is fabric or not any(attach.nodes == node_group for attach in other.attach):
-                found.append(other.addressing.hosts)
+                networks_found.append(other.addressing.hosts)
     if plan.spec.boot is not None and plan.spec.boot.servers == node_group:
-        found += relay_networks(plan, fabric_name)
-    own = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
-    others = [each for each in collapse(found[1:]) if each.version == own.version and not _within(each, own)]
-    networks = sorted([own, *others], key=lambda each: int(each.network_address))
+        networks_found += relay_networks(plan, fabric_name)
+    host_pool = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
+    others = [
+        each
+        for each in collapse(networks_found[1:])
+        if each.version == host_pool.version and not _within(each, host_pool)
+    ]
+    networks = sorted([host_pool, *others], key=lambda each: int(each.network_address))
     if fabric in internet_fabrics(plan.spec, node_group):  # beside the others, which keep their own NICs
-        networks.append(DEFAULT_ROUTE[own.version])
+        networks.append(DEFAULT_ROUTE[host_pool.version])
     return tuple(str(network) for network in networks)
 
 
@@ -296,12 +300,12 @@ def _everything(nic: HostNic) -> str:
 def _learnt_in_planes(plan: Plan, fabric_name: str) -> Mapping[Network, frozenset[int]]:
     """The planes of a fabric in which a border learns each outside prefix."""
     planes = _planes(plan, fabric_name)
-    found: dict[Network, frozenset[int]] = {}
+    planes_by_network: dict[Network, frozenset[int]] = {}
     for border in plan.spec.borders:
         if border.device in planes:
             for network in learnt_at(plan, border):
-                found[network] = found.get(network, frozenset()) | {planes[border.device]}
-    return found
+                planes_by_network[network] = planes_by_network.get(network, frozenset()) | {planes[border.device]}
+    return planes_by_network
 
 
 def _within(inner: Network, outer: Network) -> bool:

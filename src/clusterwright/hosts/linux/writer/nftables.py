@@ -130,10 +130,10 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
             names = tuple(interface for fabric in fabrics for interface in by_fabric.get(fabric, ()))
             if names:
                 for version in (4, 6):
-                    own = tuple(network for network in networks if network.version == version)
-                    if own:
+                    of_version = tuple(network for network in networks if network.version == version)
+                    if of_version:
                         candidates.append(
-                            _Candidate(contact=contact, names=names, peer=name, version=version, networks=own)
+                            _Candidate(contact=contact, names=names, peer=name, version=version, networks=of_version)
                         )
         candidates += _relays(plan, contact, by_fabric)
     sets: dict[str, AddressSet] = {}
@@ -232,15 +232,15 @@ def _peers(plan: Plan, contact: Contact) -> Iterator[tuple[str, tuple[str, ...],
         yield label, tuple(names), tuple(entry.network for entry in entries)
 
 
-def _set(known: dict[str, AddressSet], rule: _Candidate) -> AddressSet:
+def _set(set_by_label: dict[str, AddressSet], rule: _Candidate) -> AddressSet:
     """The set of a rule's networks, made when first used; zones whose names make one word get sets of their own."""
     elements = tuple(str(network) for network in rule.networks)
     for number in count(1):
         word = rule.peer.replace("-", "_") + ("" if number == 1 else f"_{number}")
         label = f"{word}_v{rule.version}"
-        found = known.setdefault(label, AddressSet(label, f"ipv{rule.version}_addr", elements))
-        if found.elements == elements:
-            return found
+        address_set = set_by_label.setdefault(label, AddressSet(label, f"ipv{rule.version}_addr", elements))
+        if address_set.elements == elements:
+            return address_set
     raise AssertionError("there is a number for every set")
 
 

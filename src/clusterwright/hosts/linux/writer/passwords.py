@@ -16,7 +16,9 @@ CLOSED = "*"
 
 def password_lines(accounts: Iterable[tuple[str, str | None]]) -> str:
     """One line for each account with the name of its secret; nothing where no account has a password."""
-    known = tuple(accounts)
-    if all(secret is None for _, secret in known):
+    account_names = tuple(accounts)
+    if all(secret is None for _, secret in account_names):
         return ""
-    return "".join(f"{name}:{CLOSED if secret is None else f'<secret {secret} as crypt>'}\n" for name, secret in known)
+    return "".join(
+        f"{name}:{CLOSED if secret is None else f'<secret {secret} as crypt>'}\n" for name, secret in account_names
+    )

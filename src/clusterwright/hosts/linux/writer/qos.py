@@ -99,8 +99,12 @@ def nic_priorities(fabric: Fabric) -> tuple[int, ...]:
     """
     lossless = lossless_numbers(fabric)
     other = next(number for number in range(NUMBERS) if number not in lossless)
-    own = tuple(other if dscp // DSCPS_PER_NUMBER in lossless else dscp // DSCPS_PER_NUMBER for dscp in range(DSCPS))
-    return tuple(own[dscp] if number is None else number for dscp, number in enumerate(class_numbers(fabric)))
+    priority_of_dscp = tuple(
+        other if dscp // DSCPS_PER_NUMBER in lossless else dscp // DSCPS_PER_NUMBER for dscp in range(DSCPS)
+    )
+    return tuple(
+        priority_of_dscp[dscp] if number is None else number for dscp, number in enumerate(class_numbers(fabric))
+    )
 
 
 def dscp_moves(fabric: Fabric) -> dict[int, tuple[int, ...]]:

@@ -58,14 +58,14 @@ def ports_apart(plan: Plan, kind: NodeKind) -> tuple[tuple[str, ...], ...]:
     the kernel find them."""
     groups = plan.spec.catalogue[kind.model].nic_groups
     gpu_of = {nic.interface: nic.gpu for group in groups for nic in group.nics}
-    found: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    ports_by_plane: dict[tuple[str, int], list[tuple[str, str]]] = {}
     for port in (port for nic in kind.nics for port in nic.ports):
         gpu = gpu_of.get(port.interface)
         if gpu is not None and port.pci and port.rdma_device:
-            found.setdefault((port.fabric, gpu), []).append((port.pci, port.rdma_device))
+            ports_by_plane.setdefault((port.fabric, gpu), []).append((port.pci, port.rdma_device))
     return tuple(
         tuple(name for _, name in sorted(ports))
-        for (fabric, _), ports in found.items()
+        for (fabric, _), ports in ports_by_plane.items()
         if len(ports) > 1 and planes_of_tiers(plan.spec, fabric_of(plan, fabric))[-1] > 1
     )
 

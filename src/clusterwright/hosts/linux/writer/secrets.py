@@ -47,18 +47,20 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
             yield PASSWORDS, lines.encode(), PASSWORDS_MODE
     if kind.slurm_units == WORKER_UNITS:
         yield from _munge_key(plan.spec.scheduler(kind.node_group))
-    for each, secret in _credentials(plan, kind.node_group):
-        if not each.is_own:
-            yield each.file[1:], f"<secret {secret} as pem>".encode(), CREDENTIAL_MODE
+    for credential, secret in _credentials(plan, kind.node_group):
+        if not credential.is_own:
+            yield credential.file[1:], f"<secret {secret} as pem>".encode(), CREDENTIAL_MODE
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     """What each node has another one of; munge's key for Slurm's controllers and its accountant, and the M_Key."""
     if is_managed(device):
-        for each, secret in _credentials(plan, device.node_group):
-            if each.is_own:
+        for credential, secret in _credentials(plan, device.node_group):
+            if credential.is_own:
                 content = f"<secret {secret}.{device.name} as pem>".encode()
-                yield Artifact(device=device.name, path=each.file[1:], source=content, kind=KIND, mode=CREDENTIAL_MODE)
+                yield Artifact(
+                    device=device.name, path=credential.file[1:], source=content, kind=KIND, mode=CREDENTIAL_MODE
+                )
     for path, content, mode in _munge_key(slurm_run_by(plan, device)):
         yield Artifact(device=device.name, path=path, source=content, kind=KIND, mode=mode)
     fabric = managed_fabric(plan, device)
@@ -74,8 +76,12 @@ WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 @per_plan
 def _credentials(plan: Plan, node_group: str) -> tuple[tuple[Credential, str], ...]:
     """What a deployment brings nodes of a group, each with the name of its secret."""
-    found = ((credential, brought(plan.spec, credential)) for credential in credentials_of(plan.spec, node_group))
-    return tuple((each, by.secret) for each, by in found if by is not None and by.secret is not None)
+    brought_by_credential = (
+        (credential, brought(plan.spec, credential)) for credential in credentials_of(plan.spec, node_group)
+    )
+    return tuple(
+        (credential, by.secret) for credential, by in brought_by_credential if by is not None and by.secret is not None
+    )
 
 
 def _munge_key(slurm: Scheduler | None) -> Iterator[SharedFile]:

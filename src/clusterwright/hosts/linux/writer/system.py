@@ -192,8 +192,8 @@ def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
         # Somebody's containers may be routed; where the filter is ours, it lets nothing be forwarded.
         routed = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
         required = {name: value for name, value in required.items() if name not in routed and name.startswith("net.")}
-    own = {dotted(name): value for name, value in image.sysctl.items()}
-    return {**required, **{name: value for name, value in own.items() if name not in required}}
+    image_settings = {dotted(name): value for name, value in image.sysctl.items()}
+    return {**required, **{name: value for name, value in image_settings.items() if name not in required}}
 
 
 def _container_settings(image: Image) -> Mapping[str, str]:

@@ -74,8 +74,8 @@ class DiscoveredFabric:
     def tap_name(self, row: int) -> str:
         """The cable of a tap, as ``gpu-0 be3 – leaf-03 port 1``."""
         adapter, switch, port = (int(value) for value in self.taps[row, :3])
-        own = self.adapters[adapter]
-        return f"{own.host} {own.label} – {self.switches[switch].name} port {port}".replace("  ", " ")
+        end = self.adapters[adapter]
+        return f"{end.host} {end.label} – {self.switches[switch].name} port {port}".replace("  ", " ")
 
 
 @dataclass(slots=True)
@@ -119,8 +119,8 @@ def shared_lids(text: str) -> Iterator[Contradiction]:
             lids = range(int(kept[1], 16), min(int(kept[2], 16), 0xFFFF) + 1)
         elif is_switch and line.startswith("["):
             continue  # the LID of whom it leads to
-        elif (own := _OWN_LIDS.search(line)) is not None:
-            lids = range(int(own[1]), int(own[1]) + (1 << int(own[2])))
+        elif (match := _OWN_LIDS.search(line)) is not None:
+            lids = range(int(match[1]), int(match[1]) + (1 << int(match[2])))
         else:
             continue
         shared = next((lid for lid in lids if lid and lid in taken), None)
@@ -173,8 +173,10 @@ def _read_port(reading: _Reading, line: str, number: int, place: str) -> None:
         )
         return
     if node < 0 and match[2] is not None:
-        own = reading.adapters[-1]
-        reading.adapters[-1] = Adapter(guid=int(match[2], 16), host=own.host, label=own.label, line=own.line)
+        last_adapter = reading.adapters[-1]
+        reading.adapters[-1] = Adapter(
+            guid=int(match[2], 16), host=last_adapter.host, label=last_adapter.label, line=last_adapter.line
+        )
     reading.rows.append((node, port, match[3], int(match[4]), number))
 
 

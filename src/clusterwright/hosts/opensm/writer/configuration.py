@@ -205,10 +205,10 @@ def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, 
         ),
         ("ib-node-name-map", template("opensm/ib-node-name-map.j2").render(names=switch_names(plan, fabric_name))),
     )
-    found = tuple((f"{folder}/{name}", text.encode()) for name, text in texts)
+    files_found = tuple((f"{folder}/{name}", text.encode()) for name, text in texts)
     if not storage:  # opensm refuses to route with an empty file
-        return found
-    return (*found, (f"{folder}/io_guids.conf", template("opensm/guids.conf.j2").render(guids=storage).encode()))
+        return files_found
+    return (*files_found, (f"{folder}/io_guids.conf", template("opensm/guids.conf.j2").render(guids=storage).encode()))
 
 
 @per_plan

@@ -155,8 +155,8 @@ def servers(text: str) -> Iterator[Server]:
         source = sources.of(what, server_vrf, is_ipv6=":" in found["server"])
         yield Server(at=each.start, what=what, address=found["server"], is_asked=is_asked, source=source)
     if "helper-address" in text or "dhcp relay" in text:
-        for found in _RELAY.finditer(text):
-            yield Server(found.start() + 1, LEASES, found[1])
+        for match in _RELAY.finditer(text):
+            yield Server(match.start() + 1, LEASES, match[1])
 
 
 def _login_servers(text: str) -> frozenset[str]:

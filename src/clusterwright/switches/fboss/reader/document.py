@@ -344,7 +344,7 @@ def _comparable(part: str) -> str:
     where it has many: one it is, quotes included, wherever it stands in JSON, and no field's values are limited to
     addresses. Two that are equal so have the same fields and the same meaning, but for what the addresses are.
     """
-    seen = [found[0] for found in islice(_ADDRESS.finditer(part), _LOOKED_AT)]
+    seen = [match[0] for match in islice(_ADDRESS.finditer(part), _LOOKED_AT)]
     if len(seen) < _LOOKED_AT:
         return _ADDRESS.sub(_AN_ADDRESS, part) if seen else part
     first = max(seen, key=seen.count, default="")

@@ -127,12 +127,12 @@ def relays(text: str) -> Iterator[Server]:
 
 def time_servers(text: str) -> Iterator[Server]:
     """Servers that chrony asks."""
-    return (Server(found.start(), TIME, found[1]) for found in _CHRONY.finditer(text))
+    return (Server(match.start(), TIME, match[1]) for match in _CHRONY.finditer(text))
 
 
 def log_servers(text: str) -> Iterator[Server]:
     """Servers that rsyslog tells everything."""
-    return (Server(found.start(), LOGS, found[1]) for found in _RSYSLOG.finditer(text))
+    return (Server(match.start(), LOGS, match[1]) for match in _RSYSLOG.finditer(text))
 
 
 def name_servers(text: str) -> Iterator[Server]:

@@ -127,9 +127,9 @@ def _vlans_of_ports(view: SwitchView) -> dict[str, int]:
 def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
     """What stands of a port without its queues."""
     port = link.port
-    found = view.mode_of(port.side, port.port, port.speed_gbps)
-    chip_port = view.model.platform_port(port.port, None if found is None else found[1])
-    lanes = LANES if found is None else found[0].lanes(found[1])
+    mode = view.mode_of(port.side, port.port, port.speed_gbps)
+    chip_port = view.model.platform_port(port.port, None if mode is None else mode[1])
+    lanes = LANES if mode is None else mode[0].lanes(mode[1])
     return {
         "logicalID": chip_port.number,
         "name": port.port,

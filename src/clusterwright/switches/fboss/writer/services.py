@@ -74,23 +74,23 @@ def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     """What every switch of a kind has of its Linux."""
     site, fabric = told_site(plan, kind.system), kind.management
     servers = site.management
-    found = [*account_files(plan, kind)]
+    files = [*account_files(plan, kind)]
     if servers.ntp:
-        found.append((CHRONY, template("node/chrony.conf.j2").render(servers=servers.ntp).encode(), PLAIN))
+        files.append((CHRONY, template("node/chrony.conf.j2").render(servers=servers.ntp).encode(), PLAIN))
     if servers.syslog:
         text = template("fboss/rsyslog.conf.j2").render(servers=servers.syslog, port=SYSLOG_PORT)
-        found.append((RSYSLOG, text.encode(), PLAIN))
+        files.append((RSYSLOG, text.encode(), PLAIN))
     if site.aaa is not None:
-        found.append((PAM, template("fboss/pam-sshd.j2").render(aaa=site.aaa).encode(), SECRET_MODE))
+        files.append((PAM, template("fboss/pam-sshd.j2").render(aaa=site.aaa).encode(), SECRET_MODE))
     if site.aaa is not None and site.aaa.protocol == "radius":
         text = template("fboss/pam-radius.conf.j2").render(aaa=site.aaa)
-        found.append((RADIUS, text.encode(), SECRET_MODE))
+        files.append((RADIUS, text.encode(), SECRET_MODE))
     permits = None if fabric is None else management_permits(plan, fabric)
     if permits is not None:
         rules = tuple(dict.fromkeys(_firewall_rules(permits, site.telemetry)))
-        found.append((ZONE_FILE, template("fboss/firewalld-zone.xml.j2").render(rules=rules).encode(), PLAIN))
-        found.append((FIREWALL, template("fboss/firewalld.conf.j2").render().encode(), PLAIN))
-    return tuple(found)
+        files.append((ZONE_FILE, template("fboss/firewalld-zone.xml.j2").render(rules=rules).encode(), PLAIN))
+        files.append((FIREWALL, template("fboss/firewalld.conf.j2").render().encode(), PLAIN))
+    return tuple(files)
 
 
 def firewall_zone(plan: Plan, view: SwitchView) -> str | None:

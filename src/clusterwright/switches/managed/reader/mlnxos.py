@@ -60,7 +60,7 @@ _LOGIN = re.compile(
 
 def unread(text: str) -> tuple[Unread, ...]:
     """Lines of which nothing here knows what they do, and what keeps the switch from managing the subnet itself."""
-    found = [
+    unread_lines = [
         Unread(
             file=PATH,
             line=number,
@@ -72,14 +72,14 @@ def unread(text: str) -> tuple[Unread, ...]:
     ]
     managers = re.findall(r"^(?:no )?ib sm$", text, re.M)
     if managers[-1:] != [_MANAGER]:
-        found.append(Unread(PATH, 0, "whether a subnet manager of its own runs: no last line says `no ib sm`"))
-    return tuple(found)
+        unread_lines.append(Unread(PATH, 0, "whether a subnet manager of its own runs: no last line says `no ib sm`"))
+    return tuple(unread_lines)
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
     """What lets the switch be reached in clear, or takes routes from others."""
-    said = [(found.start(), found[0]) for found in re.finditer(r"^(?!##)\S.*$", text, re.M)]
-    last = {line.removeprefix("no "): (at, line) for at, line in said}
+    lines = [(match.start(), match[0]) for match in re.finditer(r"^(?!##)\S.*$", text, re.M)]
+    last = {line.removeprefix("no "): (at, line) for at, line in lines}
     for wanted, what in _MUST_STAND.items():
         at, line = last.get(wanted.removeprefix("no "), (0, ""))
         if line != wanted:
@@ -91,13 +91,13 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
                 f"the SNMP user {user} may ask in clear: privacy is not required",
             )
     yield from _unsaid_passwords(text)
-    for port, place in {found[1]: found.start() for found in _PORT.finditer(text)}.items():
+    for port, place in {match[1]: match.start() for match in _PORT.finditer(text)}.items():
         if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
             yield place, f"{port} takes an address and routes from whoever offers them"
     if planned is not None:
-        for found in _PORT.finditer(text):
-            if what := planned.misplaced(device, found[1], found[2]):
-                yield found.start(), what
+        for match in _PORT.finditer(text):
+            if what := planned.misplaced(device, match[1], match[2]):
+                yield match.start(), what
 
 
 def _unsaid_passwords(text: str) -> Iterator[Fault]:
@@ -128,8 +128,8 @@ def servers(text: str) -> Iterator[Server]:
 def silent(text: str) -> Iterator[Fault]:
     """Services that no last line switches on."""
     for command, service in (("ssh server enable", SSH), ("snmp-server enable", SNMP)):
-        said = re.findall(rf"^(?:no )?{command}$", text, re.M)
-        if said[-1:] != [command]:
+        commands = re.findall(rf"^(?:no )?{command}$", text, re.M)
+        if commands[-1:] != [command]:
             yield text.find(f"no {command}"), service
     for user, words in _users(text).items():
         if not words >= {"enable", "auth"}:
@@ -146,13 +146,13 @@ def _users(text: str) -> dict[str, set[str]]:
 
 def logins(path: str, text: str) -> Iterator[Login]:
     """Every account, what opens it, and every user of SNMP."""
-    for found in _LOGIN.finditer(text):
-        opens = found["opens"] or ""
+    for match in _LOGIN.finditer(text):
+        opens = match["opens"] or ""
         yield Login(
-            found.start(),
-            found["account"] or found["keyed"] or found["snmp"],
-            is_snmp=found["snmp"] is not None,
-            key=found["key"] or "",
+            match.start(),
+            match["account"] or match["keyed"] or match["snmp"],
+            is_snmp=match["snmp"] is not None,
+            key=match["key"] or "",
             has_password=opens.startswith(("password", "nopassword")),
             is_admin=opens.startswith("capability ") and opens != "capability monitor",
         )
@@ -160,7 +160,7 @@ def logins(path: str, text: str) -> Iterator[Login]:
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Default routes and static ones."""
-    for found in _ROUTE.finditer(text):
-        to = found["six"] or (f"{found['to']}/{found['mask']}" if found["to"] else "default")
-        if what := judge(to if found["six"] or to == "default" else str(ip_network(to)), found["via"]):
-            yield found.start(), what
+    for match in _ROUTE.finditer(text):
+        to = match["six"] or (f"{match['to']}/{match['mask']}" if match["to"] else "default")
+        if what := judge(to if match["six"] or to == "default" else str(ip_network(to)), match["via"]):
+            yield match.start(), what

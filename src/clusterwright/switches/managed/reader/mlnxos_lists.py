@@ -35,9 +35,9 @@ class MlnxOsLists:
         self._policies = dict.fromkeys(_FAMILIES, (ACCEPT, 0))
         self._enabled = dict.fromkeys(_FAMILIES, 0)  # the line that says so
         self._commands: list[str] = []
-        for found in _COMMAND.finditer(text):
-            self._commands.append(found[0])
-            self._command(found[0].lower().split(), text.count("\n", 0, found.start()) + 1)
+        for match in _COMMAND.finditer(text):
+            self._commands.append(match[0])
+            self._command(match[0].lower().split(), text.count("\n", 0, match.start()) + 1)
 
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network."""
@@ -134,9 +134,9 @@ class MlnxOsLists:
         return box(**fields)
 
 
-def _everywhere(found: Box) -> Box:
+def _everywhere(packets: Box) -> Box:
     """The same packets, whichever interface they come in by."""
-    return tuple(WHOLE[IIF] if at == IIF else field for at, field in enumerate(found))
+    return tuple(WHOLE[IIF] if at == IIF else field for at, field in enumerate(packets))
 
 
 def _number(text: str) -> int:

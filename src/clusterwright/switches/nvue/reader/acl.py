@@ -23,58 +23,58 @@ _NOT_LATER = values(0, 1)
 ANY = "ANY"
 
 
-def acl_rules(own: Object) -> tuple[Rule, ...]:
+def acl_rules(section: Object) -> tuple[Rule, ...]:
     """The rules of a list, in order. Raises Unreadable at the line whose meaning is not known."""
-    kind = own.text("type")
+    kind = section.text("type")
     if kind not in _FAMILIES:
-        raise Unreadable(own.line, f'"{kind}" is no type of a list that is known here')
-    numbered = list(own.items("rule"))
+        raise Unreadable(section.line, f'"{kind}" is no type of a list that is known here')
+    numbered = list(section.items("rule"))
     if not all(number.isdecimal() for number, _ in numbered):
-        raise Unreadable(own.line, "a rule of this list has no number")
-    return tuple(_rule(kind, rule) for _, rule in sorted(numbered, key=lambda each: int(each[0])))
+        raise Unreadable(section.line, "a rule of this list has no number")
+    return tuple(_rule(kind, rule) for _, rule in sorted(numbered, key=lambda numbered_rule: int(numbered_rule[0])))
 
 
-def _rule(kind: str, own: Object) -> Rule:
-    verdicts = [_VERDICTS.get(word) for word in own.at("action").below]
-    if len(verdicts) != 1 or verdicts[0] is None or own.below.keys() - {"remark", "action", "match"}:
-        raise Unreadable(own.line, "this rule does not simply permit or deny")
+def _rule(kind: str, section: Object) -> Rule:
+    verdicts = [_VERDICTS.get(word) for word in section.at("action").below]
+    if len(verdicts) != 1 or verdicts[0] is None or section.below.keys() - {"remark", "action", "match"}:
+        raise Unreadable(section.line, "this rule does not simply permit or deny")
     family, version = _FAMILIES[kind]
     made: dict[str, Ranges] = {"family": family}
     try:
-        for word, below in own.items("match"):
+        for word, below in section.items("match"):
             if word != "ip":
                 raise ValueError(word)
             for name, value in below.items():
                 made |= _field(name, value, version)
     except (ValueError, KeyError) as error:
-        raise Unreadable(own.line, f"this rule matches on what is not known here ({error})") from None
-    return Rule(own.line, (box(**made),), verdicts[0])
+        raise Unreadable(section.line, f"this rule matches on what is not known here ({error})") from None
+    return Rule(section.line, (box(**made),), verdicts[0])
 
 
-def _field(name: str, own: Object, version: int) -> dict[str, Ranges]:
+def _field(name: str, section: Object, version: int) -> dict[str, Ranges]:
     if name in {"source-ip", "dest-ip"}:
-        if own.value == ANY:
+        if section.value == ANY:
             return {}
-        return {"src" if name == "source-ip" else "dst": addresses(own.value, version)}
+        return {"src" if name == "source-ip" else "dst": addresses(section.value, version)}
     if name == "protocol":
-        return {"proto": values(_PROTOCOLS[own.value])}
+        return {"proto": values(_PROTOCOLS[section.value])}
     if name in {"icmp-type", "icmpv6-type"}:
-        return {"icmp": values(int(own.value)), "fragment": _NOT_LATER}
+        return {"icmp": values(int(section.value)), "fragment": _NOT_LATER}
     if name in {"tcp", "udp"}:
-        return _ports(own)
+        return _ports(section)
     raise ValueError(name)
 
 
-def _ports(own: Object) -> dict[str, Ranges]:
+def _ports(section: Object) -> dict[str, Ranges]:
     made: dict[str, Ranges] = {"fragment": _NOT_LATER}
-    for name, below in own.items():
+    for name, below in section.items():
         if name in {"source-port", "dest-port"}:
             if not below.below:
                 raise ValueError(f"{name} without a number")
             if ANY not in below.below:
                 made["sport" if name == "source-port" else "dport"] = _numbers(below.below)
         elif name == "flags":
-            mask = sum(_FLAGS[flag] for flag in own.at("mask").below)
+            mask = sum(_FLAGS[flag] for flag in section.at("mask").below)
             wanted = sum(_FLAGS[flag] for flag in below.below)
             made["flags"] = values(*(each for each in range(256) if each & mask == wanted))
         elif name != "mask":
@@ -83,8 +83,8 @@ def _ports(own: Object) -> dict[str, Ranges]:
 
 
 def _numbers(names: Iterable[str]) -> Ranges:
-    found = EMPTY
+    numbers = EMPTY
     for name in names:
         low, _, high = name.partition("-")
-        found |= ranges([(int(low), int(high or low))])
-    return found
+        numbers |= ranges([(int(low), int(high or low))])
+    return numbers

@@ -64,12 +64,12 @@ Path = tuple[str, ...]
 def unfit(root: Object) -> Iterator[Path]:
     """The paths of objects and values that have another form than readers know."""
     for words in _paths(_NUMBERS):
-        for path, found in _at(root, words, ()):
-            if found.below or _NUMBER.fullmatch(found.value) is None:
+        for path, node in _at(root, words, ()):
+            if node.below or _NUMBER.fullmatch(node.value) is None:
                 yield path
     for words in _paths(_ADDRESSES):
-        for path, found in _at(root, words, ()):
-            if found.below or not is_address(found.value):
+        for path, node in _at(root, words, ()):
+            if node.below or not is_address(node.value):
                 yield path
     for words in _paths(_PREFIX_NAMES):
         yield from (path for path, _ in _at(root, (*words, _ANY), ()) if not _is_prefix(path[-1]))
@@ -89,14 +89,14 @@ def _paths(table: str) -> list[Path]:
     return [tuple(line.split()) for line in table.strip().splitlines()]
 
 
-def _at(found: Object, words: Path, above: Path) -> Iterator[tuple[Path, Object]]:
+def _at(node: Object, words: Path, above: Path) -> Iterator[tuple[Path, Object]]:
     """What stands at a path of names, a ``*`` for any, with the path that leads there."""
     if not words:
-        yield above, found
+        yield above, node
         return
-    names = list(found.below) if words[0] == _ANY else [words[0]] if words[0] in found.below else []
+    names = list(node.below) if words[0] == _ANY else [words[0]] if words[0] in node.below else []
     for name in names:
-        yield from _at(found.below[name], words[1:], (*above, name))
+        yield from _at(node.below[name], words[1:], (*above, name))
 
 
 def _is_prefix(text: str) -> bool:

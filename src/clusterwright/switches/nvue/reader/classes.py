@@ -44,12 +44,14 @@ def qos_map(root: Object) -> QosMap | None:
     mapping = root.at("qos", "mapping", PROFILE)
     if mapping.text("trust") not in _TRUSTED:
         return None
-    stated = {dscp: (own.number("switch-priority"), own.mark) for dscp, own in _numbered(mapping.at("dscp"))}
+    stated = {
+        dscp: (section.number("switch-priority"), section.mark) for dscp, section in _numbered(mapping.at("dscp"))
+    }
     classes = tuple(stated[dscp][0] if dscp in stated else dscp // NUMBERS for dscp in range(DSCPS))
     marks: dict[str, Mark] = {f"dscp {dscp}": mark for dscp, (_, mark) in stated.items()}
     queues = _queue_of_priorities(root)
-    for number, own in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
-        marks[f"class {number}"] = own.mark
+    for number, section in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
+        marks[f"class {number}"] = section.mark
     lossless = _lossless(root)
     pfc = root.at("qos", "pfc", PROFILE)
     for number in lossless:
@@ -59,14 +61,14 @@ def qos_map(root: Object) -> QosMap | None:
 
 def _queue_of_priorities(root: Object) -> dict[int, int]:
     queues = dict.fromkeys(range(NUMBERS), 0) | _ROCE_QUEUES if is_roce(root) else {n: n for n in range(NUMBERS)}
-    for number, own in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
-        queues[number] = own.number("traffic-class")
+    for number, section in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
+        queues[number] = section.number("traffic-class")
     return queues
 
 
-def _numbered(own: Object) -> Iterator[tuple[int, Object]]:
+def _numbered(section: Object) -> Iterator[tuple[int, Object]]:
     """Objects by number; a key may be a list of numbers and ranges."""
-    for name, below in own.items():
+    for name, below in section.items():
         for part in name.split(","):
             low, _, high = part.partition("-")
             yield from ((number, below) for number in range(int(low), int(high or low) + 1))
@@ -90,7 +92,7 @@ def port_qos(root: Object) -> tuple[PortQos, PortQos]:
     marking = dict(_marking(root))
     watchdog = root.at("qos", "pfc-watchdog")
     places = (
-        *((f"queue {queue}", own.mark) for queue, own in _numbered(scheduler)),
+        *((f"queue {queue}", section.mark) for queue, section in _numbered(scheduler)),
         *((f"queue {queue}", mark) for queue, (_, mark) in marking.items()),
         ("detection", watchdog.at("robustness").mark),
         ("recovery", watchdog.at("polling-interval").mark),
@@ -112,9 +114,9 @@ def port_qos(root: Object) -> tuple[PortQos, PortQos]:
 def scheduled(root: Object) -> dict[int, float]:
     """By queue its percents, or STRICT: those that no priority leads to as well, whose percents count for the sum."""
     shares = dict(_SHARED_BY_DEFAULT) if is_roce(root) else {}
-    for queue, own in _numbered(root.at("qos", "egress-scheduler", PROFILE, "traffic-class")):
-        is_strict = own.text("mode", default="strict" if shares.get(queue) == STRICT else "dwrr") == "strict"
-        shares[queue] = STRICT if is_strict else float(own.number("bw-percent", default=int(shares.get(queue, 0))))
+    for queue, section in _numbered(root.at("qos", "egress-scheduler", PROFILE, "traffic-class")):
+        is_strict = section.text("mode", default="strict" if shares.get(queue) == STRICT else "dwrr") == "strict"
+        shares[queue] = STRICT if is_strict else float(section.number("bw-percent", default=int(shares.get(queue, 0))))
     return shares
 
 
@@ -133,9 +135,9 @@ def _losses(root: Object) -> Iterator[tuple[str, Mark]]:
     """Early drops in queues of lossless priorities."""
     classes = qos_map(root)
     queues = {classes.queue_of.get(priority) for priority in classes.lossless} if classes is not None else set()
-    for queue, own in _numbered(root.at("qos", "congestion-control", PROFILE, "traffic-class")):
-        if queue in queues and own.is_on("red"):
-            yield f"drops packets of lossless queue {queue} early (red is on)", own.mark
+    for queue, section in _numbered(root.at("qos", "congestion-control", PROFILE, "traffic-class")):
+        if queue in queues and section.is_on("red"):
+            yield f"drops packets of lossless queue {queue} early (red is on)", section.mark
 
 
 def _marking(root: Object) -> Iterator[tuple[int, tuple[str, Mark]]]:
@@ -143,8 +145,8 @@ def _marking(root: Object) -> Iterator[tuple[int, tuple[str, Mark]]]:
     profile = root.at("qos", "congestion-control", PROFILE, "traffic-class")
     for queue in _MARKED_BY_DEFAULT[is_roce(root)]:
         yield queue, (thresholds(_MIN_BYTES, _MAX_BYTES, _PERCENT), profile.mark)
-    for queue, own in _numbered(profile):
-        low = own.number("min-threshold", default=_MIN_BYTES)
-        high = own.number("max-threshold", default=_MAX_BYTES)
-        text = thresholds(low, high, own.number("probability", default=_PERCENT))
-        yield queue, (text if own.is_on("ecn", default=True) else "", own.mark)
+    for queue, section in _numbered(profile):
+        low = section.number("min-threshold", default=_MIN_BYTES)
+        high = section.number("max-threshold", default=_MAX_BYTES)
+        text = thresholds(low, high, section.number("probability", default=_PERCENT))
+        yield queue, (text if section.is_on("ecn", default=True) else "", section.mark)

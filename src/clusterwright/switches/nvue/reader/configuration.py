@@ -62,10 +62,10 @@ def _router(device: str, root: Object) -> Router:
         ports_file=PATH,
         bgp_file=PATH,
         keeps_communities=any(
-            own.is_on("address-family", family, "community-advertise", "regular", default=True)
-            for _, own in process.items("peer-group")
-            for family in own.at("address-family").below
-            if own.is_on("address-family", family, "enable", default=True)
+            section.is_on("address-family", family, "community-advertise", "regular", default=True)
+            for _, section in process.items("peer-group")
+            for family in section.at("address-family").below
+            if section.is_on("address-family", family, "enable", default=True)
         ),
         router_id=process.text("router-id") or root.text("router", "bgp", "router-id"),
         router_id_mark=process.at("router-id").mark,
@@ -79,7 +79,7 @@ def _router(device: str, root: Object) -> Router:
         networks=tuple(_networks(process)),
         policies=policies(root),
         qos=qos_map(root),
-        defaults=tuple(own.mark for prefix, own, _ in statics(root, VRF) if prefix in _DEFAULTS),
+        defaults=tuple(section.mark for prefix, section, _ in statics(root, VRF) if prefix in _DEFAULTS),
         discards=frozenset(prefix_of(prefix) for prefix, _, is_discard in statics(root, VRF) if is_discard),
         leaks=tuple(_leaks(root, process)),
         spreads_by=_spreads_by(root),
@@ -98,31 +98,31 @@ def runs_bgp(root: Object) -> bool:
     return root.is_on("router", "bgp", "enable") and vrf.is_on("enable", default=True)
 
 
-def is_up(own: Object) -> bool:
+def is_up(section: Object) -> bool:
     """Whether an interface that a file names is in service."""
-    return "down" not in own.at("link", "state").below
+    return "down" not in section.at("link", "state").below
 
 
 def front_ports(root: Object) -> Iterator[tuple[str, Object]]:
     """Front ports that a file names, but for cages that are split into others."""
-    for name, own in root.items("interface"):
-        split = own.at("link", "breakout").below.keys() - {"1x"}
+    for name, section in root.items("interface"):
+        split = section.at("link", "breakout").below.keys() - {"1x"}
         if PORT.fullmatch(name) and not split:
-            yield name, own
+            yield name, section
 
 
 def statics(root: Object, vrf: str) -> Iterator[tuple[str, Object, bool]]:
     """Prefix, object and whether it leads nowhere, for each static route of a VRF."""
-    for prefix, own in root.items("vrf", vrf, "router", "static"):
-        kinds = {way.text("type") for _, way in own.items("via")}
-        yield prefix, own, bool(kinds) and kinds <= _NOWHERE
+    for prefix, section in root.items("vrf", vrf, "router", "static"):
+        kinds = {way.text("type") for _, way in section.items("via")}
+        yield prefix, section, bool(kinds) and kinds <= _NOWHERE
 
 
 def _addresses(root: Object) -> Iterator[tuple[str, bytes, int, Mark]]:
     """Interface, address, length and place of what lies in the default VRF."""
-    for name, own in root.items("interface"):
-        if own.text("ip", "vrf", default=VRF) == VRF:
-            for text, at in own.items("ip", "address"):
+    for name, section in root.items("interface"):
+        if section.text("ip", "vrf", default=VRF) == VRF:
+            for text, at in section.items("ip", "address"):
                 address, bar, length = text.partition("/")
                 if bar:
                     yield name, packed(address), int(length), at.mark
@@ -138,7 +138,7 @@ def _advertised(root: Object) -> Iterator[Prefix]:
 def _relayed(root: Object) -> Iterator[Prefix]:
     """Subnets of interfaces that hosts ask at, where there is a server to pass requests on to."""
     v4, v6 = root.at("service", "dhcp-relay", "default"), root.at("service", "dhcp-relay6", "default", "interface")
-    has_server = any(own.text("server-address") for _, own in v6.items("upstream"))
+    has_server = any(section.text("server-address") for _, section in v6.items("upstream"))
     asked_v4 = {name for name, servers, _ in relay_groups(v4) if servers}
     asked_v6 = set(v6.at("downstream").below) if has_server else set()
     for name, address, length, _ in _addresses(root):
@@ -152,11 +152,11 @@ def relay_groups(relay: Object) -> Iterator[tuple[str, Mapping[str, Object], Obj
     Until 5.13 all servers are asked for every interface, since 5.14 those of the interface's group
     (CumulusNetworks/docs, 5.14, DHCP Relays): one without an upstream interface asks nobody.
     """
-    for name, own in relay.items("interface"):
-        yield name, relay.at("server").below, own
-    for name, own in relay.items("downstream-interface"):
-        group = relay.at("server-group", own.text("server-group-name"))
-        yield name, group.at("server").below if group.at("upstream-interface").below else {}, own
+    for name, section in relay.items("interface"):
+        yield name, relay.at("server").below, section
+    for name, section in relay.items("downstream-interface"):
+        group = relay.at("server-group", section.text("server-group-name"))
+        yield name, group.at("server").below if group.at("upstream-interface").below else {}, section
 
 
 def _relay_sources(root: Object) -> Iterator[tuple[Prefix, bytes]]:
@@ -171,20 +171,20 @@ def _relay_sources(root: Object) -> Iterator[tuple[Prefix, bytes]]:
 
 def _ports(root: Object) -> Iterator[Port]:
     addresses = {name: (address, length, mark) for name, address, length, mark in _addresses(root)}
-    gateways = {own.text("vlan"): addresses[name] for name, own in root.items("interface") if name in addresses}
+    gateways = {section.text("vlan"): addresses[name] for name, section in root.items("interface") if name in addresses}
     watched, unwatched = port_qos(root)
     is_adaptive = root.is_on("router", "adaptive-routing", "enable")
     bond_of = bonds_of(root)
-    for name, own in front_ports(root):
+    for name, section in front_ports(root):
         bond = bond_of.get(name)
-        above = own if bond is None else root.at("interface", bond)  # asked for VLAN, lists and address
-        if not is_up(own) or not is_up(above):
+        above = section if bond is None else root.at("interface", bond)  # asked for VLAN, lists and address
+        if not is_up(section) or not is_up(above):
             continue
         domains = above.at("bridge", "domain").below
         # what comes in by a port of a bridge is the bridge's: an address of its own answers nobody
         own_address = None if domains else addresses.get(bond or name)
-        address, length, mark = own_address or (None, 0, own.mark)
-        link = own.at("link")
+        address, length, mark = own_address or (None, 0, section.mark)
+        link = section.at("link")
         speed = link.text("speed").removesuffix("G")
         access = next((domain.text("access") for domain in domains.values()), "")
         shared = own_address or gateways.get(access)
@@ -193,30 +193,33 @@ def _ports(root: Object) -> Iterator[Port]:
             address=address,
             length=length,
             speed_gbps=float(speed) if speed.isdecimal() else 0.0,
-            peer=own.text("description").removeprefix("to "),
-            qos=watched if own.is_on("qos", "pfc-watchdog", "state") else unwatched,
+            peer=section.text("description").removeprefix("to "),
+            qos=watched if section.is_on("qos", "pfc-watchdog", "state") else unwatched,
             mtu_bytes=above.at("link").number("mtu", default=_MTU),
             fec=_FEC.get(link.text("fec"), ""),
             lanes=_lanes(root, name, link),
             mark=mark,
-            start=own.mark,
-            speed_mark=link.at("speed").mark or own.mark,
-            qos_mark=own.at("qos").mark or own.mark,
-            cable_mark=own.at("description").mark or own.mark,
+            start=section.mark,
+            speed_mark=link.at("speed").mark or section.mark,
+            qos_mark=section.at("qos").mark or section.mark,
+            cable_mark=section.at("description").mark or section.mark,
             subnet=network_of(shared[0], shared[1]) if shared else None,
             filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in above.items("acl"))),
             aggregate=None if bond is None else _aggregate(bond, name, above),
-            is_adaptive=is_adaptive and bond is None and own.is_on("router", "adaptive-routing", "enable"),
+            is_adaptive=is_adaptive and bond is None and section.is_on("router", "adaptive-routing", "enable"),
         )
 
 
-def _aggregate(name: str, port: str, own: Object) -> Aggregate:
+def _aggregate(name: str, port: str, section: Object) -> Aggregate:
     """Cumulus Linux speaks LACP by itself, and fast, unless it is told otherwise; it always asks."""
-    said = own.at("bond")
+    said = section.at("bond")
     mode = said.text("mode", default="lacp")
     rate = said.text("lacp-rate", default="fast")
     return Aggregate(
-        name=name, mode="active" if mode == "lacp" else mode, rate=rate, mark=said.at("member", port).mark or own.mark
+        name=name,
+        mode="active" if mode == "lacp" else mode,
+        rate=rate,
+        mark=said.at("member", port).mark or section.mark,
     )
 
 
@@ -226,9 +229,9 @@ _CAGE_LANES = 8  # of OSFP and QSFP-DD; the writer states the lanes of ports in 
 def _lanes(root: Object, name: str, link: Object) -> int:
     """The lanes of a port: its own, or its part of those of the cage that is split into it; 0 where nothing is said."""
     cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
-    for mode, own in cage.items():
+    for mode, section in cage.items():
         if mode.removesuffix("x").isdecimal():
-            return own.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
+            return section.number("lanes-per-port", default=_CAGE_LANES // int(mode.removesuffix("x")))
     return link.number("lanes")
 
 
@@ -238,9 +241,9 @@ def _max_paths(process: Object, sessions: tuple[Session, ...]) -> tuple[int, Mar
     if len({session.remote_as for session in sessions}) > 1 and relaxed.value not in {"on", "enabled"}:
         return 1, relaxed.mark or process.mark
     counts = [
-        (own.number("multipaths", "ebgp", default=_PATHS), own.at("multipaths", "ebgp").mark)
-        for _, own in process.items("address-family")
-        if own.is_on("enable", default=True)
+        (section.number("multipaths", "ebgp", default=_PATHS), section.at("multipaths", "ebgp").mark)
+        for _, section in process.items("address-family")
+        if section.is_on("enable", default=True)
     ]
     return max(counts, default=(_PATHS, process.mark))
 
@@ -248,45 +251,45 @@ def _max_paths(process: Object, sessions: tuple[Session, ...]) -> tuple[int, Mar
 def _sessions(root: Object, process: Object) -> Iterator[Session]:
     restart = root.at("router", "bgp", "graceful-restart")
     restart_s = restart.number("restart-time", default=_RESTART_S) if restart.text("mode") == "full" else 0
-    for text, own in process.items("neighbor"):
-        if not own.is_on("enable", default=True) or own.is_on("shutdown"):
+    for text, section in process.items("neighbor"):
+        if not section.is_on("enable", default=True) or section.is_on("shutdown"):
             continue
         if not is_numbered(text):
             continue  # unread, which leaves every claim of the file open
-        group = process.at("peer-group", own.text("peer-group"))
+        group = process.at("peer-group", section.text("peer-group"))
         if group.is_on("shutdown"):
             continue
         peer = packed(text)
         family = f"ipv{6 if len(peer) == 16 else 4}-unicast"
         if not process.is_on("address-family", family, "enable", default=len(peer) == _V4_BYTES):
             continue
-        both = [own.at("address-family", family), group.at("address-family", family)]
+        both = [section.at("address-family", family), group.at("address-family", family)]
         if _of(both, "enable", default="on" if len(peer) == _V4_BYTES else "off") not in {"on", "enabled"}:
             continue
         limit = _of(both, "prefix-limits", "inbound", "maximum", default="0")
         is_warned_only = _of(both, "prefix-limits", "inbound", "warning-only", default="off") == "on"
-        remote = own.text("remote-as") or group.text("remote-as")
-        local = own.text("update-source") or group.text("update-source")
-        hold = _of([own, group, process], "timers", "hold", default=str(_HOLD_S))
-        password = own.text("password") or group.text("password")
-        multiplier = _of([own, group], "bfd", "detect-multiplier", default=str(_BFD_MULTIPLIER))
-        bfd_ms = int(multiplier) * int(_of([own, group], "bfd", "min-rx-interval", default=str(_BFD_INTERVAL_MS)))
+        remote = section.text("remote-as") or group.text("remote-as")
+        local = section.text("update-source") or group.text("update-source")
+        hold = _of([section, group, process], "timers", "hold", default=str(_HOLD_S))
+        password = section.text("password") or group.text("password")
+        multiplier = _of([section, group], "bfd", "detect-multiplier", default=str(_BFD_MULTIPLIER))
+        bfd_ms = int(multiplier) * int(_of([section, group], "bfd", "min-rx-interval", default=str(_BFD_INTERVAL_MS)))
         yield Session(
             peer=peer,
             local=packed(local) if local else None,
             remote_as=int(remote) if remote.isdecimal() else 0,
             into=_of(both, "policy", "inbound", "route-map"),
             out_of=_of(both, "policy", "outbound", "route-map"),
-            mark=own.mark,
-            group_mark=group.at("address-family", family).mark or own.mark,
-            as_mark=own.at("remote-as").mark or own.mark,
-            local_mark=own.at("update-source").mark or own.mark,
-            has_bfd=_of([own, group], "bfd", "enable", default="off") == "on",
+            mark=section.mark,
+            group_mark=group.at("address-family", family).mark or section.mark,
+            as_mark=section.at("remote-as").mark or section.mark,
+            local_mark=section.at("update-source").mark or section.mark,
+            has_bfd=_of([section, group], "bfd", "enable", default="off") == "on",
             most_routes=0 if is_warned_only or not limit.isdecimal() else int(limit),
             authentication=_authentication(password),
-            auth_mark=own.at("password").mark or own.mark,
+            auth_mark=section.at("password").mark or section.mark,
             hold_time_s=int(hold),
-            hold_mark=group.at("timers").mark or own.mark,
+            hold_mark=group.at("timers").mark or section.mark,
             restart_s=restart_s,
             restart_mark=restart.mark,
             bfd_ms=bfd_ms,
@@ -295,7 +298,7 @@ def _sessions(root: Object, process: Object) -> Iterator[Session]:
 
 def _of(objects: list[Object], *path: str, default: str = "") -> str:
     """The value of the first of several objects that states it."""
-    return next((own.text(*path) for own in objects if own.at(*path).line), default)
+    return next((section.text(*path) for section in objects if section.at(*path).line), default)
 
 
 def _authentication(password: str) -> str:
@@ -310,8 +313,8 @@ def _authentication(password: str) -> str:
 
 def _networks(process: Object) -> Iterator[tuple[Prefix, Mark]]:
     for _, family in process.items("address-family"):
-        for text, own in family.items("network"):
-            yield prefix_of(text), own.mark
+        for text, section in family.items("network"):
+            yield prefix_of(text), section.mark
 
 
 def _spreads_by(root: Object) -> str | None:
@@ -323,28 +326,28 @@ def _spreads_by(root: Object) -> str | None:
 
 def _leaks(root: Object, process: Object) -> Iterator[tuple[Mark, str]]:
     """Ways for routes of other protocols, tables and fabrics into this one."""
-    for name, own in root.items("interface"):
-        if name.startswith("eth") and own.text("ip", "vrf", default=VRF) == VRF:
-            yield own.mark, f"{name} joins the fabric's routes to management's: it has no VRF of its own"
-    for prefix, own, is_discard in statics(root, VRF):
+    for name, section in root.items("interface"):
+        if name.startswith("eth") and section.text("ip", "vrf", default=VRF) == VRF:
+            yield section.mark, f"{name} joins the fabric's routes to management's: it has no VRF of its own"
+    for prefix, section, is_discard in statics(root, VRF):
         if not is_discard and prefix not in _DEFAULTS:
-            yield own.mark, f"a static route to {prefix} leads traffic past the routes of BGP"
-    for family, own in process.items("address-family"):
-        for protocol, each in own.items("redistribute"):
+            yield section.mark, f"a static route to {prefix} leads traffic past the routes of BGP"
+    for family, section in process.items("address-family"):
+        for protocol, each in section.items("redistribute"):
             if each.is_on("enable", default=True):
                 what = f"{protocol} brings routes into BGP that no policy of the fabric names"
                 yield each.mark, f"{family}: {what}"
-        for prefix, each in own.items("aggregate-route"):
+        for prefix, each in section.items("aggregate-route"):
             yield each.mark, f"{prefix} announces prefixes that no switch stands for"
-        if own.at("route-import").below:
-            yield own.at("route-import").mark, "route-import carries routes from one VRF to another"
+        if section.at("route-import").below:
+            yield section.at("route-import").mark, "route-import carries routes from one VRF to another"
     yield from _defaults(process)
 
 
 def _defaults(process: Object) -> Iterator[tuple[Mark, str]]:
     """Neighbours that are told of a default route."""
     for kind in ("neighbor", "peer-group"):
-        for name, own in process.items(kind):
-            for family, each in own.items("address-family"):
+        for name, section in process.items(kind):
+            for family, each in section.items("address-family"):
                 if each.is_on("default-route-origination", "enable"):
                     yield each.mark, f"{name} is told of a default route in {family}"

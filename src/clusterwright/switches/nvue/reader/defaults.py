@@ -54,11 +54,11 @@ def is_default(path: tuple[str, ...], value: str) -> bool:
     )
 
 
-def is_all_default(path: tuple[str, ...], found: Object) -> bool:
+def is_all_default(path: tuple[str, ...], node: Object) -> bool:
     """Whether an object at a path and everything below it says the same as no such object."""
-    if not found.below:
-        return is_default(path, found.value)
-    return all(is_all_default((*path, name), below) for name, below in found.below.items())
+    if not node.below:
+        return is_default(path, node.value)
+    return all(is_all_default((*path, name), below) for name, below in node.below.items())
 
 
 def _fits(words: tuple[str, ...], path: tuple[str, ...]) -> bool:

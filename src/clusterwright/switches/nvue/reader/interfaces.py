@@ -25,14 +25,14 @@ _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*", re.I)
 
 def unknown_interfaces(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Lines and paths of interfaces whose kind or state is not known, and of neighbours that are named by interface."""
-    for name, own in root.items("interface"):
-        if not _is_known(name, own.text("type")):
-            yield own.line, ("interface", name)
-        state = own.at("link", "state")
+    for name, section in root.items("interface"):
+        if not _is_known(name, section.text("type")):
+            yield section.line, ("interface", name)
+        state = section.at("link", "state")
         if state.line and (state.value or set(state.below) not in _STATES):
             yield state.line, ("interface", name, "link", "state", " and ".join(state.below) or state.value)
-    for vrf, own in root.items("vrf"):
-        for peer, neighbour in own.items("router", "bgp", "neighbor"):
+    for vrf, section in root.items("vrf"):
+        for peer, neighbour in section.items("router", "bgp", "neighbor"):
             if not is_numbered(peer):
                 yield neighbour.line, ("vrf", vrf, "router", "bgp", "neighbor", peer)
 
@@ -42,13 +42,13 @@ def enabled_beside(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
 
     NVIDIA disables swp56 beside swp55 and so on: NVIDIA/enterprise-ras, spectrum-era, exported configurations.
     """
-    for name, own in root.items("interface"):
-        if _EIGHT not in own.at("link", "breakout").below or not PORT.fullmatch(name):
+    for name, section in root.items("interface"):
+        if _EIGHT not in section.at("link", "breakout").below or not PORT.fullmatch(name):
             continue
         number = int(name.removeprefix("swp"))
         beside = f"swp{number + 1 if number % 2 else number - 1}"
         if _DISABLED not in root.at("interface", beside, "link", "breakout").below:
-            yield own.line, ("interface", name, "link", "breakout", _EIGHT, f"{beside} is not disabled")
+            yield section.line, ("interface", name, "link", "breakout", _EIGHT, f"{beside} is not disabled")
 
 
 def is_numbered(peer: str) -> bool:

@@ -35,7 +35,7 @@ LIST_OBJECTS = (
 
 def bonds_of(root: Object) -> dict[str, str]:
     """The bond that each port is a part of."""
-    return {port: name for name, own in root.items("interface") for port in own.at("bond", "member").below}
+    return {port: name for name, section in root.items("interface") for port in section.at("bond", "member").below}
 
 
 class NvueLists:
@@ -43,14 +43,14 @@ class NvueLists:
 
     def __init__(self, text: str) -> None:
         root = read_objects(text)
-        self._lists = {name: acl_rules(own) for name, own in root.items("acl")}
+        self._lists = {name: acl_rules(section) for name, section in root.items("acl")}
         self._bound: dict[str, dict[str, list[str]]] = {}
         self._lines: dict[str, int] = {}
         self._bonds = bonds_of(root)
         self._faults: list[tuple[int, str]] = []
-        for port, own in root.items("interface"):
-            self._lines[port] = own.line
-            for name, places in own.items("acl"):
+        for port, section in root.items("interface"):
+            self._lines[port] = section.line
+            for name, places in section.items("acl"):
                 self._bind(port, name, places)
 
     def _bind(self, port: str, name: str, places: Object) -> None:
@@ -60,11 +60,11 @@ class NvueLists:
             self._faults.append(
                 (places.line, f"{port} has the list {name}, and {self._bonds[port]} is asked for lists")
             )
-        for direction, own in places.items():
-            is_own = CONTROL_PLANE in own.below
+        for direction, section in places.items():
+            is_own = CONTROL_PLANE in section.below
             if is_own != port.startswith(_MANAGEMENT):
                 what = "judges what the switch itself gets" if is_own else "judges what is forwarded"
-                raise Unreadable(own.line, f"the list {name} of {port} {what}, which is not read of such a port")
+                raise Unreadable(section.line, f"the list {name} of {port} {what}, which is not read of such a port")
             self._bound.setdefault(port, {}).setdefault(direction, []).append(name)
 
     def management_ports(self) -> tuple[str, ...]:

@@ -21,18 +21,18 @@ def logins(path: str, text: str) -> Iterator[Login]:
     except Unreadable:
         return
     hidden = {user.line for _, user, _ in hidden_passwords(root, text)}
-    for name, own in root.items("system", "aaa", "user"):
+    for name, section in root.items("system", "aaa", "user"):
         yield Login(
-            at=begins(text, own.line),
+            at=begins(text, section.line),
             name=name,
-            has_password=own.text("hashed-password") not in LOCKED or bool(own.at("password").line),
-            hides_password=own.line in hidden,
-            is_admin=own.text("role", default="monitor") not in _READING,
+            has_password=section.text("hashed-password") not in LOCKED or bool(section.at("password").line),
+            hides_password=section.line in hidden,
+            is_admin=section.text("role", default="monitor") not in _READING,
         )
-        for _, key in own.items("ssh", "authorized-key"):
+        for _, key in section.items("ssh", "authorized-key"):
             yield Login(begins(text, key.line), name, key=f"{key.text('type')} {key.text('key')}")
-    for name, own in root.items("service", "snmp-server", "username"):
-        yield Login(begins(text, own.line), name, is_snmp=True)
+    for name, section in root.items("service", "snmp-server", "username"):
+        yield Login(begins(text, section.line), name, is_snmp=True)
 
 
 def hidden_passwords(root: Object, text: str) -> Iterator[tuple[str, Object, Object]]:

@@ -26,8 +26,8 @@ class Object:
 
     def text(self, *path: str, default: str = "") -> str:
         """The value at a path, ``default`` where there is none."""
-        found = self.at(*path)
-        return found.value if found.line and not found.below else default
+        node = self.at(*path)
+        return node.value if node.line and not node.below else default
 
     def number(self, *path: str, default: int = 0) -> int:
         """The value at a path as a number. Raises ValueError for one that is none."""

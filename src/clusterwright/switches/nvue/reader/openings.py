@@ -60,39 +60,39 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes that lead somewhere, and default routes that a gateway makes. Raises Unreadable."""
     root = read_nvue_objects(text)
     leading = [
-        (prefix, hop, own)
+        (prefix, hop, section)
         for vrf, _ in root.items("vrf")
-        for prefix, own, is_discard in statics(root, vrf)
-        for hop in ([hop for hop, _ in own.items("via")] or [""] if not is_discard else ())
+        for prefix, section, is_discard in statics(root, vrf)
+        for hop in ([hop for hop, _ in section.items("via")] or [""] if not is_discard else ())
     ]
     leading += [
-        (_DEFAULT[6 if ":" in gateway else 4], gateway, own)
+        (_DEFAULT[6 if ":" in gateway else 4], gateway, section)
         for _, port in root.items("interface")
-        for gateway, own in port.items("ip", "gateway")
+        for gateway, section in port.items("ip", "gateway")
     ]
-    yield from ((begins(text, own.line), what) for prefix, hop, own in leading if (what := judge(prefix, hop)))
+    yield from ((begins(text, section.line), what) for prefix, hop, section in leading if (what := judge(prefix, hop)))
 
 
 def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
     """Ports, addresses and sessions that the plan does not know."""
     linked = planned.linked.get(device, frozenset())
     yield from _unlinked(root, linked)
-    for name, own in root.items("interface"):
-        for address, at in own.items("ip", "address"):
+    for name, section in root.items("interface"):
+        for address, at in section.items("ip", "address"):
             if _ADDRESS.match(address) and (what := planned.misplaced(device, name, address)):
                 yield at.line, what
-    for peer, own in root.items("vrf", VRF, "router", "bgp", "neighbor"):
+    for peer, section in root.items("vrf", VRF, "router", "bgp", "neighbor"):
         if _ADDRESS.fullmatch(peer) and (what := planned.unmet(device, peer)):
-            yield own.line, what
+            yield section.line, what
 
 
 def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
     """Ports in service by themselves, or as parts of bonds, that the plan has no cable at."""
-    for name, own in front_ports(root):
-        if is_up(own) and name not in linked:
-            yield own.line, f"{name} is in service, and the plan has no cable there"
-    for name, own in root.items("interface"):
-        for port, at in own.items("bond", "member"):
+    for name, section in front_ports(root):
+        if is_up(section) and name not in linked:
+            yield section.line, f"{name} is in service, and the plan has no cable there"
+    for name, section in root.items("interface"):
+        for port, at in section.items("bond", "member"):
             if port not in linked:
                 yield at.line, f"{port} is a part of {name}, and the plan has no cable there"
 
@@ -100,10 +100,10 @@ def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
 def servers(text: str) -> Iterator[Server]:
     """Servers of names, time, logs and logins, and those that hosts' requests go to. Raises Unreadable."""
     root = read_nvue_objects(text)
-    for own, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
+    for section, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
         source = "" if what == LEASES else _source(root, server)
         yield Server(
-            at=begins(text, own.line),
+            at=begins(text, section.line),
             what=what,
             address=server,
             is_asked=is_asked,
@@ -125,7 +125,7 @@ def _services(root: Object) -> Iterator[_Named]:
     for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
         for name, vrf in root.items("service", service):
             is_asked = (name == _MANAGEMENT) is is_apart and vrf.text("state", default="enabled") in _ON
-            yield from ((own, what, server, is_asked) for server, own in vrf.items("server"))
+            yield from ((section, what, server, is_asked) for server, section in vrf.items("server"))
 
 
 def unknown_methods(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -164,9 +164,9 @@ def _login_servers(root: Object) -> Iterator[_Named]:
 
 def _relays(root: Object) -> Iterator[_Named]:
     relay = root.at("service", "dhcp-relay", "default")
-    named = {server: own for _, servers, _ in relay_groups(relay) for server, own in servers.items()}
-    for server, own in {**relay.at("server").below, **named}.items():
-        yield own, LEASES, server, True
+    named = {server: section for _, servers, _ in relay_groups(relay) for server, section in servers.items()}
+    for server, section in {**relay.at("server").below, **named}.items():
+        yield section, LEASES, server, True
     for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
         yield port.at("server-address"), LEASES, port.text("server-address"), True
 
@@ -189,7 +189,9 @@ def _source(root: Object, server: str) -> str:
 
 def _is_apart(root: Object) -> bool:
     """Whether a management port is on a network of its own."""
-    return any(name.startswith("eth") and own.at("ip", "address").below for name, own in root.items("interface"))
+    return any(
+        name.startswith("eth") and section.at("ip", "address").below for name, section in root.items("interface")
+    )
 
 
 def _openings(root: Object) -> Iterator[_Said]:
@@ -199,12 +201,12 @@ def _openings(root: Object) -> Iterator[_Said]:
             yield own.line, f"{' '.join(path)} {reason}"
     yield from _open_ports(root)
     yield from _open_services(root)
-    for user, own in root.items("service", "snmp-server", "username"):
-        if own.at("auth-none").line:
-            yield own.line, f"the SNMP user {user} proves nothing"
-    for user, own in root.items("system", "aaa", "user"):
-        if own.text("hashed-password") in _NO_HASH:
-            yield own.line, f"the account {user} has no password that is hashed: anybody may be it"
+    for user, section in root.items("service", "snmp-server", "username"):
+        if section.at("auth-none").line:
+            yield section.line, f"the SNMP user {user} proves nothing"
+    for user, section in root.items("system", "aaa", "user"):
+        if section.text("hashed-password") in _NO_HASH:
+            yield section.line, f"the account {user} has no password that is hashed: anybody may be it"
 
 
 def _open_services(root: Object) -> Iterator[_Said]:
@@ -215,23 +217,23 @@ def _open_services(root: Object) -> Iterator[_Said]:
         yield ssh.at("vrf").line or ssh.line, "SSH answers in another VRF than mgmt, where no list is asked"
     if ssh.text("permit-root-login") in _ON:
         yield ssh.at("permit-root-login").line, "root may log in over SSH, and is no operator's account"
-    for address, own in api.items("listening-address"):
+    for address, section in api.items("listening-address"):
         if address not in {"localhost", "127.0.0.1", "::1"}:
-            yield own.line, f"the API answers at {address}, and not to the switch itself alone"
-    for address, own in root.items("service", "snmp-server", "listening-address"):
-        if is_apart and own.text("vrf") != _MANAGEMENT and address not in {"localhost", "localhost-v6"}:
-            yield own.line, f"SNMP answers at {address} in another VRF than mgmt, where no list is asked"
+            yield section.line, f"the API answers at {address}, and not to the switch itself alone"
+    for address, section in root.items("service", "snmp-server", "listening-address"):
+        if is_apart and section.text("vrf") != _MANAGEMENT and address not in {"localhost", "localhost-v6"}:
+            yield section.line, f"SNMP answers at {address} in another VRF than mgmt, where no list is asked"
 
 
 def _open_ports(root: Object) -> Iterator[_Said]:
-    for name, own in root.items("interface"):
-        if name.startswith("eth") and own.text("ip", "vrf", default=VRF) == VRF:
-            yield own.line, f"{name} is in the default VRF, which joins the two networks"
+    for name, section in root.items("interface"):
+        if name.startswith("eth") and section.text("ip", "vrf", default=VRF) == VRF:
+            yield section.line, f"{name} is in the default VRF, which joins the two networks"
         for word in ("tunnel", "vlan-subinterface"):
-            if own.at(word).line:
-                yield own.at(word).line, f"{name}: {word} {_ELSEWHERE}"
-        if own.at("ip", "address", "dhcp").line:
-            yield own.at("ip", "address", "dhcp").line, f"{name} takes an address from whoever offers one"
-        for domain, each in own.items("bridge", "domain"):
+            if section.at(word).line:
+                yield section.at(word).line, f"{name}: {word} {_ELSEWHERE}"
+        if section.at("ip", "address", "dhcp").line:
+            yield section.at("ip", "address", "dhcp").line, f"{name} takes an address from whoever offers one"
+        for domain, each in section.items("bridge", "domain"):
             if each.below.keys() - {"access"}:
                 yield each.line, f"{name}: the port lets hosts choose their VLAN in {domain}"

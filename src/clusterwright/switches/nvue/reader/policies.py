@@ -55,15 +55,15 @@ def _is_simple(rule: Object) -> bool:
     )
 
 
-def _in_order(own: Object) -> list[tuple[str, Object]]:
-    rules = [(number, rule) for number, rule in own.items("rule") if number.isdecimal()]
+def _in_order(section: Object) -> list[tuple[str, Object]]:
+    rules = [(number, rule) for number, rule in section.items("rule") if number.isdecimal()]
     return sorted(rules, key=lambda rule: int(rule[0]))
 
 
-def _prefixes(own: Object) -> PrefixRules:
-    longest = _BITS[own.text("type", default="ipv4")]
+def _prefixes(section: Object) -> PrefixRules:
+    longest = _BITS[section.text("type", default="ipv4")]
     prefixes = []
-    for _, rule in _in_order(own):
+    for _, rule in _in_order(section):
         for text, bounds in rule.items("match"):
             within = prefix_of(text)
             low, high = bounds.text("min-prefix-len"), bounds.text("max-prefix-len")
@@ -73,10 +73,10 @@ def _prefixes(own: Object) -> PrefixRules:
     return tuple(prefixes)
 
 
-def _communities(own: Object) -> frozenset[str]:
+def _communities(section: Object) -> frozenset[str]:
     """The communities that a list permits."""
     communities: set[str] = set()
-    for _, rule in _in_order(own):
+    for _, rule in _in_order(section):
         if rule.text("action") == _PERMIT:
             communities |= rule.at("community").below.keys()
     return frozenset(communities)

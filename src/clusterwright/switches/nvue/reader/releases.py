@@ -81,9 +81,9 @@ def stated_release(text: str) -> Release | None:
 
 def release_bounds(text: str) -> tuple[Release | None, Release | None]:
     """The release since which a file's words are there, and the one from which on some are gone."""
-    found = _signs_of(text)
-    since = max((sign.since for sign in found if sign.since), default=None)
-    before = min((sign.before for sign in found if sign.before), default=None)
+    signs = _signs_of(text)
+    since = max((sign.since for sign in signs if sign.since), default=None)
+    before = min((sign.before for sign in signs if sign.before), default=None)
     return since, before
 
 
@@ -91,13 +91,13 @@ def mixed_words(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Lines that no release reads together with the others: those of the fewer."""
     since, before = release_bounds(text)
     stated = stated_release(text)
-    found = _signs_of(text)
+    signs = _signs_of(text)
     if stated is not None:
-        for sign in found:
+        for sign in signs:
             if (sign.since and sign.since > stated) or (sign.before and sign.before <= stated):
                 yield sign.node.line, ("words of another release than the header's",)
     elif since is not None and before is not None and since >= before:
-        newer = {sign.node.line for sign in found if sign.since and sign.since >= before}
-        older = {sign.node.line for sign in found if sign.before and sign.before <= since}
+        newer = {sign.node.line for sign in signs if sign.since and sign.since >= before}
+        older = {sign.node.line for sign in signs if sign.before and sign.before <= since}
         for line in sorted(newer if len(newer) < len(older) else older):
             yield line, ("words of two releases in one file",)

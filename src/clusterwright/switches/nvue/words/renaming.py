@@ -73,9 +73,9 @@ def _names(tree: Tree[N], node: N, word: str, variables: Variables) -> list[str]
     below = tree.below(node)
     if not word.startswith("<"):
         return [word] if word in below else []
-    known = variables.get(word[1:-1])
-    if known is not None:
-        return [known] if known in below else []
+    value = variables.get(word[1:-1])
+    if value is not None:
+        return [value] if value in below else []
     return [name for name in below if _is_of(word, name)]
 
 
@@ -111,8 +111,8 @@ def _put(tree: Tree[N], root: N, path: list[str], node: N) -> None:
         here = below[name]
     below = tree.below(here)
     if path[-1] in below and tree.below(below[path[-1]]):
-        for name, each in tree.below(node).items():
-            _put(tree, below[path[-1]], [name], each)
+        for name, child in tree.below(node).items():
+            _put(tree, below[path[-1]], [name], child)
     else:
         below[path[-1]] = node
 

@@ -54,12 +54,12 @@ def default_vrf(view: SwitchView) -> Objects:
     if not speaks_bgp(view):
         return {}
     family = f"ipv{view.version}-unicast"
-    own = {
+    objects = {
         "enable": ON,
         "multipaths": {"ebgp": view.ecmp_width},
         "network": {origin.text: {} for origin in view.origins},
     }
-    families = {family: own} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
+    families = {family: objects} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
     bgp = {
         "address-family": dict(sorted(families.items())),
         "autonomous-system": view.device.asn,
@@ -100,7 +100,7 @@ def _has_servers(view: SwitchView) -> bool:
 def _group(view: SwitchView, side: str, family: str) -> Objects:
     sessions = [session for session in view.sessions if session.side == side]
     name = side.upper()
-    own: Objects = {
+    objects: Objects = {
         "community-advertise": dict.fromkeys(("extended", "large", "regular"), OFF),
         "enable": ON,
         "policy": {"inbound": {"route-map": f"FROM-{name}"}, "outbound": {"route-map": f"TO-{name}"}},
@@ -108,8 +108,8 @@ def _group(view: SwitchView, side: str, family: str) -> Objects:
     if sessions:
         limit = route_limit(sessions)
         share = max(1, PERCENT * limit.warning // limit.maximum)
-        own["prefix-limits"] = {"inbound": {"maximum": limit.maximum, "warning-threshold": share}}
-    families = {family: own} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
+        objects["prefix-limits"] = {"inbound": {"maximum": limit.maximum, "warning-threshold": share}}
+    families = {family: objects} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
     group: Objects = {"address-family": dict(sorted(families.items()))}
     if sessions and all(session.bfd for session in sessions):
         group["bfd"] = {
@@ -123,10 +123,10 @@ def _group(view: SwitchView, side: str, family: str) -> Objects:
 
 def _neighbour(session: PlannedSession) -> Objects:
     """A numbered neighbour. ``<secret NAME>`` is put in place by the deployment."""
-    own: Objects = {"description": session.description}
+    objects: Objects = {"description": session.description}
     if session.authentication is not None:
-        own["password"] = f"<secret {session.authentication.secret}>"
-    return own | {
+        objects["password"] = f"<secret {session.authentication.secret}>"
+    return objects | {
         "peer-group": session.side.upper(),
         "remote-as": session.remote_as,
         "type": "numbered",
@@ -140,7 +140,7 @@ def _policies(view: SwitchView) -> Objects:
         str(10 * number): {"action": "permit", "match": {network: _exactly(network, length)}}
         for number, (network, length) in enumerate(view.pools, 1)
     }
-    own = {
+    objects = {
         str(10 * number): {"action": "permit", "match": {origin.text: {}}}
         for number, origin in enumerate(view.origins, 1)
     }
@@ -152,7 +152,7 @@ def _policies(view: SwitchView) -> Objects:
     marked: Objects = {"action": "permit", "community": {FROM_BELOW_COMMUNITY: {}}}
     return {
         "community-list": {"FROM-BELOW": {"rule": {"10": marked}}},
-        "prefix-list": {"FABRIC": {"rule": fabric, "type": kind}, "OWN": {"rule": own, "type": kind}},
+        "prefix-list": {"FABRIC": {"rule": fabric, "type": kind}, "OWN": {"rule": objects, "type": kind}},
         "route-map": maps,
     }
 

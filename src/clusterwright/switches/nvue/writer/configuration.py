@@ -50,7 +50,7 @@ def configuration(plan: Plan, view: SwitchView) -> Objects:
     port = None if view.management is None else management_port(plan, view.management)
     lists, management = host_lists(plan, view), management_filters(plan, view)
     bound: Objects = {name: {"inbound": {"control-plane": {}}} for name in management}
-    found = {
+    sections = {
         "acl": host_filters(lists) | management,
         "bridge": bridge(view),
         "interface": interfaces(view, port, bound_lists(lists), bound),
@@ -60,7 +60,7 @@ def configuration(plan: Plan, view: SwitchView) -> Objects:
         "system": system(view, port),
         "vrf": _vrfs(plan, view, port),
     }
-    objects = {name: each for name, each in found.items() if each}
+    objects = {name: section for name, section in sections.items() if section}
     return written_for(objects, parsed_release(view.release))
 
 

@@ -35,7 +35,7 @@ def interfaces(
 ) -> Objects:
     """The objects under ``interface``; ``filters`` are the lists that ports to hosts are bound to."""
     interfaces: Objects = {}
-    for link in sorted(view.links, key=lambda each: in_port_order(each.port.port)):
+    for link in sorted(view.links, key=lambda link: in_port_order(link.port.port)):
         interfaces |= _cage(view, link)
         is_bound = link.port.port in filters and link.port.port not in view.bond_at
         lists = {"acl": filters[link.port.port]} if is_bound else {}
@@ -45,13 +45,13 @@ def interfaces(
         interfaces[f"bond{bond.number}"] = lists | _bond(view, bond)
     gateway = _gateway(view)
     if gateway is not None:
-        own = {
+        objects = {
             "ip": {"address": {gateway: {}}} | _advertised(view),
             "link": {"mtu": view.fabric.mtu},
             "type": "svi",
             "vlan": HOST_VLAN,
         }
-        interfaces[systems()[SYSTEM].gateway] = own
+        interfaces[systems()[SYSTEM].gateway] = objects
     if view.loopback is not None:
         interfaces[systems()[SYSTEM].loopback] = {"ip": {"address": {view.origins[0].text: {}}}, "type": "loopback"}
     if port is not None:
@@ -115,11 +115,11 @@ def _cage(view: SwitchView, link: Link) -> Objects:
     parts, lanes = len(mode[1].subports), mode[0].lanes(mode[1])
     # Of a cage with eight lanes each port takes its part, unless the text says otherwise.
     stated = {} if lanes == _CAGE_LANES // parts else {"lanes-per-port": lanes}
-    found: Objects = {part["cage"]: {"link": {"breakout": {f"{parts}x": stated}}, "type": "swp"}}
+    objects: Objects = {part["cage"]: {"link": {"breakout": {f"{parts}x": stated}}, "type": "swp"}}
     beside = _lost_cage(view, part["cage"], *mode)
     if beside is not None:
-        found[beside] = {"link": {"breakout": {"disabled": {}}}, "type": "swp"}
-    return found
+        objects[beside] = {"link": {"breakout": {"disabled": {}}}, "type": "swp"}
+    return objects
 
 
 def _lost_cage(view: SwitchView, cage: str, block: PortBlock, mode: PortMode) -> str | None:
@@ -130,15 +130,15 @@ def _lost_cage(view: SwitchView, cage: str, block: PortBlock, mode: PortMode) ->
 
 def _port(view: SwitchView, link: Link) -> Objects:
     fec = FEC[error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m)]
-    own: Objects = {"description": link.description}
+    objects: Objects = {"description": link.description}
     if link.port.port in view.bond_at:
         pass  # its bond is in the bridge
     elif link.port.address is not None:
         address = f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
-        own["ip"] = {"address": {address: {}}}
+        objects["ip"] = {"address": {address: {}}}
     else:
-        own["bridge"] = {"domain": {BRIDGE: {"access": HOST_VLAN}}}
-    own["link"] = {
+        objects["bridge"] = {"domain": {BRIDGE: {"access": HOST_VLAN}}}
+    objects["link"] = {
         "auto-negotiate": "off",
         "fec": fec,
         "mtu": view.fabric.mtu,
@@ -146,7 +146,7 @@ def _port(view: SwitchView, link: Link) -> Objects:
         "state": {"up" if link.is_up else "down": {}},
     }
     if any(entry.priority is not None for entry in view.fabric.classes):
-        own["qos"] = {"pfc-watchdog": {"state": "enable"}}
+        objects["qos"] = {"pfc-watchdog": {"state": "enable"}}
     if view.fabric.is_adaptive and not is_host_port(link):
-        own["router"] = {"adaptive-routing": {"enable": "on"}}
-    return own | {"type": "swp"}
+        objects["router"] = {"adaptive-routing": {"enable": "on"}}
+    return objects | {"type": "swp"}

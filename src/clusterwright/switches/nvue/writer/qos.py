@@ -34,7 +34,7 @@ def qos(view: SwitchView) -> Objects:
     # Priorities that no class has carry nothing; they go where the default class goes, and never into a paused queue.
     numbers = {item.number: item.entry.queue for item in classes}
     rest = next((item.entry.queue for item in classes if not item.is_lossless), classes[0].entry.queue)
-    found: Objects = {
+    objects: Objects = {
         "congestion-control": {PROFILE: {"traffic-class": _marking(classes)}},
         "egress-queue-mapping": {
             PROFILE: {
@@ -52,35 +52,35 @@ def qos(view: SwitchView) -> Objects:
         },
     }
     if lossless:
-        found["pfc"] = {
+        objects["pfc"] = {
             PROFILE: {
                 "cable-length": max((ceil(link.cable.headroom_m) for link in view.links), default=1),
                 "switch-priority": {str(item.number): {} for item in lossless},
             }
         }
         times = view.fabric.pfc_watchdog
-        found["pfc-watchdog"] = {
+        objects["pfc-watchdog"] = {
             "polling-interval": times.recovery_ms,
             "robustness": times.detection_ms // times.recovery_ms,
         }
-        found["roce"] = {"enable": "on", "mode": "lossless"}
-    return found
+        objects["roce"] = {"enable": "on", "mode": "lossless"}
+    return objects
 
 
 def _marking(classes: Sequence[NumberedClass]) -> Objects:
     """Marks of every queue: RoCE mode marks some by itself, and is told not to."""
-    found: Objects = {str(queue): {"ecn": "disable", "red": "disable"} for queue in range(NUMBERS)}
+    queues: Objects = {str(queue): {"ecn": "disable", "red": "disable"} for queue in range(NUMBERS)}
     for item in classes:
         marking = item.entry.marking
         if marking is not None:
-            found[str(item.entry.queue)] = {
+            queues[str(item.entry.queue)] = {
                 "ecn": "enable",
                 "max-threshold": marking.max_kbytes * KBYTE,
                 "min-threshold": marking.min_kbytes * KBYTE,
                 "probability": marking.percent,
                 "red": "disable",
             }
-    return found
+    return queues
 
 
 def _queues(classes: Sequence[NumberedClass]) -> Objects:
@@ -89,13 +89,13 @@ def _queues(classes: Sequence[NumberedClass]) -> Objects:
     One that no priority leads to is strict, and so takes no share of the others.
     """
     served = {item.entry.queue for item in classes}
-    found: Objects = {str(queue): {"mode": "strict"} for queue in range(NUMBERS) if queue not in served}
-    found |= {str(item.entry.queue): {"mode": "strict"} for item in classes if item.entry.strict}
+    queues: Objects = {str(queue): {"mode": "strict"} for queue in range(NUMBERS) if queue not in served}
+    queues |= {str(item.entry.queue): {"mode": "strict"} for item in classes if item.entry.strict}
     weighted = [item.entry for item in classes if not item.entry.strict]
     percents = shares([entry.weight for entry in weighted])
     for entry, percent in zip(weighted, percents, strict=True):
-        found[str(entry.queue)] = {"bw-percent": percent, "mode": "dwrr"}
-    return dict(sorted(found.items()))
+        queues[str(entry.queue)] = {"bw-percent": percent, "mode": "dwrr"}
+    return dict(sorted(queues.items()))
 
 
 def shares(weights: Sequence[int]) -> list[int]:
@@ -104,10 +104,10 @@ def shares(weights: Sequence[int]) -> list[int]:
     if not total:
         return []
     exact = [WHOLE_PERCENT * weight / total for weight in weights]
-    found = [max(1, int(each)) for each in exact]
+    percents = [max(1, int(percent)) for percent in exact]
     order = sorted(range(len(weights)), key=lambda at: (int(exact[at]) - exact[at], at))
-    for at in order[: max(0, WHOLE_PERCENT - sum(found))]:
-        found[at] += 1
-    while sum(found) > WHOLE_PERCENT:
-        found[found.index(max(found))] -= 1
-    return found
+    for at in order[: max(0, WHOLE_PERCENT - sum(percents))]:
+        percents[at] += 1
+    while sum(percents) > WHOLE_PERCENT:
+        percents[percents.index(max(percents))] -= 1
+    return percents

@@ -38,34 +38,34 @@ def system(view: SwitchView, port: ManagementPort | None) -> Objects:
     forwarding: Objects = {"ecmp-hash": dict(sorted(fields.items()))}
     if view.hashing.function is not None:
         forwarding["hash-seed"] = view.hashing.function.seed
-    found: Objects = {
+    objects: Objects = {
         "api": {"listening-address": {"localhost": {}}},
         "forwarding": forwarding,
         "hostname": view.device.name,
         "ssh-server": _ssh(view),
     }
     accounts = _aaa(site, _servers_vrf(port))
-    return ({"aaa": accounts} if accounts else {}) | found
+    return ({"aaa": accounts} if accounts else {}) | objects
 
 
 def service(view: SwitchView, port: ManagementPort | None) -> Objects:
     """The objects under ``service``; without a management port servers are asked over the fabric."""
     site = view.site
     servers, vrf = site.management, _servers_vrf(port)
-    found: Objects = {"lldp": {"tx-interval": LLDP_INTERVAL_S}}
+    objects: Objects = {"lldp": {"tx-interval": LLDP_INTERVAL_S}}
     if servers.dns:
-        found["dns"] = {vrf: {"search": {site.domain: {}}, "server": {server: {} for server in servers.dns}}}
+        objects["dns"] = {vrf: {"search": {site.domain: {}}, "server": {server: {} for server in servers.dns}}}
     if servers.ntp:
-        found["ntp"] = {vrf: {"server": {server: {"iburst": ON} for server in servers.ntp}}}
+        objects["ntp"] = {vrf: {"server": {server: {"iburst": ON} for server in servers.ntp}}}
     if servers.syslog:
-        found["syslog"] = {
+        objects["syslog"] = {
             vrf: {"server": {server: {"port": SYSLOG_PORT, "protocol": "udp"} for server in servers.syslog}}
         }
     if site.snmp is not None:
-        found["snmp-server"] = _snmp(site.snmp, port)
+        objects["snmp-server"] = _snmp(site.snmp, port)
     if view.relay is not None:
-        found |= _relay(view)
-    return dict(sorted(found.items()))
+        objects |= _relay(view)
+    return dict(sorted(objects.items()))
 
 
 def _servers_vrf(port: ManagementPort | None) -> str:
@@ -74,23 +74,23 @@ def _servers_vrf(port: ManagementPort | None) -> str:
 
 
 def _ssh(view: SwitchView) -> Objects:
-    own: Objects = {
+    objects: Objects = {
         "authentication-retries": 3,
         "inactive-timeout": 15,
         "login-timeout": 60,
         "permit-root-login": "disabled",
         "state": "enabled",
     }
-    return own | ({} if view.management is None else {"vrf": {MANAGEMENT_VRF: {}}})
+    return objects | ({} if view.management is None else {"vrf": {MANAGEMENT_VRF: {}}})
 
 
 def _aaa(site: Site, vrf: str) -> Objects:
-    found: Objects = {}
+    objects: Objects = {}
     if site.aaa is not None:
-        found |= _central(site.aaa, vrf)
+        objects |= _central(site.aaa, vrf)
     if site.operators:
-        found["user"] = {operator.name: _user(operator) for operator in site.operators}
-    return found
+        objects["user"] = {operator.name: _user(operator) for operator in site.operators}
+    return objects
 
 
 def _user(operator: Operator) -> Objects:
@@ -120,8 +120,8 @@ def _central(aaa: CentralAaa, vrf: str) -> Objects:
             server: {"port": RADIUS_PORT, "priority": number, "secret": secret}
             for number, server in enumerate(aaa.servers, 1)
         }
-    own = {"enable": ON, "server": ranked, "timeout": ANSWER_S, "vrf": vrf}
-    return {"authentication-order": order, aaa.protocol: own}
+    objects = {"enable": ON, "server": ranked, "timeout": ANSWER_S, "vrf": vrf}
+    return {"authentication-order": order, aaa.protocol: objects}
 
 
 def _snmp(snmp: SnmpAccess, port: ManagementPort | None) -> Objects:
@@ -144,15 +144,15 @@ def _relay(view: SwitchView) -> Objects:
 
 
 def _relay_v4(view: SwitchView) -> Objects:
-    own: Objects = {"interface": {name: {} for name in _relay_ports(view)}, "server": {view.relay: {}}}
+    objects: Objects = {"interface": {name: {} for name in _relay_ports(view)}, "server": {view.relay: {}}}
     if parsed_release(view.release) >= RELAY_GROUPS_SINCE:
         upstream: Objects = {name: {} for name in _ports_up(view) or [systems()[SYSTEM].gateway]}
         below = _relay_ports(view, is_up=False)
-        own = {
+        objects = {
             "downstream-interface": {name: {"server-group-name": RELAY_GROUP} for name in below},
             "server-group": {RELAY_GROUP: {"server": {view.relay: {}}, "upstream-interface": upstream}},
         }
-    return own | {"source-ip": "gateway"}
+    return objects | {"source-ip": "gateway"}
 
 
 def _relay_ports(view: SwitchView, *, is_up: bool = True) -> list[str]:

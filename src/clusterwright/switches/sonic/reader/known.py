@@ -120,11 +120,11 @@ _ANY = "*"
 
 
 def _known() -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    fields_by_table: dict[str, frozenset[str]] = {}
     for line in _FIELDS.split("\n"):
         table, *fields = line.split() or [""]
-        found[table] = found.get(table, frozenset()) | frozenset(fields)
-    return found
+        fields_by_table[table] = fields_by_table.get(table, frozenset()) | frozenset(fields)
+    return fields_by_table
 
 
 KNOWN = _known()
@@ -161,7 +161,7 @@ def _is_known(table: str, field: str, value: object) -> bool:
     """Whether a field is known with a value. A default is known but where other values alone are: it does the harm."""
     if KNOWN[table] & {_ANY, field, f"{field}={value}"}:
         return True
-    has_own_values = any(known.startswith(f"{field}=") for known in KNOWN[table])
+    has_own_values = any(known_field.startswith(f"{field}=") for known_field in KNOWN[table])
     return not has_own_values and is_default(table, field, value)
 
 

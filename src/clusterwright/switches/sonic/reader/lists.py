@@ -89,16 +89,16 @@ class SonicLists:
 
     def _lacking(self, kind: str, table: str) -> str:
         """Why a type of the file's own makes no table of this name, "" where it does."""
-        own = self._types.get(kind)
-        if own is None:
+        table_type = self._types.get(kind)
+        if table_type is None:
             return "is none that filters"
         ports = self.tables[table].get("ports", ())
         points = {"PORTCHANNEL" if port.startswith("PortChannel") else "PORT" for port in ports}
-        if not own.get("MATCHES"):
+        if not table_type.get("MATCHES"):
             return "matches nothing"
-        if "PACKET_ACTION" not in own.get("ACTIONS", ()):
+        if "PACKET_ACTION" not in table_type.get("ACTIONS", ()):
             return "has no PACKET_ACTION"
-        missing = sorted(points - set(own.get("BIND_POINTS", ())))
+        missing = sorted(points - set(table_type.get("BIND_POINTS", ())))
         return f"is bound to no {missing[0]}" if missing else ""
 
     def management_ports(self) -> tuple[str, ...]:
@@ -116,7 +116,9 @@ class SonicLists:
 
     def rules_of(self, table: str) -> tuple[Rule, ...]:
         """The rules of a table in the order in which they are asked."""
-        return tuple(rule for _, rule in sorted(self._rules.get(table, ()), key=lambda each: -each[0]))
+        return tuple(
+            rule for _, rule in sorted(self._rules.get(table, ()), key=lambda numbered_rule: -numbered_rule[0])
+        )
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
         """What a port lets in, or out: all packets that every table of that stage which is bound to it lets pass."""
@@ -138,9 +140,9 @@ class SonicLists:
     def _rule(self, key: str, fields: Fields) -> Rule:
         line = self.line(key)
         table = self.tables.get(key.partition("|")[0], {})
-        own = self._types.get(table.get("type"), {}).get("MATCHES")
+        matches = self._types.get(table.get("type"), {}).get("MATCHES")
         for name in fields:
-            if own is not None and name not in own and name not in _WITHOUT_MEANING:
+            if matches is not None and name not in matches and name not in _WITHOUT_MEANING:
                 raise Unreadable(line, f"the table of rule {key} matches no {name}")
         try:
             match = _match(tuple(sorted((k, v) for k, v in fields.items() if k not in _WITHOUT_MEANING)))
@@ -152,11 +154,11 @@ class SonicLists:
 @lru_cache(maxsize=1 << 14)
 def _match(fields: tuple[tuple[str, str], ...]) -> Box | None:
     """The packets that a rule takes, None for none. Raises ValueError for a field that is not known here."""
-    found: Box | None = box()
+    packets: Box | None = box()
     for name, text in fields:
         limit = _field(name, text)
-        found = meet(found, limit) if found is not None else None
-    return found
+        packets = meet(packets, limit) if packets is not None else None
+    return packets
 
 
 def _field(name: str, text: str) -> Box:
@@ -172,8 +174,8 @@ def _field(name: str, text: str) -> Box:
         return box(proto=values(int(text)))
     if name in {"L4_SRC_PORT", "L4_DST_PORT"}:
         return box(fragment=_NOT_LATER, **{port: values(int(text))})
-    if name in {"L4_SRC_PORT_RANGE", "L4_DST_PORT_RANGE"} and (found := re.fullmatch(r"(\d+)-(\d+)", text)):
-        return box(fragment=_NOT_LATER, **{port: ranges([(int(found[1]), int(found[2]))])})
+    if name in {"L4_SRC_PORT_RANGE", "L4_DST_PORT_RANGE"} and (port_range := re.fullmatch(r"(\d+)-(\d+)", text)):
+        return box(fragment=_NOT_LATER, **{port: ranges([(int(port_range[1]), int(port_range[2]))])})
     if name == "TCP_FLAGS":
         return box(proto=values(TCP), fragment=_NOT_LATER, flags=_flags(text))
     if name in {"ICMP_TYPE", "ICMPV6_TYPE"}:
@@ -184,4 +186,4 @@ def _field(name: str, text: str) -> Box:
 def _flags(text: str) -> Ranges:
     value, _, mask = text.partition("/")
     wanted, bits = int(value, 0), int(mask or value, 0)
-    return values(*(each for each in range(256) if each & bits == wanted & bits))
+    return values(*(flags for flags in range(256) if flags & bits == wanted & bits))

@@ -107,10 +107,10 @@ def _unpublished(
         yield place_of(text, "PORT", port), what
         return
     for field, reader in _PORT_FIELDS.items():
-        own = str(fields.get(field, "0" if field == "subport" else ""))
-        known = sorted({row[field] for row in published})
-        if own not in known:
-            what = f"{port} has the {field} {own or 'none'}, and {' or '.join(known)} on a {sku}: {reader}"
+        value = str(fields.get(field, "0" if field == "subport" else ""))
+        published_values = sorted({row[field] for row in published})
+        if value not in published_values:
+            what = f"{port} has the {field} {value or 'none'}, and {' or '.join(published_values)} on a {sku}: {reader}"
             yield place_of(text, "PORT", port), what
 
 
@@ -140,11 +140,11 @@ def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
     if str(login.get("failthrough", "")).lower() == "true":
         what = "whom the central servers refuse may log in with a local password (AAA failthrough)"
         yield place_of(text, "AAA", "authentication", "failthrough"), what
-    for name, own in document.get("GNMI_CLIENT_CERT", {}).items():
-        if own.get("role") != ["gnmi_readonly"]:
+    for name, client in document.get("GNMI_CLIENT_CERT", {}).items():
+        if client.get("role") != ["gnmi_readonly"]:
             yield place_of(text, "GNMI_CLIENT_CERT", name), f"the collector {name} may change the switch"
-    for name, own in document.get("SNMP_USER", {}).items():
-        if own.get("SNMP_USER_TYPE", "").lower() != "priv":
+    for name, user in document.get("SNMP_USER", {}).items():
+        if user.get("SNMP_USER_TYPE", "").lower() != "priv":
             yield (
                 place_of(text, "SNMP_USER", name),
                 f"the SNMP user {name} proves nothing",
@@ -200,8 +200,8 @@ def servers(text: str) -> Iterator[Server]:
 def snmp_users(path: str, text: str) -> Iterator[Login]:
     """Users of SNMP; accounts are those of the Linux."""
     document: Mapping[str, Json] = tables_of(text)
-    for name, own in document.get("SNMP_USER", {}).items():
-        is_admin = own.get("SNMP_USER_PERMISSION", "").lower() != "ro"
+    for name, user in document.get("SNMP_USER", {}).items():
+        is_admin = user.get("SNMP_USER_PERMISSION", "").lower() != "ro"
         yield Login(place_of(text, "SNMP_USER", name), name, is_snmp=True, is_admin=is_admin)
 
 

@@ -99,7 +99,7 @@ def _sets(view: SwitchView) -> dict[str, Any]:
         f"FABRIC|{10 * number}|{network}|{lengths}": {"action": action}
         for number, (network, lengths, action) in enumerate(ranges, 1)
     }
-    own = {
+    sets = {
         f"OWN|{10 * number}|{origin.text}|exact": {"action": "permit"} for number, origin in enumerate(view.origins, 1)
     }
     below = {
@@ -110,7 +110,7 @@ def _sets(view: SwitchView) -> dict[str, Any]:
     }
     return {
         "PREFIX_SET": {"FABRIC": mode, "OWN": mode},
-        "PREFIX": pools | own,
+        "PREFIX": pools | sets,
         "COMMUNITY_SET": {"FROM-BELOW": below},
     }
 

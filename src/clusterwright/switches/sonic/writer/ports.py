@@ -21,19 +21,19 @@ FEC = {"reed-solomon": "rs", "fire-code": "fc", None: "none"}
 
 def port_tables(view: SwitchView) -> dict[str, Any]:
     """Ports with breakouts and neighbours, interfaces, and the hosts' VLAN where they share a subnet."""
-    own = systems()["sonic"]
+    system = systems()["sonic"]
     modes = {link.port.port: view.mode_of(link.port.side, link.port.port, link.port.speed_gbps) for link in view.links}
     spare = spare_ports(view.model, {port: found and found[1] for port, found in modes.items()})
-    known = {name: (view.model.platform_port(name, mode), mode.speed_gbps) for name, mode in spare}
-    ports = {name: _port(view, "unused", each, None) for name, each in known.items()}
+    port_by_name = {name: (view.model.platform_port(name, mode), mode.speed_gbps) for name, mode in spare}
+    ports = {name: _port(view, "unused", unused_port, None) for name, unused_port in port_by_name.items()}
     interfaces: dict[str, dict[str, str]] = {}
     neighbours = {}
     members = {}
     for link in view.links:
         name = link.port.port
         fec = FEC[error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m)]
-        known[name] = (view.platform_port(link.port), link.port.speed_gbps)
-        entry = _port(view, link.description, known[name], fec)
+        port_by_name[name] = (view.platform_port(link.port), link.port.speed_gbps)
+        entry = _port(view, link.description, port_by_name[name], fec)
         ports[name] = entry | {"admin_status": "up" if link.is_up else "down"}
         if name in view.bond_at:
             del ports[name]["mtu"]  # of a part of a channel SONiC takes none, or the channel's alone
@@ -45,10 +45,10 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
             address = format_address(link.port.address, view.version)
             interfaces[f"{name}|{address}/{link.port.prefix_length}"] = {}
         else:
-            members[f"{own.gateway}|{name}"] = {"tagging_mode": "untagged"}
-    members |= {f"{own.gateway}|{channel_of(bond)}": {"tagging_mode": "untagged"} for bond in view.bonds}
+            members[f"{system.gateway}|{name}"] = {"tagging_mode": "untagged"}
+    members |= {f"{system.gateway}|{channel_of(bond)}": {"tagging_mode": "untagged"} for bond in view.bonds}
     ports = dict(sorted(ports.items(), key=lambda item: int(item[0].removeprefix("Ethernet"))))
-    cages = {known[name][0].cage: known[name][0].breakout for name in ports}
+    cages = {port_by_name[name][0].cage: port_by_name[name][0].breakout for name in ports}
     tables: dict[str, Any] = {
         "PORT": ports,
         "BREAKOUT_CFG": {cage: {"brkout_mode": breakout} for cage, breakout in cages.items() if breakout},
@@ -58,10 +58,10 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         "PORTCHANNEL_MEMBER": {f"{channel_of(bond)}|{port}": {} for bond in view.bonds for port in bond.ports},
     }
     if view.loopback is not None:
-        tables["LOOPBACK_INTERFACE"] = {own.loopback: {}, f"{own.loopback}|{view.origins[0].text}": {}}
+        tables["LOOPBACK_INTERFACE"] = {system.loopback: {}, f"{system.loopback}|{view.origins[0].text}": {}}
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
-        vlan = own.gateway
+        vlan = system.gateway
         gateway = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
         relay = {"dhcp_servers": [view.relay]} if view.relay is not None and view.version == 4 else {}
         tables["VLAN"] = {vlan: {"vlanid": str(HOST_VLAN), "description": "hosts"} | relay}
@@ -90,8 +90,10 @@ def _channel(view: SwitchView, bond: SwitchBond) -> dict[str, str]:
     }
 
 
-def _port(view: SwitchView, description: str, known: tuple[PlatformPort, int], fec: str | None) -> dict[str, str]:
-    port, speed_gbps = known
+def _port(
+    view: SwitchView, description: str, platform_port: tuple[PlatformPort, int], fec: str | None
+) -> dict[str, str]:
+    port, speed_gbps = platform_port
     return {
         "alias": port.alias,
         "index": str(port.number),

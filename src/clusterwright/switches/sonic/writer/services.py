@@ -99,7 +99,7 @@ def _metadata(view: SwitchView) -> dict[str, str]:
     """
     hwsku = view.model.platform or ""
     function = view.hashing.function
-    found = {
+    metadata = {
         "hostname": view.device.name,
         "hwsku": hwsku,
         "type": RACK_SWITCH if function is None else function.written,
@@ -112,9 +112,9 @@ def _metadata(view: SwitchView) -> dict[str, str]:
     }
     platform = view.model.platform_ports
     if platform is not None and platform.machine is not None:
-        found["platform"] = platform.machine
+        metadata["platform"] = platform.machine
     if view.relay is not None and view.version == 4:
-        found["deployment_id"] = ASKS_FROM_GATEWAY
+        metadata["deployment_id"] = ASKS_FROM_GATEWAY
     if view.device.asn is not None:
-        found["bgp_asn"] = str(view.device.asn)
-    return found
+        metadata["bgp_asn"] = str(view.device.asn)
+    return metadata
