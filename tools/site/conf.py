@@ -7,6 +7,7 @@ the tree of pages, is made here from the lists of links in ``docs/index.md``.
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -31,6 +32,9 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 html_last_updated_fmt = None  # the same pages, the same bytes
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
@@ -53,6 +57,33 @@ def _with_tree(_app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = f"---\norphan: true\n---\n\n{source[0]}"
 
 
+def llms_text(index: str) -> str:
+    """``llms.txt`` (https://llmstxt.org): what the project is, and each page of ``index`` with what it is about."""
+    title, _, rest = index.partition("\n\n")
+    summary = rest.partition("\n\n")[0].replace("\n", " ")
+    lines = [title, "", f"> {summary}"]
+    parts = re.split(r"^## (.+)$", index, flags=re.MULTILINE)
+    for section, body in zip(parts[1::2], parts[2::2], strict=True):
+        items = re.findall(r"^- .*(?:\n(?:  .*))*", body, flags=re.MULTILINE)
+        lines += ["", f"## {section}", "", *(re.sub(r"\s*\n\s*", " ", item) for item in items)]
+    return "\n".join(lines) + "\n"
+
+
+def _with_sources(app: Sphinx, error: Exception | None) -> None:
+    """Puts llms.txt into the site, and the pages' own text, which it names."""
+    if error is not None or app.builder.name != "html":
+        return
+    folder, site = Path(app.srcdir), Path(app.outdir)
+    for name in app.env.found_docs:
+        page = Path(app.env.doc2path(name))
+        place = site / page.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(page, place)
+    text = llms_text((folder / "index.md").read_text(encoding="utf-8"))
+    (site / "llms.txt").write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
-    """Sphinx calls this, and then ``_with_tree`` for every page that it reads."""
+    """Sphinx calls this, then ``_with_tree`` for every page that it reads, and ``_with_sources`` at its end."""
     app.connect("source-read", _with_tree)
+    app.connect("build-finished", _with_sources)
