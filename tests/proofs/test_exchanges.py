@@ -313,6 +313,12 @@ def test_sonic_without_a_management_port_names_its_sources_where_it_has_a_word(t
     assert not {server.what: server.source for server in servers(json.dumps(tables))}[TIME]
 
 
+def test_what_names_no_source_is_noted() -> None:
+    """SONiC looks names up in the VRF of the program that asks."""
+    (note,) = (note for note in judged("sonic").notes if "names" in note)
+    assert "1 switch with SONiC, as rtsw-p00r00: nothing names the address that servers for names are asked" in note
+
+
 def test_nvue_without_a_management_port_takes_the_source_of_the_route() -> None:
     plan = plan_of("lab-nvue")
     view = replace(view_switch(plan, plan.by_name["rtsw-p00r00"]), management=None)

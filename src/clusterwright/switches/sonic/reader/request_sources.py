@@ -19,8 +19,11 @@ Json = Mapping[str, Any]
 def request_source(document: Mapping[str, Json], table: str, server: str, *, is_apart: bool) -> str:
     """The address; "" where the file names none, or one that no interface of the server's VRF has.
 
-    With a management VRF of its own (``is_apart``) the management port is all there is, and needs no name.
+    With a management VRF of its own (``is_apart``) the management port is all there is, and needs no name. Names are
+    asked for in the VRF of whichever program looks one up (sonic-net/SONiC, Management VRF Design Document: DNS).
     """
+    if table == "DNS_NAMESERVER":
+        return ""
     shared_table, row_name = _SHARED_ROWS.get(table, (table, server))
     row = document.get(shared_table, {}).get(row_name, {})
     named = row.get("src_intf", [])
