@@ -14,6 +14,7 @@ from clusterwright.node_health.amd_gpus import amd_gpu_checks
 from clusterwright.node_health.readings import Answer, Readings
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.rules.engine import lint_path
 from clusterwright.spec.hardware.accelerators import fabric_manager_of, vendor_of, vendors
 from clusterwright.spec.hardware.models import Gpus
@@ -212,3 +213,19 @@ def test_nothing_is_rendered_for_a_vendor_that_nobody_wrote(tmp_path: Path) -> N
     assert "File=" not in files_of(plan, CONTROLLER)["etc/slurm/gres.conf"]
     assert json.loads(files_of(plan, NODE)["etc/clusterwright/health.json"])["gpus"] is None
     assert "CW357" in codes_of(tmp_path)
+
+
+def test_a_head_without_gpus_is_not_asked_for_their_driver(tmp_path: Path) -> None:
+    """It shares the image of nodes with GPUs: the module finds no device there, and the head would be unfit for good."""
+    (tmp_path / "eight.yaml").write_text(hardware("model: H100", ""))
+    keys = (
+        "hardware: [eight.yaml]\nnodes:\n  - {name: compute, model: eight}\n  - {name: services, image: training}\n"
+        f"images:\n  - name: training\n    drivers: [{{{NVIDIA}]}}]\n"
+    )
+    plan = plan_with(tmp_path, "lab-ib", keys)
+    asked = {
+        name: json.loads(files_of(plan, name)["etc/clusterwright/health.json"])["drivers"]
+        for name in (NODE, CONTROLLER)
+    }
+    assert asked == {NODE: {"nvidia": "580.82.07"}, CONTROLLER: {}}
+    assert Declaration(plan).node_checks[CONTROLLER].check.values.keys().isdisjoint({"drivers.nvidia"})

@@ -44,7 +44,12 @@ from clusterwright.intent.traffic_classes import (
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.distribution import family_of
 from clusterwright.spec.fabric import Bond
-from clusterwright.spec.hardware.accelerators import BY_SWITCH_TRAYS, fabric_manager_of, knows_fabric_state
+from clusterwright.spec.hardware.accelerators import (
+    BY_SWITCH_TRAYS,
+    fabric_manager_of,
+    knows_fabric_state,
+    vendor_of_module,
+)
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import FILTER, NETWORK, SLURM, USUAL_HEALTH, Health, Image, ImageCheck
 from clusterwright.spec.zone_reach import internet_fabrics
@@ -184,7 +189,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
             else [],
             "settings": kernel_settings_of(plan, image, kernel),
         },
-        "drivers": {module: driver.version for driver in image.drivers for module in driver.modules},
+        "drivers": _driver_versions(image, has_gpus=plan.spec.catalogue[model].gpus is not None),
         "firmware": {
             "adapters": [firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")],
             "bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
@@ -243,6 +248,16 @@ def _clock(plan: Plan, image: Image) -> str | None:
     if image.is_existing:
         return "kernel"
     return "chrony" if sets_time_by_chrony(family_of(image.distribution)) else "timesyncd"
+
+
+def _driver_versions(image: Image, *, has_gpus: bool) -> dict[str, str]:
+    """The version of each module of an image's drivers; a GPU's module does not stay loaded where there is none."""
+    return {
+        module: driver.version
+        for driver in image.drivers
+        for module in driver.modules
+        if has_gpus or vendor_of_module(module) is None
+    }
 
 
 def _limits(health: Health) -> dict[str, float]:

@@ -107,7 +107,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "kernel.modules": [module.replace("-", "_") for module in image.modules],
         "kernel.hugepages": [{"kib": _PAGE_KIB[pages.size], "count": pages.count}] if pages is not None else [],
         "kernel.parameters": _kernel_parameters(image),
-        **{f"drivers.{module}": driver.version for driver in image.drivers for module in driver.modules},
+        **_driver_versions(model, image),
         "firmware.adapters": [
             firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")
         ],
@@ -183,6 +183,16 @@ def _gpu_driver(image: Image) -> Driver | None:
         if any(vendor_of_module(module) is not None for module in driver.modules):
             return driver
     return None
+
+
+def _driver_versions(model: HardwareModel, image: Image) -> Mapping[str, str]:
+    """By key of the check, versions of the modules that load on a model: those of GPUs need one."""
+    versions = {}
+    for driver in image.drivers:
+        for module in driver.modules:
+            if model.gpus is not None or vendor_of_module(module) is None:
+                versions[f"drivers.{module}"] = driver.version
+    return versions
 
 
 def _machine(model: HardwareModel) -> Mapping[str, Any]:
