@@ -216,7 +216,7 @@ def test_nothing_is_rendered_for_a_vendor_that_nobody_wrote(tmp_path: Path) -> N
 
 
 def test_a_head_without_gpus_is_not_asked_for_their_driver(tmp_path: Path) -> None:
-    """It shares the image of nodes with GPUs: the module finds no device there, and the head would be unfit for good."""
+    """It shares the image of GPU nodes: the module finds no device there, and the head would be unfit for good."""
     (tmp_path / "eight.yaml").write_text(hardware("model: H100", ""))
     keys = (
         "hardware: [eight.yaml]\nnodes:\n  - {name: compute, model: eight}\n  - {name: services, image: training}\n"
