@@ -21,6 +21,14 @@ INTRODUCTION = """\
 Look up here which releases you can use, and how far the tests go with what clusterwright writes for them. Read this
 before you rely on a choice.
 
+- Which devices are supported? `clusterwright models` lists every switch and node model of the catalogue.
+- What differs between switch systems? [One table](ethernet.md#systems) compares them, and `clusterwright explain systems`
+  lists all limits.
+- How do you upgrade? See [clusterwright itself](install.md#upgrade), and
+  [a switch's operating system](install.md#upgrade-a-switchs-operating-system), which is out of scope.
+
+The extent of a test is one of three words:
+
 - `walked`: a real program took the rendered text to its effect.
 - `checked`: a schema or a parser took the text.
 - `untried`: the text follows the vendor's documentation, and no program has read it.
