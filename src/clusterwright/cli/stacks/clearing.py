@@ -100,7 +100,9 @@ def _policies_in_force(site: ChosenStacks) -> tuple[RolloutPolicy, ...]:
         try:
             with kept_spec(Store(site.root / "objects"), digest) as path:
                 policies.append(load_spec(path).rollout)
-        except (MissingObject, ClusterwrightError) as error:
+        except MissingObject:
+            click.echo("the spec in force is lost or damaged: the policy of this spec alone is asked", err=True)
+        except ClusterwrightError as error:
             why = str(error).splitlines()[0]
             click.echo(f"the spec in force cannot be read ({why}): the policy of this spec alone is asked", err=True)
     return tuple(policies)
