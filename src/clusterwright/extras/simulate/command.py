@@ -94,7 +94,8 @@ def simulate_command(
     """Simulates one collective of a job on SPEC's RoCE fabric and tells how its flows spread over the links.
 
     Every switch hashes with the function, the seed and the fields that its configuration tells it; drained switches and
-    cables out of service carry nothing. The model and its limits stand on the documentation's page on placing and simulating jobs.
+    cables out of service carry nothing. The model and its limits stand on the documentation's page on
+    placing jobs.
 
     Exit status: 0 simulated, 2 could not run.
     """
