@@ -22,8 +22,8 @@ Look up here which releases you can use, and how far the tests go with what clus
 before you rely on a choice.
 
 - Which devices are supported? `clusterwright models` lists every switch and node model of the catalogue.
-- What differs between switch systems? [One table](ethernet.md#systems) compares them, and `clusterwright explain systems`
-  lists all limits.
+- What differs between switch systems? [One table](ethernet.md#systems) compares them, and
+  `clusterwright explain systems` lists all limits.
 - How do you upgrade? See [clusterwright itself](install.md#upgrade), and
   [a switch's operating system](install.md#upgrade-a-switchs-operating-system), which is out of scope.
 
