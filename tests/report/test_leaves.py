@@ -86,7 +86,7 @@ def test_without_pages_nothing_leads_to_them(tmp_path: Path) -> None:
 
 
 def test_proofs_are_told_as_they_came_out(report: Path) -> None:
-    assert "19 proven." in (report / "index.html").read_text()
+    assert "20 proven." in (report / "index.html").read_text()
     claims = (
         ProvenClaim("one", "This holds.", "proven", 12, "cables", ()),
         ProvenClaim("two", "So does this.", "REFUTED", 3, "ports", ("leaf-00:/x:1: it does not",) * 5),
