@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.cli.in_process import command
+from tests.cli.own_process import command
 from tests.deploy.ansible.lab_access import EXEMPT, frontend_address
 from tests.hosts.simulated_manager import SimulatedManager
 from tests.lab.sshfleet import SshFleet

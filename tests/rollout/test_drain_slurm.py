@@ -13,13 +13,12 @@ from subprocess import CompletedProcess
 
 import pytest
 import yaml
-from tests.cli.in_process import command
+from tests.cli.own_process import command
 from tests.deploy.ansible.lab_access import EXEMPT, frontend_address
 from tests.hosts.slurm.node import GPUS, plan_on
 from tests.lab.sshfleet import SshFleet, put
 
 from clusterwright.plan.model import Plan
-from clusterwright.rollout.gates import running_jobs
 
 pytestmark = [pytest.mark.usefixtures("pulumi_on_the_path"), pytest.mark.slow]
 
@@ -130,8 +129,7 @@ def test_a_job_lives_on_its_drained_node_and_the_undrain_gives_the_node_back(clu
     cluster.becomes("idle")
 
 
-def test_ports_of_a_node_that_leaves_wait_for_its_job(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running_jobs, "POLL_S", 0.5)
+def test_ports_of_a_node_that_leaves_wait_for_its_job(cluster: Cluster) -> None:
     spec = (cluster.folder / "overlay.yaml").read_text()
     out = f"exceptions:\n  - {{device: {NODE}, state: out-of-service, reason: a board}}\n"
     (cluster.folder / "overlay.yaml").write_text(spec + out)

@@ -88,7 +88,7 @@ def test_a_password_that_nvue_hides_is_neither_proven_nor_refuted() -> None:
     assert "netops has no password" in refuted[0], "a locked account, where NVUE did not print the file"
     printed = f"- header:\n    model: vx\n{hidden}"
     answers = [*unproven(path, made.device, printed)]
-    assert [answer.partition(":")[0] for answer in answers] == ["isolation", "management"]
+    assert [answer.partition(":")[0] for answer in answers] == ["isolation", "management", "exchanges"]
     assert all("[]" in answer and "a password that NVUE does not show" in answer for answer in answers)
 
 
