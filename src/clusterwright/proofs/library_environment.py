@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from clusterwright.hosts.linux.reader.nccl import JOB_ENVIRONMENTS, SHELL_ENVIRONMENT, variables_of
 from clusterwright.proofs.check import Counterexample, example
@@ -14,15 +14,22 @@ def library_faults(tree: RenderedTree, devices: Iterable[str]) -> Iterator[Count
 
     NVIDIA's NCCL reads nccl.conf by itself; AMD's RCCL only where NCCL_CONF_FILE names it.
     """
-    wanted = tree.declaration.library_environments if tree.declaration is not None else {}
+    wanted_by_device = tree.declaration.library_environments if tree.declaration is not None else {}
     for device in devices:
-        for path in JOB_ENVIRONMENTS:
-            text = tree.text(device, path)
-            if text is None and path != SHELL_ENVIRONMENT:
-                continue  # the node has no containers, or no Slurm
-            values = variables_of(text or "")
-            for name, value in wanted.get(device, {}).items():
-                if values.get(name) != value:
-                    actual = f"is {values[name]}" if name in values else "is not set"
-                    message = f"{name} {actual}, by which jobs' library finds {value}: it reads files of its own"
-                    yield example(tree, device, path, (name,), message)
+        wanted = wanted_by_device.get(device)
+        if wanted:
+            for path in JOB_ENVIRONMENTS:
+                yield from _faults_of_file(tree, device, path, wanted)
+
+
+def _faults_of_file(tree: RenderedTree, device: str, path: str, wanted: Mapping[str, str]) -> Iterator[Counterexample]:
+    """Variables that one environment of jobs lacks, or has with another value."""
+    text = tree.text(device, path)
+    if text is None and path != SHELL_ENVIRONMENT:
+        return  # the node has no containers, or no Slurm
+    values = variables_of(text or "")
+    for name, value in wanted.items():
+        if values.get(name) != value:
+            actual = f"is {values[name]}" if name in values else "is not set"
+            message = f"{name} {actual}, by which jobs' library finds {value}: it reads files of its own"
+            yield example(tree, device, path, (name,), message)

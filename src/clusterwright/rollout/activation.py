@@ -24,7 +24,7 @@ def require_activation(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> N
         return
     patterns = [str(pattern) for step in access.switch_overs for pattern in step.get("files", ())]
     refused: dict[str, list[str]] = {}
-    for name in (name for stack in stacks for unit in stack.units for name in unit.devices):
+    for name in (name for stack in stacks for name in stack.devices):
         device = plan.by_name[name]
         if name not in access.addresses or device.kind != "switch":
             continue

@@ -95,7 +95,7 @@ def record(root: Path, stack: Stack, spec: str, trees: Mapping[str, str]) -> Non
     To be called after an update of the whole stack succeeded. The file is complete or the previous one, whatever ends
     the program.
     """
-    own = {name: trees[name] for unit in stack.units for name in unit.devices if name in trees}
+    own = {name: trees[name] for name in stack.devices if name in trees}
     found = Deployed(spec, __version__, own)
     _write(root / FOLDER / f"{stack.name}.json", found)
 

@@ -14,7 +14,7 @@ def running_devices(target: Chosen, stacks: Iterable[Stack]) -> frozenset[str]:
 
     A device that cannot be reached is not among them: nobody knows. Raises ClusterwrightError when none can be asked.
     """
-    names = [name for stack in stacks for unit in stack.units for name in unit.devices]
+    names = [name for stack in stacks for name in stack.devices]
     asked = target.carries(names) if names else ()
     if not asked:
         return frozenset()

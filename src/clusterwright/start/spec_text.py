@@ -23,7 +23,6 @@ from clusterwright.text.templates import template
 
 _KEPT = ("gpus", "switches.", "oversubscription.", "narrowest.")  # the figures that say what was wanted
 _ASNS_OF_TIER = 100_000  # apart: no tier has as many switches
-_BUILT_FOR = "x86_64"  # what images bring
 _FIBRE_M = 5  # within a rack
 _RACK_M = 3  # from the top of 42 units to their foot, with slack at both ends
 _ROUNDING = 1e-6
@@ -65,7 +64,7 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         several=", ".join(group.name for group in wish.groups),
         one_or_all=wish.groups[0].name if wish.tenants == 1 else f"[{', '.join(group.name for group in wish.groups)}]",
         node_model=wish.node_model,
-        is_existing=wish.node_model.arch not in (None, _BUILT_FOR),
+        is_existing=not wish.node_model.runs_images,
         # Where Kubernetes places jobs, NVIDIA's DRA driver makes domains of the nodes of each job.
         domain_nodes=wish.node_model.nvlink_domain_nodes if wish.scheduler != "kueue" else None,
         block_nodes=min(group.count % sizing.rack_nodes or sizing.rack_nodes for group in wish.groups),

@@ -291,20 +291,29 @@ def _tell_found(changes: list[StackChange]) -> None:
     """Which devices differ, those that differed before and still do among them."""
     from clusterwright.rollout.stack_change import AS_GIVEN, NOT_KNOWN
 
-    unknown = [name for change in changes for name, what in change.devices.items() if what == NOT_KNOWN]
-    found = [name for change in changes for name, what in change.devices.items() if what not in (AS_GIVEN, NOT_KNOWN)]
-    asked = sum(len(change.devices) for change in changes) - len(unknown)
+    unknown = []
+    differing = []
+    as_given = 0
+    for change in changes:
+        for name, what in change.devices.items():
+            if what == NOT_KNOWN:
+                unknown.append(name)
+            elif what == AS_GIVEN:
+                as_given += 1
+            else:
+                differing.append(name)
+    asked = as_given + len(differing)
     if unknown:
         click.echo(
             f"{len(unknown)} devices were not compared: what they were given is lost: {and_more(unknown, _SHOWN)}. "
             "`up` compares them with the spec",
             err=True,
         )
-    if not found:
+    if not differing:
         click.echo(f"all {asked} devices hold what they were given", err=True)
         return
-    told = f"{len(found)} of {asked} devices hold something else: {and_more(found, _SHOWN)}"
-    click.echo(f"{told}. The lines stand above, `up` fixes them", err=True)
+    summary = f"{len(differing)} of {asked} devices hold something else: {and_more(differing, _SHOWN)}"
+    click.echo(f"{summary}. The lines stand above, `up` fixes them", err=True)
 
 
 def _after(engine: Engine, stack: Stack) -> Given | None:

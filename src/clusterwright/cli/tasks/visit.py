@@ -53,7 +53,7 @@ def _devices_of(site: ChosenStacks, name: str) -> tuple[str, ...]:
         near = get_close_matches(name, known, 1)
         meant = f" Did you mean {near[0]}?" if near else ""
         raise ClusterwrightError(f"there is no rack, pod or device {name!r}.{meant}")
-    deployable = {device for stack in site.stacks for unit in stack.units for device in unit.devices}
+    deployable = {device for stack in site.stacks for device in stack.devices}
     names = tuple(member for member in members if member in deployable)
     if not names:
         raise ClusterwrightError(f"nothing is deployed to {name}: the spec renders no file for its devices.")
@@ -70,7 +70,7 @@ def _visit(site: ChosenStacks, names: tuple[str, ...]) -> Visit:
     engine = Engine(site.deployment)
     known = engine.known()
     deployed = tuple(stack for stack in stacks_of_devices(site.stacks, names) if stack.name in known)
-    reached = {name for stack in deployed for unit in stack.units for name in unit.devices}
+    reached = {name for stack in deployed for name in stack.devices}
     prepared = None
     if deployed:
         prepared = prepare_update(

@@ -110,7 +110,7 @@ def manifest_of(
         pod=stack.pod,
         units=tuple(unit for unit in units if unit.devices),
         downlinks=downlinks,
-        former={name: former[name] for unit in stack.units for name in unit.devices if name in former},
+        former={name: former[name] for name in stack.devices if name in former},
     )
 
 

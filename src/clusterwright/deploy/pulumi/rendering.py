@@ -63,7 +63,7 @@ def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Colle
     from clusterwright.output.forked import fan_out, prepare
     from clusterwright.output.workers import shares_of
 
-    reached = target.carries([name for stack in stacks for unit in stack.units for name in unit.devices])
+    reached = target.carries([name for stack in stacks for name in stack.devices])
     names = tuple(name for name in reached if name in only) if only else reached
     store = Store(target.root / "objects")
     count = len(os.sched_getaffinity(0)) if len(names) > FEW else 1

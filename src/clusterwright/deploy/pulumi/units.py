@@ -47,6 +47,11 @@ class Stack:
     pod: str
     units: tuple[Unit, ...]
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of all units, in their order."""
+        return tuple(name for unit in self.units for name in unit.devices)
+
 
 def cut(plan: Plan) -> tuple[Stack, ...]:
     """All stacks of a plan in the order in which they are deployed; every device is in exactly one unit.
@@ -83,7 +88,7 @@ def stacks_of_devices(stacks: Collection[Stack], devices: Collection[str]) -> tu
 
     Raises ClusterwrightError for a device that is in none of them.
     """
-    known = {name for stack in stacks for unit in stack.units for name in unit.devices}
+    known = {name for stack in stacks for name in stack.devices}
     for name in devices:
         if name not in known:
             near = get_close_matches(name, known, 1)

@@ -23,7 +23,7 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
         return
     for stack in stacks:
         known = checked(target.of_stack(stack.name).fetch_secrets())
-        carried = target.carries([name for unit in stack.units for name in unit.devices])
+        carried = target.carries(stack.devices)
         contents = frozenset(artifact.content for artifact in _with_secrets(plan, carried))
         named = {name for content in contents for name in names_in(content)}
         if lacking := sorted(named - known.keys()):

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-
-_BUILT_FOR = "x86_64"
+from clusterwright.spec.hardware.models import IMAGE_ARCH
 
 
 @rule("CW640", Severity.ERROR)
@@ -15,12 +14,11 @@ def image_of_another_architecture(subject: Subject) -> Iterator[Problem]:
     """Nodes whose processors do not run what is built, booted and installed."""
     for group in subject.spec.node_groups:
         image = subject.spec.image(group.image or "")
-        arch = group.model.arch
-        if image is None or image.is_existing or arch in (None, _BUILT_FOR):
+        if image is None or image.is_existing or group.model.runs_images:
             continue
         message = (
-            f"Nodes of {group.name} are {arch} ({group.model.name}), and kernel, boot loader and packages of"
-            f" {image.name} are built for {_BUILT_FOR}."
+            f"Nodes of {group.name} are {group.model.arch} ({group.model.name}), and kernel, boot loader and packages"
+            f" of {image.name} are built for {IMAGE_ARCH}."
         )
         hint = f"Write `delivery: existing` for {image.name}, and install the nodes yourself."
         yield Problem((*group.path, "model"), message, hint)

@@ -14,6 +14,8 @@ from clusterwright.spec.hardware.platform_ports import MachinePorts, PlatformPor
 from clusterwright.spec.structuring import By, Key, Structuring, one_or_several
 from clusterwright.spec.text.document import Path
 
+IMAGE_ARCH = "x86_64"
+"""The processors that images are built for."""
 DEVICE = "device"
 """The kind of model that has management ports alone: a switch tray of NVLink, a power shelf, a PDU."""
 
@@ -233,6 +235,11 @@ class HardwareModel:
         if self.host is not None and self.host.arch is not None:
             return self.host.arch
         return self.pcie.cpu.arch if self.pcie is not None else None
+
+    @property
+    def runs_images(self) -> bool:
+        """Whether nodes run what images bring, which is built for x86_64; true where nobody states the architecture."""
+        return self.arch in (None, IMAGE_ARCH)
 
     @property
     def nvlink_domain_nodes(self) -> int | None:
