@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from tests.https_server import HttpsServer
 
 from clusterwright.cli.stacks import webhook
 from clusterwright.cli.stacks.metrics import Metrics
@@ -101,12 +102,10 @@ class Server:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
         self.authority = folder / "ca.pem"
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(_certificate(folder, self.authority))
-        self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
+        self._http = HttpsServer(("127.0.0.1", 0), Handler, context)
         self.port = int(self._http.server_address[1])
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
 

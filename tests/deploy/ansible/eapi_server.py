@@ -16,9 +16,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+
+from tests.https_server import HttpsServer
 
 USER, PASSWORD = "deploy", "correct horse"
 Tree = dict[str, "Tree"]
@@ -87,13 +89,11 @@ class Switch:
         self.log: list[str] = []
         self._lock = threading.RLock()
         self._silent_until = 0.0
-        self._server = ThreadingHTTPServer((address, port), _handler(self))
-        self._server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*pki.certificate(name))
         context.load_verify_locations(pki.ca)
         context.verify_mode = ssl.CERT_OPTIONAL
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._server = HttpsServer((address, port), _handler(self), context)
 
     def __enter__(self) -> Switch:
         threading.Thread(target=self._server.serve_forever, daemon=True, kwargs={"poll_interval": 0.05}).start()
