@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from clusterwright.spec.isolation import Prefix
 from clusterwright.spec.labels.macs import MacFile, macs_named
 from clusterwright.spec.reading import Reading
 from clusterwright.spec.structuring import By, Key, Structuring, Text
@@ -102,6 +103,15 @@ class GpuMetrics:
     packages: tuple[Package, ...]
     asked_by: str
     port: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """A bridge of containers, as Docker makes it on a node: its interface, and the networks of its containers."""
+
+    name: str
+    prefixes: tuple[Prefix, ...]
     path: Path
 
 
@@ -218,6 +228,8 @@ class Image:
     path: Path
     takes: tuple[str, ...] = ()
     """The parts that are taken of nodes which somebody else installed; empty for all."""
+    bridges: tuple[Bridge, ...] = ()
+    """The bridges whose containers the filter forwards packets of."""
 
     @property
     def is_existing(self) -> bool:

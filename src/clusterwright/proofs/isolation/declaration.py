@@ -29,6 +29,7 @@ from clusterwright.proofs.isolation.declared import (
     DeclaredZone,
     ZonePart,
 )
+from clusterwright.proofs.isolation.declared_bridges import declared_bridges
 from clusterwright.proofs.isolation.declared_internet import declared_gateways, declared_openings
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.site_limits import site_for, untold
@@ -108,6 +109,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
             for device in plan.devices
             if (image := plan.spec.image(device.image or "")) is not None and image.is_existing
         ),
+        bridges=declared_bridges(plan),
         edges=tuple(
             _edge(plan, fabric, switch, ports=ends, targets=relays, sources=sources)
             for (fabric, switch), ends in sorted(ports.items())

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from clusterwright.facts.reader import LEASES
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
+from clusterwright.proofs.isolation.declared_bridges import DeclaredBridge
 from clusterwright.spec.ethernet import SessionAuthentication
 
 INTERNET = "internet"
@@ -181,6 +182,8 @@ class DeclaredIsolation:
     """The protocol and port of the servers that say who operators are."""
     beside_others: frozenset[str] = frozenset()
     """Nodes that somebody else installed: other programs have tables there too."""
+    bridges: Mapping[str, tuple[DeclaredBridge, ...]] = field(default_factory=dict)
+    """By node, the bridges of containers that its filter forwards packets of."""
     internet: tuple[str, ...] = ()
     """What flows open between zones and the internet, in words."""
     default_gateways: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)

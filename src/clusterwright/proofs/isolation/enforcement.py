@@ -22,6 +22,7 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
     if beside:
         who = f"{count(len(beside), 'node')} that somebody else installed, as {beside[0]}"
         yield f"{who}: what this filter drops stays dropped, and no table of other programs there was read."
+    yield from _bridges(tree, declared)
     filtered = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
@@ -30,6 +31,20 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
     yield from _factory_accounts(tree)
     if open_edges:
         yield f"{count(len(open_edges), 'switch')} with host ports, as {open_edges[0]}, have no file here that is read."
+
+
+def _bridges(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
+    """What the proof takes from Docker where nodes forward for its containers."""
+    nodes: dict[str, list[str]] = {}
+    for device in sorted(declared.bridges.keys() & set(tree.devices_with(RUNNING))):
+        for bridge in declared.bridges[device]:
+            nodes.setdefault(bridge.interface, []).append(device)
+    for interface, devices in nodes.items():
+        yield (
+            f"containers on {interface} of {count(len(devices), 'node')}, as {devices[0]}: they reach what their node"
+            " may reach, and answer at ports of it that flows open. Docker is trusted to write the node's address as"
+            " their source, and to say which container answers at a port."
+        )
 
 
 def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:

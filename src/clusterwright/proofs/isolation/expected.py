@@ -64,7 +64,7 @@ _NEVER_A_SOURCE = {
 # RFC 3927; clouds have their servers there, which a zone then names.
 _LINK_LOCAL = addresses("169.254.0.0/16", 4)
 _TRACKED = values(NEW, ESTABLISHED, RELATED, INVALID)
-_KNOWN = values(ESTABLISHED, RELATED)
+KNOWN = values(ESTABLISHED, RELATED)
 _FRESH = values(NEW, UNTRACKED)
 _WHOLE_ONLY = values(0)  # connection tracking puts fragments together before any filter sees them
 _NOT_LATER = values(0, 1)
@@ -104,10 +104,10 @@ def node_input(
 ) -> PacketSet:
     """The packets that a node should take; ``boots`` for the rules while it installs itself."""
     foreign = [
-        box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - _dropped(declared, version))
+        box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - dropped_sources(declared, version))
         for version, family in ((4, V4), (6, V6))
     ]
-    inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=False)]
+    inner = [*_baseline(), *contacts(declared, zones, nics, interfaces, boots=boots, outbound=False)]
     taken = [box(iif=interfaces.of("lo"))]
     for source in foreign:
         taken += _meeting(inner, source)
@@ -120,7 +120,7 @@ def _meeting(boxes: Iterable[Box], limit: Box) -> list[Box]:
     return [part for part in parts if part is not None]
 
 
-def _dropped(declared: DeclaredIsolation, version: int) -> Ranges:
+def dropped_sources(declared: DeclaredIsolation, version: int) -> Ranges:
     """Sources that a node takes from no network; IPv4's link-local ones are among them unless a zone holds them."""
     if version == 6:
         return _NEVER_A_SOURCE[6]
@@ -136,7 +136,7 @@ def node_output(
     declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
     """The packets that a node should send."""
-    inner = [*_baseline(), *_contacts(declared, zones, nics, interfaces, boots=boots, outbound=True)]
+    inner = [*_baseline(), *contacts(declared, zones, nics, interfaces, boots=boots, outbound=True)]
 
     before = [
         box(oif=interfaces.of("lo")),
@@ -271,13 +271,18 @@ def _with(packets: Box, changed: Mapping[int, Ranges]) -> Box:
 
 def _baseline() -> Iterator[Box]:
     """Packets that pass a node besides flows: known connections, neighbour discovery, errors."""
-    yield box(ct=_KNOWN)
+    yield box(ct=KNOWN)
     yield box(ct=_FRESH, family=V6, proto=values(ICMP6), icmp=_NEIGHBOURS, hops=values(255))
+    yield from errors(_FRESH)
+
+
+def errors(states: Ranges) -> Iterator[Box]:
+    """ICMP's errors of both IP versions in these states of their connections."""
     for version in (4, 6):
-        yield _icmp(version, _ERRORS[version], ct=_FRESH)
+        yield _icmp(version, _ERRORS[version], ct=states)
 
 
-def _contacts(
+def contacts(
     declared: DeclaredIsolation,
     zones: Sequence[str],
     nics: Nics,

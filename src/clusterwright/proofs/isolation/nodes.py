@@ -11,11 +11,13 @@ from functools import partial
 from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import NOTHING, Packet, PacketSet
 from clusterwright.packets.filters import InterfaceNumbers, Ruleset
-from clusterwright.packets.nft_file import read_nft
+from clusterwright.packets.nft_file import PRIORITIES, read_nft
 from clusterwright.packets.passage import Decision, Idle, at_any_rate, base_chains, decide, passing, rated_lines
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.proofs.isolation.bridges import forwarded, sent_to_containers, to_containers
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
+from clusterwright.proofs.isolation.declared_bridges import DeclaredBridge
 from clusterwright.proofs.isolation.edges import leave_open, unreadable
 from clusterwright.proofs.isolation.expected import STATEFUL_PACKETS, Nics, node_input, node_output
 from clusterwright.proofs.tree import RenderedTree
@@ -24,6 +26,7 @@ RUNNING, BOOTING = "etc/nftables.conf", "etc/nftables-boot.conf"
 ZONE_FILE = "etc/firewalld/zones/management.xml"
 NETWORKS = "etc/systemd/network/"
 _NAME = re.compile(r"\nName=(\S+)$", re.M)
+_NicsByFabric = tuple[tuple[str, tuple[str, ...]], ...]
 _ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)
 
 
@@ -35,6 +38,7 @@ class NodeFilter:
     nodes: tuple[str, ...]
     zones: tuple[str, ...]
     nics: Nics
+    bridges: tuple[DeclaredBridge, ...]
     ruleset: Ruleset
 
     @property
@@ -71,7 +75,7 @@ def node_filters(
 ) -> tuple[NodeFilter, ...]:
     """The filters of all nodes, one for all nodes that are alike; those that do not read are left open."""
     read: dict[str, Ruleset] = {}
-    alike: dict[tuple[str, str, tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
+    alike: dict[tuple[str, str, tuple[str, ...], _NicsByFabric, tuple[DeclaredBridge, ...]], list[str]] = {}
     nics_of, unread = _nics(tree, declared)
     refused: dict[str, VerifyError] = {}
     for file in (RUNNING, BOOTING):
@@ -88,17 +92,16 @@ def node_filters(
             if digest in refused:
                 leave_open(tree, device, file, refused[digest])
                 continue
-            key = (file, digest, declared.zones_of.get(device, ()), nics_of.get(device, ()))
+            zones, bridges = declared.zones_of.get(device, ()), declared.bridges.get(device, ())
+            key = (file, digest, zones, nics_of.get(device, ()), bridges)
             alike.setdefault(key, []).append(device)
     return tuple(
-        NodeFilter(file=file, nodes=tuple(devices), zones=zones, nics=dict(nics), ruleset=read[digest])
-        for (file, digest, zones, nics), devices in alike.items()
+        NodeFilter(file=file, nodes=tuple(devices), zones=zones, nics=dict(nics), bridges=bridges, ruleset=read[digest])
+        for (file, digest, zones, nics, bridges), devices in alike.items()
     )
 
 
-def _nics(
-    tree: RenderedTree, declared: DeclaredIsolation
-) -> tuple[dict[str, tuple[tuple[str, tuple[str, ...]], ...]], frozenset[str]]:
+def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[dict[str, _NicsByFabric], frozenset[str]]:
     """Each node's interfaces by fabric, and the nodes with an interface that does not read.
 
     An interface is on the fabric whose pool its address is in.
@@ -128,13 +131,34 @@ def _nics(
     return nics, frozenset(unread)
 
 
+def loading_faults(declared: DeclaredIsolation, node_filter: NodeFilter) -> Iterator[tuple[int, str]]:
+    """Faults of a file beside what other programs load, each with its line."""
+    has_neighbours = any(node in declared.beside_others for node in node_filter.nodes)
+    if not (node_filter.ruleset.replaces_itself if has_neighbours else node_filter.ruleset.flushes):
+        yield 0, "nothing flushes the rules that were loaded before: they stay."
+    if not node_filter.bridges:
+        return
+    for _, chain in base_chains(node_filter.ruleset, "prerouting"):
+        if chain.priority >= PRIORITIES["dstnat"]:
+            yield chain.policy_line, "Docker writes destinations before this chain, which then sees containers' ports."
+
+
 def judge(declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[JudgedHook]:
     """The packets that a filter lets pass at each hook, and those it should. Raises VerifyError for circular jumps."""
-    zones, nics, boots = node_filter.zones, node_filter.nics, node_filter.boots
+    zones, nics, boots, bridges = node_filter.zones, node_filter.nics, node_filter.boots, node_filter.bridges
+
+    def taken() -> PacketSet:
+        packets = node_input(declared, zones, nics, interfaces, boots=boots)
+        return packets - to_containers(bridges, nics, interfaces) if bridges else packets
+
+    def sent() -> PacketSet:
+        packets = node_output(declared, zones, nics, interfaces, boots=boots)
+        return packets | sent_to_containers(bridges, interfaces) if bridges else packets
+
     ask: Sequence[tuple[str, Callable[[], PacketSet]]] = (
-        ("input", partial(node_input, declared, zones, nics, interfaces, boots=boots)),
-        ("forward", lambda: NOTHING),
-        ("output", partial(node_output, declared, zones, nics, interfaces, boots=boots)),
+        ("input", taken),
+        ("forward", partial(forwarded, declared, bridges, zones, nics, interfaces) if bridges else lambda: NOTHING),
+        ("output", sent),
     )
     at_worst = at_any_rate(node_filter.ruleset)
     for hook, wanted in ask:

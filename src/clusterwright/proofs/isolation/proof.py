@@ -51,6 +51,7 @@ from clusterwright.proofs.isolation.nodes import (
     RUNNING,
     NodeFilter,
     judge,
+    loading_faults,
     node_filters,
 )
 from clusterwright.proofs.isolation.partition_pairs import PartitionVerdict, partition_verdict
@@ -224,14 +225,8 @@ def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]
 def _node(places: FilterPlaces, node_filter: NodeFilter) -> Iterator[Counterexample]:
     device = node_filter.nodes[0]
     also = f" {count(len(node_filter.nodes), 'node')} have this file." if len(node_filter.nodes) > 1 else ""
-    has_neighbours = any(node in places.declared.beside_others for node in node_filter.nodes)
-    if not (node_filter.ruleset.replaces_itself if has_neighbours else node_filter.ruleset.flushes):
-        yield Counterexample(
-            device=device,
-            file=node_filter.file,
-            line=0,
-            message=f"nothing flushes the rules that were loaded before: they stay.{also}",
-        )
+    for line, message in loading_faults(places.declared, node_filter):
+        yield Counterexample(device=device, file=node_filter.file, line=line, message=f"{message}{also}")
     for judged in judge(places.declared, node_filter, places.interfaces):
         far = SRC if judged.hook == "input" else DST
         usual = OWN if judged.hook == "output" else FOREIGN

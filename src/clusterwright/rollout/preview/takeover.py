@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from clusterwright.plan.model import Plan
-from clusterwright.spec.image import ACCOUNTS, FILTER, LIMITS, NETWORK
+from clusterwright.spec.image import ACCOUNTS, FILTER, LIMITS, NETWORK, Image
 
 # What people who use the machine notice, as the rendered files say it.
 _CHANGES: Mapping[str, tuple[str, ...]] = {
-    FILTER: (
-        "the packet filter drops what no flow allows; tables of other programs stay",
-        "nothing is forwarded: containers and virtual machines behind NAT lose their network",
-    ),
+    FILTER: ("the packet filter drops what no flow allows; tables of other programs stay",),
     NETWORK: (
         "systemd-networkd gives interfaces the spec's addresses and routes, in place of Netplan's files for them",
         "interfaces with a PCI address in the model get its names at the next boot",
@@ -31,4 +28,18 @@ def taken_over(plan: Plan, name: str) -> tuple[str, ...]:
     image = plan.spec.image((device.image if device is not None else None) or "")
     if image is None or not image.is_existing:
         return ()
-    return tuple(text for part, texts in _CHANGES.items() if image.owns(part) for text in texts)
+    changes: list[str] = []
+    for part, texts in _CHANGES.items():
+        if image.owns(part):
+            changes.extend(texts)
+        if part == FILTER and image.owns(FILTER):
+            changes.append(_forwarding(image))
+    return tuple(changes)
+
+
+def _forwarding(image: Image) -> str:
+    """What happens to packets of containers and virtual machines."""
+    if not image.bridges:
+        return "nothing is forwarded: containers and virtual machines behind NAT lose their network"
+    names = ", ".join(bridge.name for bridge in image.bridges)
+    return f"containers on {names} reach what their node may reach; what is behind other bridges loses its network"

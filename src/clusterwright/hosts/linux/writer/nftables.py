@@ -24,6 +24,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.address_space import MAPPED_IPV4, dropped_sources
+from clusterwright.spec.image import Bridge
 from clusterwright.spec.isolation import BOOT, Network
 from clusterwright.text.templates import template
 
@@ -52,6 +53,14 @@ class Accept:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerBridge:
+    """A bridge of containers: its interface, and the networks of its containers by nft's word for the IP version."""
+
+    name: str
+    networks: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FilterView:
     """What the rule file says: its sets, and the rules of both chains in the spec's order; ``when`` it is loaded."""
 
@@ -61,6 +70,9 @@ class FilterView:
     incoming: tuple[Accept, ...]
     outgoing: tuple[Accept, ...]
     when: str
+    bridges: tuple[ContainerBridge, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    """The node's addressed NICs, which packets for containers come in by."""
     is_alone: bool = True
     """Whether the whole ruleset is this file's; otherwise others have tables too, which it leaves as they are."""
 
@@ -112,8 +124,17 @@ def _file(plan: Plan, kind: NodeKind, *, booting: bool) -> bytes:
     image = plan.spec.image(kind.image)
     view = filter_view(plan, kind.node_group, interfaces, booting=booting)
     if image is not None and image.is_existing:
-        view = replace(view, is_alone=False)
+        names = tuple(dict.fromkeys(name for _, names in interfaces for name in names))
+        bridges = tuple(_bridge(bridge) for bridge in image.bridges)
+        view = replace(view, is_alone=False, bridges=bridges, interfaces=names)
     return template("nftables/nftables.conf.j2").render(view=view).encode()
+
+
+def _bridge(bridge: Bridge) -> ContainerBridge:
+    networks: dict[str, list[str]] = {}
+    for prefix in bridge.prefixes:
+        networks.setdefault("ip" if prefix.version == 4 else "ip6", []).append(str(prefix))
+    return ContainerBridge(bridge.name, tuple((word, tuple(prefixes)) for word, prefixes in networks.items()))
 
 
 def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting: bool = False) -> FilterView:

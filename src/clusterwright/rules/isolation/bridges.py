@@ -1,0 +1,77 @@
+"""CW518: bridges of containers whose packets no filter of ours can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.image import FILTER, Bridge, Image
+from clusterwright.spec.isolation import Network
+from clusterwright.spec.model import ClusterSpec
+
+
+@rule("CW518", Severity.ERROR)
+def bridges_of_containers(subject: Subject) -> Iterator[Problem]:
+    """Bridges on nodes without our filter beside others, and bridges that share a name or addresses with something."""
+    spec = subject.spec
+    for image in spec.images:
+        if not image.bridges:
+            continue
+        if not image.is_existing or not image.owns(FILTER):
+            message = f"{image.name} takes no filter of nodes that somebody else installed: `bridges` changes nothing."
+            hint = "Remove `bridges`, or write `delivery: existing` with `filter` in `takes`."
+            yield Problem((*image.path, "bridges"), message, hint, key=True)
+            continue
+        interfaces = _interfaces(spec, image)
+        if not interfaces:
+            message = f"The nodes of {image.name} have no address on a fabric: no packet comes in for containers."
+            yield Problem((*image.path, "bridges"), message, "Remove `bridges`.", key=True)
+        names = {**interfaces, "lo": "the loopback"}
+        networks = list(_networks(spec))
+        for bridge in image.bridges:
+            yield from _clash(bridge, names, networks)
+            names[bridge.name] = "another bridge"
+            networks += [(prefix, f"the bridge {bridge.name}") for prefix in bridge.prefixes]
+
+
+def _clash(bridge: Bridge, names: dict[str, str], networks: list[tuple[Network, str]]) -> Iterator[Problem]:
+    if bridge.name in names:
+        message = f"{bridge.name} is {names[bridge.name]} of these nodes."
+        yield Problem((*bridge.path, "name"), message, "Write what `ip link` calls the bridge.")
+    for index, prefix in enumerate(bridge.prefixes):
+        others = [*networks, *((other, f"the bridge {bridge.name}") for other in bridge.prefixes[:index])]
+        for network, holder in others:
+            if network.version == prefix.version and network.overlaps(prefix):
+                message = f"{prefix} shares addresses with {network} of {holder}."
+                hint = "Give the bridge addresses of its own: `bip` or `default-address-pools` in Docker's daemon.json."
+                yield Problem((*bridge.path, "prefixes", index), message, hint)
+                break
+
+
+def _interfaces(spec: ClusterSpec, image: Image) -> dict[str, str]:
+    """The interfaces with an address of the nodes that run an image, each in words."""
+    groups = {group.name: group for group in spec.node_groups if group.image == image.name}
+    interfaces: dict[str, str] = {}
+    for fabric in spec.fabrics:
+        if fabric.addressing is None and not fabric.is_provided:
+            continue
+        for attach in fabric.attach:
+            group = groups.get(attach.nodes or "")
+            nics = group.model.nic_group(attach.nics or "") if group is not None else None
+            if nics is None:
+                continue
+            for nic in nics.nics:
+                interfaces[nic.interface] = f"an adapter on {fabric.name}"
+    return interfaces
+
+
+def _networks(spec: ClusterSpec) -> Iterator[tuple[Network, str]]:
+    """The addresses of fabrics and of zones outside of them, each with its holder."""
+    for fabric in spec.fabrics:
+        if fabric.addressing is not None:
+            for _, network in fabric.addressing.pools:
+                yield network, fabric.name
+    for zone in spec.zones:
+        for network in zone.prefixes:
+            yield network, f"zone {zone.name}"
