@@ -62,11 +62,14 @@ class Site:
         files = (path for path in sorted((self.root / "flash").rglob("*")) if path.is_file())
         return {str(path.relative_to(self.root / "flash")): (path.stat().st_ino, path.read_bytes()) for path in files}
 
-    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+    def pulumi(self, *arguments: str, at_once: str = "a test", fails: bool = False) -> subprocess.CompletedProcess[str]:
+        """Pulumi's own command, with a reason for what it does ``at_once``."""
+        done = subprocess.run(
             ["pulumi", *arguments, "--stack", STACK, "--cwd", self.root / "project", "--non-interactive"],
-            env={**pulumi_environment(self.root), "CLUSTERWRIGHT_AT_ONCE": "a test"},
+            env={**pulumi_environment(self.root), "CLUSTERWRIGHT_AT_ONCE": at_once},
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
         )
+        assert (done.returncode != 0) is fails, done.stdout + done.stderr
+        return done

@@ -278,10 +278,33 @@ def test_destroying_removes_what_was_put_on_the_devices_and_nothing_else(site: S
     assert finished == [STACK, "lab-roce-upper"], "the upper layer goes last"
 
 
-def test_pulumis_own_command_line_destroys_the_same(deployed: Site) -> None:
+def test_pulumis_own_command_line_clears_a_device_for_a_reason_alone(deployed: Site) -> None:
+    """`pulumi destroy` runs no program: the provider refuses, and the stack is as it was."""
     site = deployed
+    held, unit = site.flash(), "p00r01"
+    before = site.pulumi("stack", "export").stdout
+    refused = site.pulumi("destroy", "--yes", "--skip-preview", at_once="", fails=True)
+    assert "would lose what was deployed there" in refused.stdout + refused.stderr
+    assert "`clusterwright destroy` removes a whole stack" in refused.stdout + refused.stderr
+    one = site.pulumi("destroy", "--yes", "--skip-preview", "--target", f"**::{unit}", at_once="", fails=True)
+    assert "would lose what was deployed there" in one.stdout + one.stderr
+    assert site.flash() == held
+    kept, now = (json.loads(text)["deployment"] for text in (before, site.pulumi("stack", "export").stdout))
+    assert {item["urn"] for item in now["resources"]} == {item["urn"] for item in kept["resources"]}
+    assert not now.get("pending_operations")
+    assert "nothing changed" in site.up().stderr
+
     site.pulumi("destroy", "--yes", "--skip-preview")
     assert site.flash() == {}
+
+
+def test_pulumis_own_refresh_changes_no_device_and_says_that_it_leaves_no_record(deployed: Site) -> None:
+    site = deployed
+    held, events = site.flash(), (site.root / "audit/rollouts.jsonl").read_bytes()
+    done = site.pulumi("refresh", "--yes", "--skip-preview", at_once="")
+    assert "`clusterwright refresh` also records who asked" in done.stdout
+    assert site.flash() == held
+    assert (site.root / "audit/rollouts.jsonl").read_bytes() == events
 
 
 def test_events_are_json_lines_that_follow_the_schema(site: Site) -> None:
@@ -367,9 +390,8 @@ def test_pulumis_own_command_line_refuses_a_spec_with_errors_too(deployed: Site)
     before = site.flash()
     site.edit("value: 64", "value: 63")
 
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        site.pulumi("up", "--yes", "--skip-preview")
+    refused = site.pulumi("up", "--yes", "--skip-preview", fails=True)
 
-    assert "lab-roce.yaml:" in refused.value.stdout
-    assert "Traceback" not in refused.value.stdout
+    assert "lab-roce.yaml:" in refused.stdout
+    assert "Traceback" not in refused.stdout
     assert site.flash() == before

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +49,11 @@ from clusterwright.finding import ClusterwrightError
 
 SHOWN_LINES = 40
 """Lines of configuration that a preview shows of one unit; `clusterwright diff` shows all."""
+
+_NOTED_IN_THE_STATE_ALONE = (
+    "devices were compared and not changed; what differs is noted in the state alone. `clusterwright refresh` also "
+    "records who asked, and what was found"
+)
 
 Properties = Mapping[str, PropertyValue]
 
@@ -163,10 +168,16 @@ class ClusterwrightProvider(Provider):
         running = [name for name in running if name not in never_taken]
         if running and not _may_change_what_runs():
             raise ClusterwrightError(_refusal(running))
+        _require_may_clear(name for name in old if name not in new)
         return UpdateResponse(await self._bring_about(request.urn, request.news, request.olds))
 
     async def delete(self, request: DeleteRequest) -> None:
-        """Removes what was put on the unit's devices, and nothing else."""
+        """Removes what was put on the unit's devices, and nothing else.
+
+        Raises ClusterwrightError where Pulumi's own command asks for it: Pulumi runs no program for `destroy`, and
+        calls the provider alone.
+        """
+        _require_may_clear(map_of(request.properties, "devices"))
         await self._bring_about(request.urn, {}, request.properties)
 
     async def read(self, request: ReadRequest) -> ReadResponse:
@@ -188,6 +199,8 @@ class ClusterwrightProvider(Provider):
         compared = await asyncio.to_thread(self._compare, trees, different) if trees or different else {}
         if compared is None:
             return ReadResponse()
+        if not _may_change_what_runs():
+            await self._log.warning(request.urn, _NOTED_IN_THE_STATE_ALONE)
         await self._warn(request.urn, compared)
         drift = {name: outcome for name, outcome in compared.items() if outcome.changed}
         if drift:
@@ -312,6 +325,17 @@ def _refusal(devices: Sequence[str]) -> str:
         f"{and_more(devices, 3)} would change all at once: without waves, gates and proofs, and without a line in the "
         f"record. `clusterwright up` changes what runs. To go on all the same, say why in {AT_ONCE}."
     )
+
+
+def _require_may_clear(devices: Iterable[str]) -> None:
+    """Raises ClusterwrightError for devices that Pulumi's own command would clear."""
+    names = sorted(devices)
+    if names and not _may_change_what_runs():
+        raise ClusterwrightError(
+            f"{and_more(names, 3)} would lose what was deployed there: unasked, and without a line in the record. "
+            "`clusterwright destroy` removes a whole stack, and `clusterwright up` what left the spec. To go on all "
+            f"the same, say why in {AT_ONCE}."
+        )
 
 
 def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str, str]:
