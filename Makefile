@@ -37,12 +37,14 @@ help: ## lists these targets
 
 setup: $(STAMPS)/project ## leaves the command at .venv/bin/clusterwright
 
+$(STAMPS):
+	@mkdir -p $@
+
 $(BIN)/python: tools/uv.lock
-	@mkdir -p $(STAMPS)
 	@"$$(tools/bootstrap-uv)" venv --quiet --allow-existing --python $(PYTHON) $(VENV)
 	@touch $@
 
-$(STAMPS)/runtime: requirements.lock $(BIN)/python
+$(STAMPS)/runtime: requirements.lock $(BIN)/python | $(STAMPS)
 	@$(INSTALL) --require-hashes --no-deps -r requirements.lock
 	@$(COMPILED) $(VENV)/lib || true # some packages bring templates that are called *.py and are none
 	@touch $@
