@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from tests.compare.variants import inventory
+from tests.pages.shown import assert_part, shown_by
 
 from clusterwright.cli.diff import diff
 from clusterwright.compare.revision import spec_at
@@ -80,3 +81,8 @@ def test_json_has_every_cable(tmp_path: Path) -> None:
     assert len(fabrics["backend"]["added"]) == 9_920 + 9_920
     jobs = sum(len(fabric[kind]) for fabric in fabrics.values() for kind in ("moved", "added", "removed"))
     assert (tmp_path / "work.csv").read_bytes().count(b"\r\n") == 1 + jobs
+
+
+def test_the_page_on_growing_shows_the_cables_of_a_phase(tmp_path: Path) -> None:
+    result = _run(inventory("rsc-phase1"), inventory("rsc"), "--no-config", "--cables", tmp_path / "work.csv")
+    assert_part(shown_by("growing.md", "clusterwright diff inventory/rsc-phase1.yaml"), result.output)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.node_health.recordings import DATA, FAULTS, NODES, Fault, broken, checks, places, recorded
+from tests.pages.shown import assert_part, shown_by
 
 from clusterwright import data_files
 from clusterwright.node_health.main import UNABLE, UNHEALTHY, main
@@ -93,7 +94,9 @@ def test_the_command_says_why_and_tells_slurm_by_its_status(tmp_path: Path, caps
     assert main(["--expected", str(DATA / "h100-roce"), "--replay", good, "--prolog"]) == 0
     capsys.readouterr()
     assert main(["--expected", str(DATA / "h100-roce"), "--replay", str(record)]) == UNHEALTHY
-    verdict = json.loads(capsys.readouterr().out)
+    output = capsys.readouterr().out
+    assert_part(shown_by("health.md", "node-health"), re.sub(r'"node": "[^"]+"', '"node": "gpu-p00r004n1"', output))
+    verdict = json.loads(output)
     assert verdict["ok"] is False
     assert verdict["reason"] == "node-health: gpu-nvlink (GPU 0 has 17 of 18 NVLinks up)"
     (failed,) = (each for each in verdict["checks"] if not each["ok"])

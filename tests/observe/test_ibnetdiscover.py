@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.observe.listing import listing
 from tests.observe.netfile import hdr_lab
+from tests.pages.shown import assert_whole, shown_by
+from tests.plans import plan_of
 
+from clusterwright import data_files
 from clusterwright.cli.observe import observe
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.ibnetdiscover import ReportedLink, parse, parse_name_map
@@ -113,3 +118,30 @@ def test_what_cannot_be_run_is_said(arguments: list[str], said: str, tmp_path: P
     done = CliRunner().invoke(observe, [str(hdr_lab(tmp_path)), *words], standalone_mode=False)
     assert isinstance(done.exception, ClusterwrightError)
     assert said in str(done.exception)
+
+
+def test_the_page_on_cabling_shows_two_exchanged_cables_and_a_dead_one(tmp_path: Path) -> None:
+    plan = plan_of("lab-ib")
+    exchanged = ("gpu-s00r00n1 be3", "gpu-s00r01n2 be3")
+    adapters = re.findall(r'"H-([0-9a-f]+)".*# "(.+?)"', listing(plan, "4xNDR"))
+    node_guid = {name: int(guid, 16) for guid, name in adapters}
+    # Two adapters in each other's places are the same as two cables in each other's ports.
+    other_name = dict(zip(exchanged, reversed(exchanged), strict=True))
+    other_guid = {node_guid[name]: node_guid[other] for name, other in other_name.items()}
+    text = listing(
+        plan,
+        "4xNDR",
+        described=lambda name: other_name.get(name, name),
+        guid=lambda guid: other_guid.get(guid, guid),
+    )
+    # The dead cable between port 14 of leaf-s01-00 and port 18 of spine-01 is at neither end.
+    dead = r'^\[(14\]\t"S-\w+"\[18|18\]\t"S-\w+"\[14)\].*(leaf-s01-00|spine-01)".*\n'
+    text, removed = re.subn(dead, "", text, flags=re.MULTILINE)
+    assert removed == 2
+    scan = tmp_path / "scan.txt"
+    scan.write_text(text)
+
+    spec = str(data_files.folder("inventory") / "lab-ib.yaml")
+    done = CliRunner().invoke(observe, [spec, "--ibnetdiscover", str(scan)], standalone_mode=False)
+    page = shown_by("cabling.md", "clusterwright observe inventory/lab-ib.yaml --ibnetdiscover scan.txt")
+    assert_whole(page, done.output)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.pages.shown import assert_whole, shown_by
 
 from clusterwright.cli.main import cli
 from clusterwright.data_files import folder
@@ -91,6 +92,33 @@ def test_what_runs_as_planned_is_no_difference_however_it_is_written(
     place(NODE, "nft-ruleset", text(plan, NODE, "etc/nftables.conf").replace("\t", "  "))
 
     assert observe(tmp_path) == (0, "no differences on 3 devices\n")
+
+
+def with_port_4444_open(rules: str) -> str:
+    hole = "        tcp dport 4444 accept\n"
+    return re.sub(r"(hook input[^\n]*\n(?:\s*policy[^\n]*\n)?)", rf"\1{hole}", rules, count=1)
+
+
+def test_the_page_shows_what_observe_says(plan: Plan, tmp_path: Path) -> None:
+    collected = tmp_path / "running"
+    for device in plan.devices:
+        for item in Rendering(plan).of_device(device.name):
+            file = collected / device.name / item.path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(item.content)
+    changes = (
+        (EOS, "mnt/flash/startup-config", lambda running: running.replace("   mtu 9000\n", "   mtu 1500\n", 1)),
+        (NODE, "etc/nccl.conf", lambda running: running.replace("NCCL_IB_TC=200", "NCCL_IB_TC=96")),
+        (NODE, "etc/nftables.conf", with_port_4444_open),
+    )
+    for device_name, path, change in changes:
+        file = collected / device_name / path
+        file.write_text(change(file.read_text()))
+
+    status, output = observe(tmp_path)
+    page = shown_by("drift.md", "clusterwright observe inventory/lab-roce.yaml --running")
+    assert status == 1
+    assert_whole(page, output.replace(str(SPEC), "inventory/lab-roce.yaml"))
 
 
 def test_eos_is_compared_by_section_and_adopted_as_lines(
@@ -210,8 +238,7 @@ def test_a_node_is_compared_by_keys_and_rules(
         text(plan, NODE, "etc/nccl.conf").replace("NCCL_IB_TC=200", "NCCL_IB_TC=96") + "NCCL_DEBUG=INFO\n",
     )
     rules = text(plan, NODE, "etc/nftables.conf")
-    hole = "        tcp dport 4444 accept\n"
-    place(NODE, "nft-ruleset", re.sub(r"(hook input[^\n]*\n(?:\s*policy[^\n]*\n)?)", rf"\1{hole}", rules, count=1))
+    place(NODE, "nft-ruleset", with_port_4444_open(rules))
 
     status, output = observe(tmp_path)
     assert status == 1

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.pages.shown import assert_whole, shown_by
 from tests.plans import plan_of
 
 from clusterwright import data_files
@@ -194,6 +196,17 @@ def test_a_watch_that_was_stopped_shows_in_the_longest_time_without_a_record(nod
         entry = {"time": f"2026-11-20T{at}Z", "node": NODE, "ok": True, "checks": [], "differences": []}
         append(str(node.record), str(node.key), entry)
     assert "longest time without a record: 3:45:00, after 2026-11-20T14:15:11Z\n" in node.verify()
+
+
+def test_the_page_shows_the_records_of_a_day(node: Node, tmp_path: Path) -> None:
+    """One record each quarter of an hour, one of them ten seconds late."""
+    start = datetime(2026, 11, 20, 14, 0, 7, tzinfo=UTC)
+    seconds_off = {35: -4, 36: 10, 95: 4}
+    for index in range(96):
+        moment = start + timedelta(minutes=15 * index, seconds=seconds_off.get(index, 0))
+        entry = {"time": f"{moment:%Y-%m-%dT%H:%M:%SZ}", "node": NODE, "ok": True, "checks": [], "differences": []}
+        append(str(node.record), str(node.key), entry)
+    assert_whole(shown_by("isolation.md", "clusterwright verify --records"), node.verify())
 
 
 def test_systemd_takes_the_units(node: Node, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from tests.cli.in_process import command
-from tests.pages.test_commands import blocks, part_of_line
+from tests.pages.shown import all_blocks, assert_part
 from tests.test_docs import REPOSITORY
 
 from clusterwright.cli.stacks import allowed, up
@@ -183,14 +183,11 @@ UPDATES, DESTROY = TEXT.split("## Destroy\n")
 
 
 def walk(site: Path, text: str) -> None:
-    for block in blocks(text, everything=True):
+    for block in all_blocks(text):
         for step in block.steps:
             done = run(site, *shlex.split(step.command)[1:])
             assert done.returncode == 0, done.stderr
-            pattern = "\n".join(".*" if each == "..." else part_of_line(each) for each in step.shown)
-            assert re.search(pattern, done.stdout + done.stderr, re.DOTALL), (
-                f"{step.command}\n{done.stdout}{done.stderr}"
-            )
+            assert_part(step, done.stdout + done.stderr)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
-from tests.pages.test_commands import blocks, part_of_line
+from tests.pages.shown import Step, all_blocks, assert_part
 from tests.test_docs import REPOSITORY
 
 from clusterwright.cli.stacks import allowed
@@ -37,23 +36,21 @@ def held(site: Path) -> dict[str, bytes]:
     return {str(file.relative_to(flash)): file.read_bytes() for file in flash.rglob("*") if file.is_file()}
 
 
-def steps(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for block in blocks(text, everything=True):
-        for step in block.steps:
-            yield step.command, step.shown
+def steps(text: str) -> Iterator[Step]:
+    for block in all_blocks(text):
+        yield from block.steps
 
 
 def test_the_page_is_true(site: Path) -> None:
     spec, files = (site / "cluster.yaml").read_bytes(), held(site)
     changed: list[str] = []
-    for line, shown in steps(TEXT):
+    for step in steps(TEXT):
         before = held(site)
-        done = command(*shlex.split(line)[1:], cwd=site)
-        pattern = "\n".join(".*" if each == "..." else part_of_line(each) for each in shown)
-        assert re.search(pattern, done.stdout + done.stderr, re.DOTALL), f"{line}\n{done.stdout}{done.stderr}"
+        done = command(*shlex.split(step.command)[1:], cwd=site)
+        assert_part(step, done.stdout + done.stderr)
         after = held(site)
         changed.append(", ".join(sorted({path.split("/")[0] for path in after if after[path] != before.get(path)})))
-        if "ctsw-p00-01" in line:
+        if "ctsw-p00-01" in step.command:
             assert done.returncode == 2
             assert "ctsw-p00-01" not in (site / "cluster.yaml").read_text()
         else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
-from tests.pages.test_commands import part_of_line
+from tests.pages.shown import assert_part
 from tests.rollout.test_drain_page import held, steps
 from tests.test_docs import REPOSITORY
 
@@ -34,14 +33,13 @@ def test_the_page_is_true(site: Path) -> None:
     spec, files = (site / "cluster.yaml").read_bytes(), held(site)
     node = site / "up/flash" / NODE
     changed: list[set[str]] = []
-    for line, shown in steps(TEXT):
-        if " refresh " in line:
+    for step in steps(TEXT):
+        if " refresh " in step.command:
             shutil.rmtree(node)  # the new board holds nothing
         before = held(site)
-        done = command(*shlex.split(line)[1:], cwd=site)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-        pattern = "\n".join(".*" if each == "..." else part_of_line(each) for each in shown)
-        assert re.search(pattern, done.stdout + done.stderr, re.DOTALL), f"{line}\n{done.stdout}{done.stderr}"
+        done = command(*shlex.split(step.command)[1:], cwd=site)
+        assert done.returncode == 0, f"{step.command}\n{done.stdout}{done.stderr}"
+        assert_part(step, done.stdout + done.stderr)
         after = held(site)
         changed.append({path.split("/")[0] for path in after if after[path] != before.get(path)})
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.cli.in_process import command
 from tests.deploy.ansible.test_fleet import fleet_of
 from tests.lab.sshfleet import SshFleet
+from tests.pages.shown import assert_part, shown_by
 
 from clusterwright import data_files
 
@@ -38,6 +39,7 @@ def test_an_account_without_rights_reads_what_runs(tmp_path: Path) -> None:
         found = command("observe", LAB, "--collect", "--access", "access.yaml", cwd=tmp_path)
         holding = fleet.run(NODE, "sh", "-c", "ls -A /home/reader")
     assert found.returncode == 2, found.stderr
+    assert_part(shown_by("drift.md", "clusterwright observe cluster.yaml --collect"), found.stderr + found.stdout)
     assert f"{SILENT}: not compared: " in found.stderr
     assert f"{NODE} etc/nccl.conf: NCCL_IB_TC" in found.stdout
     assert "etc/nftables.conf" in found.stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
+from tests.pages.shown import assert_part, shown_by
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.project import Deployment, pulumi_environment, write_configuration
@@ -128,6 +129,9 @@ def test_pods_refer_to_the_upper_layer_and_wait_for_the_one_they_were_planned_ag
     assert alone.returncode == 0, alone.stderr
     assert f"{UPPER} is not deployed, or not to its end: uplinks of p00 stay down" in alone.stdout
     assert site.run("up", "--upper").returncode == 0
+
+    page = shown_by("deploy.md", "pulumi stack output downlinks")
+    assert_part(page, json.dumps(site.output(UPPER)["downlinks"], sort_keys=True))
 
     site.spec.write_text(UPLINK)
     before = site.flash()

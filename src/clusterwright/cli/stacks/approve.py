@@ -11,7 +11,7 @@ from clusterwright.finding import ClusterwrightError
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--name", required=True, help="Your name under `rollout: approvers` of the spec.")
+@click.option("--name", required=True, help="Your name under `rollout.approvers` of the spec.")
 @click.option(
     "--key",
     required=True,
