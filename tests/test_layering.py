@@ -69,6 +69,7 @@ READS: dict[str, str] = {
     "extras.simulate": "intent plan spec",
     "extras.place": "extras.simulate hosts plan spec text",
     "extras.source_of_truth": "lists plan spec",
+    "extras.topologies": "lists plan spec",
     "report": "extras.crew extras.monitoring extras.place extras.simulate hosts intent lists output plan spec",
     "compare": "hosts lists output plan rules spec",
     "deploy": "hosts intent keys output plan rules spec switches",

@@ -70,6 +70,9 @@ def inventory(
     ibnetdiscover  the planned cabling of each InfiniBand fabric, as ibnetdiscover prints a scan,
              in the folder --out
     topograph  the model that NVIDIA's topograph reads: a tree of groups above nodes with GPUs
+    air      the Ethernet fabrics for the simulator NVIDIA Air, in the folder --out
+    infra-controller  the machines, NVLink switches and racks that NVIDIA's infra controller expects,
+             in the folder --out
     ansible  an inventory for `ansible-inventory -i FILE.json`
     access   a start of the file that `--access` names: a line a device, with marks for you to fill in
 
