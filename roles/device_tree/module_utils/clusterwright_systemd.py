@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from typing import Mapping
 
 from ansible.module_utils.clusterwright_files import Tree, WantedFiles
 from ansible.module_utils.clusterwright_running import Changes, Exempt, RunningChange, run_program
@@ -17,7 +18,12 @@ NETWORK_FOLDER = "etc/systemd/network"
 
 
 class SystemdUnits:
-    """Units whose files changed after systemd read them; systemd knows itself which ones these are."""
+    """Units whose files changed after systemd read them.
+
+    systemd knows most of these itself (NeedDaemonReload). Up to release 252 at least, it looks for drop-ins in the
+    folders that it listed when it last read units (unit_need_daemon_reload in core/unit.c takes unit_path_cache), and
+    overlooks a newer folder until it lists them anew for some other unit. So drop-ins are compared with the disk.
+    """
 
     def __init__(self, wanted: WantedFiles, exempt: Exempt, tree: Tree) -> None:
         paths = sorted(path for path in set(wanted) | set(tree.managed()) if path.startswith(UNITS_FOLDER + "/"))
@@ -26,6 +32,8 @@ class SystemdUnits:
         # etc/systemd/system/a.service and etc/systemd/system/a.service.d/b.conf both speak of a.service.
         names = {path.split("/")[3] for path in paths} if running and not self.exempted else set()
         self.names = sorted(name[: -len(".d")] if name.endswith(".d") else name for name in names)
+        # A link to /dev/null and an empty file stand for no drop-in (systemd.unit(5)).
+        self.drop_ins = [path for path in paths if path in wanted and path.count("/") == 4 and wanted[path].content]
 
     def check(self) -> None:
         """Units are judged where they are rendered."""
@@ -34,12 +42,26 @@ class SystemdUnits:
         """One change for all units that are older than their files."""
         if not self.names:
             return []
-        shown = run_program(["systemctl", "show", "--property=Id,NeedDaemonReload", "--", *self.names]).stdout
+        properties = "--property=Id,LoadState,NeedDaemonReload,DropInPaths"
+        shown = run_program(["systemctl", "show", properties, "--", *self.names]).stdout
         units = [dict(line.split("=", 1) for line in block.splitlines()) for block in shown.split("\n\n") if block]
-        stale = sorted({unit["Id"] for unit in units if unit.get("NeedDaemonReload") == "yes"})
+        stale = sorted({unit["Id"] for unit in units if self._is_stale(unit)})
         return (
             [RunningChange("systemd:units", f"older than their files: {', '.join(stale)}", "as read")] if stale else []
         )
+
+    def _is_stale(self, unit: Mapping[str, str]) -> bool:
+        if unit.get("NeedDaemonReload") == "yes":
+            return True
+        if unit.get("LoadState") != "loaded":
+            return False
+        read = unit.get("DropInPaths", "").split()
+        if any(not os.path.exists(path) for path in read):
+            return True
+        folder = f"{UNITS_FOLDER}/{unit['Id']}.d"
+        names = {os.path.basename(path) for path in read}
+        there = [path for path in self.drop_ins if os.path.dirname(path) == folder and os.path.exists("/" + path)]
+        return any(os.path.basename(path) not in names for path in there)
 
     def converge(self, changes: Changes) -> None:
         """Have systemd read its units again."""

@@ -121,3 +121,41 @@ def test_accounts_folders_limits_and_timers_follow_the_tree_twice(fleet: SshFlee
     assert renumbered.status is Status.FAILED
     assert "account ops has the number 2917, not 2918" in renumbered.message
     assert held(fleet) == after
+
+
+# A daemon of the distribution that runs, so that systemd has read its unit before the tree brings anything of it.
+START_DAEMON = """set -e
+mkdir -p /run/systemd/system
+printf '[Service]\\nExecStart=/bin/sleep infinity\\n' > /run/systemd/system/a-daemon.service
+systemctl daemon-reload
+systemctl start a-daemon.service
+"""
+DROP_IN = "etc/systemd/system/a-daemon.service.d/91-ours.conf"
+NEW_UNIT = "etc/systemd/system/b-ours.service"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {DROP_IN: "[Service]\nEnvironment=OURS=1\n"},
+        # systemd 252 looks for new folders when it loads a unit that it did not know, after the first was compared.
+        {DROP_IN: "[Service]\nEnvironment=OURS=2\n", NEW_UNIT: "[Service]\nType=oneshot\nExecStart=/bin/true\n"},
+    ],
+)
+def test_a_first_drop_in_of_a_unit_that_systemd_knows_is_read(files: dict[str, str], tmp_path: Path) -> None:
+    """NeedDaemonReload overlooks a folder that is newer than systemd's list of them (systemd 249 and 252)."""
+    wanted = tuple(Artifact(NODE, path, text.encode(), "test") for path, text in files.items())
+    with SshFleet({NODE: "10.213.1.2"}, systemd=True) as fleet, fleet.as_controller():
+        fleet.run(NODE, "sh", "-c", START_DAEMON)
+        target = target_for(fleet, tmp_path)
+        first = target.apply({NODE: wanted})[NODE]
+        assert first.status is Status.APPLIED, first.message
+        shown = fleet.run(NODE, "systemctl", "show", "--property=DropInPaths,ActiveState", "a-daemon.service")
+        assert f"DropInPaths=/{DROP_IN}" in shown
+        assert "ActiveState=active" in shown
+        assert target.apply({NODE: wanted})[NODE].status is Status.UNCHANGED
+
+        away = target.apply({NODE: ()})[NODE]
+        assert away.status is Status.APPLIED, away.message
+        shown = fleet.run(NODE, "systemctl", "show", "--property=DropInPaths,ActiveState", "a-daemon.service")
+        assert shown.split() == ["ActiveState=active", "DropInPaths="]
