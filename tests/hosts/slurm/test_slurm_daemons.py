@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -143,6 +144,21 @@ def test_images_hold_what_either_side_calls(tmp_path: Path) -> None:
     assert debian is not None
     names = {package.name for package in all_packages(plan, image, debian)}
     assert {"munge", "slurmd", "slurmctld", "slurm-client"} <= names
+
+
+def test_a_controller_that_ended_is_not_waited_for(tmp_path: Path) -> None:
+    """systemd says that a start failed once ExecStartPost is done: a minute went by for a controller that was gone."""
+    script = tmp_path / "return-nodes"
+    script.write_bytes(controller_files(plan_of("lab-roce"))["usr/local/sbin/slurm-return-nodes"].content)
+    (tmp_path / "scontrol").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    words = ["sh", str(script), "--wait"]
+    subprocess.run(words, env={**environment, "MAINPID": str(ended.pid)}, check=True, timeout=5)
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(words, env={**environment, "MAINPID": str(os.getpid())}, check=True, timeout=3)
 
 
 def test_slurm_gets_a_node_back_that_the_spec_drains_no_more(tmp_path: Path) -> None:
