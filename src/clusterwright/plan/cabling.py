@@ -177,7 +177,7 @@ def _attach(
             if item.seat not in given.subnets:
                 subnets.append(_host_subnet(fabric, switch, given.addresses, given.subnet(item.seat)))
             length = given.addresses.host_length
-            if item.has_address:
+            if item.has_address and fabric.given is None:
                 address, upper_address = given.host(item)
         if item.node >= 0:
             device = nodes[item.node].name
@@ -185,6 +185,8 @@ def _attach(
         else:
             device = item.switch
             end = _NicEnd(item.port, "management")
+        if fabric.given is not None:
+            address = fabric.given.by_end.get((device, end.port))
         rail = None
         if end.side == "host":
             rail = seat.rail if nodes[item.node].node_group in filling else item.nic
@@ -263,7 +265,7 @@ def _host_subnet(fabric: Fabric, switch: str, addresses: FabricAddresses, networ
         version=version,
         network=network,
         prefix_length=length,
-        gateway=addresses.gateway(network),
+        gateway=None if fabric.is_provided else addresses.gateway(network),
     )
 
 

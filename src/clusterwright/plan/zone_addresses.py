@@ -6,6 +6,7 @@ sets, each by its own means: a filter whose prefixes hold other addresses than i
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.asking import loopback_sources
@@ -30,6 +31,8 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
         return ()
     members, tenants = frozenset(members_of(plan.spec, zone)), plan.tenants_of.get(fabric.name, {})
     pool = fabric.addressing.hosts
+    if fabric.is_provided:
+        return _among_others(members, tenants)
     if not members and fabric.is_management:
         loopbacks = loopback_sources(plan, fabric.name)
         return (
@@ -49,6 +52,16 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
             for group, those in own.items():
                 if group in members:
                     addresses += [(each - each % width, each - each % width + width - 1) for each in those]
+    return tuple(addresses)
+
+
+def _among_others(members: Collection[str], tenants: Mapping[str, Mapping[str, Sequence[int]]]) -> tuple[Interval, ...]:
+    """The members' own addresses on a provider's fabric, which has other customers' machines as well."""
+    addresses: list[Interval] = []
+    for groups in tenants.values():
+        for group, of_group in groups.items():
+            if group in members:
+                addresses.extend((address, address) for address in of_group)
     return tuple(addresses)
 
 

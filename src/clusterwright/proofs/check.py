@@ -133,6 +133,8 @@ class ProofCheck:
     """Those of ``kinds`` of which it takes single values: what else stands there is for other claims."""
     rests_on: frozenset[str] = frozenset()
     """Other claims about the same text: what leaves one of them open leaves this one open too."""
+    standing_alone: frozenset[str] = frozenset()
+    """Files whose faults hold, whoever owns other parts of the same node."""
     folder_kinds: frozenset[str] = frozenset()
     """Further kinds, of a folder alone: in memory they are made of the same files, and rendering them takes long."""
 
@@ -197,8 +199,8 @@ class ProofCheck:
         """The verdict on the whole tree.
 
         Text that no reader knows, and files of the spec that the tree lacks, leave the claim not proven. So do parts
-        of nodes that another owner manages: nothing refutes it there. Raises VerifyError for text that does not
-        parse.
+        of nodes that another owner manages: there only files that stand alone refute it. Raises VerifyError for text
+        that does not parse.
         """
         verdict = Verdict((), (), Cases("files that it reads", 0))
         if self.applies(tree):
@@ -214,7 +216,9 @@ class ProofCheck:
             return verdict
         somebody_elses = {node for nodes in left_out.values() for node in nodes}
         refuting = tuple(
-            counterexample for counterexample in verdict.counterexamples if counterexample.device not in somebody_elses
+            counterexample
+            for counterexample in verdict.counterexamples
+            if counterexample.device not in somebody_elses or self._stands_alone(tree, counterexample)
         )
         lack = f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
         reasons = (
@@ -232,6 +236,11 @@ class ProofCheck:
             unjudged="; ".join(reason for reason in reasons if reason),
             unread=left.places,
         )
+
+    def _stands_alone(self, tree: RenderedTree, counterexample: Counterexample) -> bool:
+        """Whether a fault is one of a file that the node has from us, and that says all by itself."""
+        place = counterexample.device, counterexample.file
+        return counterexample.file in self.standing_alone and place in tree.files
 
 
 def _not_checked(others: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.systems import EXTERNAL, system_of
 from clusterwright.spec.infiniband import GuidFile, Partition, SubnetManager
 from clusterwright.spec.isolation import Network, Prefix
+from clusterwright.spec.labels.given_addresses import AddressList, read_given_addresses
 from clusterwright.spec.labels.guids import labels_named
 from clusterwright.spec.reading import Model, Reading
 from clusterwright.spec.structuring import By, Key
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FLOWLET = "flowlet"  # a flow that paused may take another path; for switches that somebody else configures
 OURS, PROVIDER = "self", "provider"
+DHCP = "dhcp"
 _SPEEDS_GBPS = (1, 10, 25, 40, 50, 100, 200, 400, 800, 1600)
 _MOST_ADAPTERS = 4096
 PROVIDER_FABRIC = HardwareModel(
@@ -249,6 +251,18 @@ def _provider_tier(fabric: str, path: Path) -> Tier:
     )
 
 
+def _of_provider(given: AddressList, path: Path) -> FabricAddressing:
+    """The one subnet in which a provider gave addresses."""
+    return FabricAddressing(
+        loopbacks=None,
+        links=None,
+        hosts=given.network,
+        hosts_per_switch=given.network.prefixlen,
+        host_links="shared",
+        path=(*path, "addresses"),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Fabric:
     """One network: NICs attached at the lowest tier, tiers from the bottom up. ``technology`` is ``roce``, ``ethernet``
@@ -273,7 +287,9 @@ class Fabric:
     owner: str = OURS
     """``self`` or ``provider``: whose switches these are."""
     addresses: str | None = None
-    """``dhcp`` where a provider's server gives adapters their addresses; None where they have none."""
+    """``dhcp``, or the file of the addresses that a provider gave; None where adapters have none."""
+    given: AddressList | None = None
+    """The addresses in that file."""
     pkey_index: int | None = None
     """The entry of an adapter's P_Key table that NCCL uses on a provider's fabric; None for NCCL's own choice."""
 
@@ -287,7 +303,10 @@ class Fabric:
             data = {"classes": [], **data}  # the schema's default is for RDMA on switches of one's own
         if data.get("owner") == PROVIDER:
             tier = _provider_tier(data["name"], path)
-            return reading.fields(cls, data, path, tiers=(tier,))
+            fabric = reading.fields(cls, data, path, tiers=(tier,))
+            is_listed = data.get("addresses", DHCP) != DHCP
+            given = reading.named_file((*path, "addresses"), read_given_addresses) if is_listed else None
+            return fabric if given is None else replace(fabric, given=given, addressing=_of_provider(given, path))
         fabric = reading.fields(cls, data, path)
         if "recovery_ms" in data.get("pfc_watchdog", {}):
             return fabric

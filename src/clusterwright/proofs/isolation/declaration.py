@@ -15,7 +15,7 @@ from clusterwright.plan.asking import inband_sources
 from clusterwright.plan.boot import relay_sources, relay_targets, server_addresses
 from clusterwright.plan.first_contact import contact_fabrics
 from clusterwright.plan.model import Device, Plan
-from clusterwright.plan.node_parts import owns_part
+from clusterwright.plan.node_parts import left_out_parts, owns_part
 from clusterwright.plan.zone_addresses import zone_addresses
 from clusterwright.proofs.isolation.declared import (
     OUTSIDE,
@@ -34,7 +34,7 @@ from clusterwright.proofs.isolation.declared_internet import declared_gateways, 
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.site_limits import site_for, untold
 from clusterwright.spec.hardware.systems import System, system_of, systems
-from clusterwright.spec.image import FILTER
+from clusterwright.spec.image import FILTER, NETWORK
 from clusterwright.spec.isolation import Border, Network, Zone
 from clusterwright.spec.site import Operator, Site
 from clusterwright.spec.zone_reach import members_of
@@ -96,6 +96,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
                 technology=fabric.technology,
                 version=_version(fabric),
                 pool=_range([fabric.addressing.hosts]),
+                is_provided=fabric.is_provided,
             )
             for fabric in addressed.values()
             if fabric.addressing is not None
@@ -109,6 +110,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
             for device in plan.devices
             if (image := plan.spec.image(device.image or "")) is not None and image.is_existing
         ),
+        networks_elsewhere=frozenset(left_out_parts(plan).get(NETWORK, ())),
         bridges=declared_bridges(plan),
         edges=tuple(
             _edge(plan, fabric, switch, ports=ends, targets=relays, sources=sources)

@@ -68,6 +68,7 @@ class DeclaredFabric:
     technology: str
     version: int
     pool: Ranges
+    is_provided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,8 @@ class DeclaredIsolation:
     """The protocol and port of the servers that say who operators are."""
     beside_others: frozenset[str] = frozenset()
     """Nodes that somebody else installed: other programs have tables there too."""
+    networks_elsewhere: frozenset[str] = frozenset()
+    """Nodes whose own systems set up their interfaces."""
     bridges: Mapping[str, tuple[DeclaredBridge, ...]] = field(default_factory=dict)
     """By node, the bridges of containers that its filter forwards packets of."""
     internet: tuple[str, ...] = ()

@@ -96,6 +96,7 @@ def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
 def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """For each zone with hosts, whether they judge packets themselves besides their edges' ports."""
     hosts: dict[tuple[str, bool], list[str]] = {}
+    provided = {fabric.name for fabric in declared.fabrics if fabric.is_provided}
     unread = tree.left_open_for("isolation")
     for device, zones in sorted(declared.zones_of.items()):
         if device in unread:
@@ -104,7 +105,9 @@ def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[st
             hosts.setdefault((name, (device, RUNNING) in tree.files), []).append(device)
     for zone in declared.zones:
         filtering, others = hosts.get((zone.name, True), []), hosts.get((zone.name, False), [])
-        parts = [f"hosts and edges ({count(len(filtering), 'host')})"] if filtering else []
+        is_rented = bool(zone.parts) and all(part.fabric in provided for part in zone.parts)
+        both = "hosts alone, as the fabric is the provider's" if is_rented else "hosts and edges"
+        parts = [f"{both} ({count(len(filtering), 'host')})"] if filtering else []
         parts += [f"edges alone ({count(len(others), 'host')} without an image, as {others[0]})"] if others else []
         if parts:
             yield f"{zone.name}: enforced by {' and '.join(parts)}."

@@ -125,10 +125,21 @@ def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[dict[str, _N
         for fabric in declared.fabrics:
             if fabric.version == version and number in fabric.pool:
                 interfaces.setdefault(device, {}).setdefault(fabric.name, []).append(name[1])
+    for device, fabric_name, port in _set_up_elsewhere(declared):
+        interfaces.setdefault(device, {}).setdefault(fabric_name, []).append(port)
     nics = {}
     for device, of_device in interfaces.items():
-        nics[device] = tuple((fabric, tuple(names)) for fabric, names in of_device.items())
+        nics[device] = tuple((name, tuple(names)) for name, names in of_device.items())
     return nics, frozenset(unread)
+
+
+def _set_up_elsewhere(declared: DeclaredIsolation) -> Iterator[tuple[str, str, str]]:
+    """Node, fabric and interface of each planned address that the node's own system sets up."""
+    for (version, number), (device, port) in declared.addresses.items():
+        if device in declared.networks_elsewhere:
+            for fabric in declared.fabrics:
+                if fabric.version == version and number in fabric.pool:
+                    yield device, fabric.name, port
 
 
 def loading_faults(declared: DeclaredIsolation, node_filter: NodeFilter) -> Iterator[tuple[int, str]]:

@@ -44,7 +44,7 @@ from clusterwright.proofs.isolation.edges import (
 from clusterwright.proofs.isolation.ends import host_port_faults
 from clusterwright.proofs.isolation.enforcement import enforcement_notes
 from clusterwright.proofs.isolation.folder import folder_verdict
-from clusterwright.proofs.isolation.loading import other_filters, unloaded
+from clusterwright.proofs.isolation.loading import LOADING, other_filters, unloaded
 from clusterwright.proofs.isolation.nodes import (
     BOOTING,
     NETWORKS,
@@ -388,4 +388,5 @@ ISOLATION = ProofCheck(
     "missing filters, rules that match nothing and rules that others hide. Name the spec to compare what "
     "passes",
     readings=switches_read,
+    standing_alone=frozenset({RUNNING, LOADING}),
 )

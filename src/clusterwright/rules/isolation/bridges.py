@@ -54,7 +54,7 @@ def _interfaces(spec: ClusterSpec, image: Image) -> dict[str, str]:
     groups = {group.name: group for group in spec.node_groups if group.image == image.name}
     interfaces: dict[str, str] = {}
     for fabric in spec.fabrics:
-        if fabric.addressing is None and not fabric.is_provided:
+        if fabric.addressing is None:
             continue
         for attach in fabric.attach:
             group = groups.get(attach.nodes or "")

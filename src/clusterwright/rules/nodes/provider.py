@@ -1,9 +1,10 @@
-"""CW516, CW517: fabrics of a provider, and what cannot be asked of nodes on them."""
+"""CW516, CW517, CW519: fabrics of a provider, and what cannot be asked of nodes on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Attach, Fabric
@@ -56,7 +57,11 @@ def _other_technology(fabric: Fabric) -> Iterator[Problem]:
         yield Problem((*fabric.path, "addresses"), message, "Remove `addresses`.", key=True)
     if fabric.addresses is None and fabric.technology != "infiniband":
         message = f"{fabric.name} does not say where its adapters have their addresses from."
-        yield Problem((*fabric.path, "owner"), message, "Add `addresses: dhcp`.")
+        yield Problem(
+            (*fabric.path, "owner"),
+            message,
+            "Add `addresses: dhcp`, or the CSV file of the addresses that you were given.",
+        )
 
 
 def _wrong_names(spec: ClusterSpec, fabric: Fabric, attach: Attach) -> Iterator[Problem]:
@@ -79,10 +84,46 @@ def _network_without_addresses(spec: ClusterSpec, fabric: Fabric) -> Iterator[Pr
     used = {group.image for group in spec.node_groups if group.name in attached}
     for image in spec.images:
         if image.name in used and image.owns(NETWORK):
-            message = f"{image.name} sets up the network of its nodes, and the addresses of {fabric.name} are unknown."
+            why = "is the provider's, with its own routes" if fabric.given else "gives addresses that are unknown"
+            message = f"{image.name} sets up the network of its nodes, and {fabric.name} {why}."
             key = "takes" if image.takes else "delivery"
             hint = "Write `delivery: existing`, and `takes` without `network`: the provider's system has the addresses."
             yield Problem((*image.path, key), message, hint, key=True)
+
+
+@rule("CW519", Severity.ERROR)
+def given_addresses(subject: Subject) -> Iterator[Problem]:
+    """Adapters on a provider's fabric without a line in its file, and lines of no such adapter."""
+    for fabric in subject.spec.fabrics:
+        if fabric.given is None:
+            continue
+        ends = _adapters(subject, fabric)
+        missing = [f"{device} {port}" for device, port in ends if (device, port) not in fabric.given.by_end]
+        path = (*fabric.path, "addresses")
+        if missing:
+            message = f"{fabric.addresses} has no address of {and_more(missing, 4)}."
+            yield Problem(path, message, "Write a line for each: device, port, address.")
+        unplanned = [row for row in fabric.given.rows if (row.device, row.port) not in ends]
+        if unplanned:
+            rows = and_more([f"{row.device} {row.port} (line {row.line})" for row in unplanned], 4)
+            message = f"{fabric.addresses} has {rows}, and no such adapter is on {fabric.name}."
+            yield Problem(path, message, "Write the planned names: `clusterwright inventory` lists them.")
+
+
+def _adapters(subject: Subject, fabric: Fabric) -> dict[tuple[str, str], None]:
+    """The device and interface of each adapter on a fabric, in the plan's order."""
+    spec = subject.spec
+    interfaces: dict[str, list[str]] = {}
+    for attach in fabric.attach:
+        group = spec.node_group(attach.nodes or "")
+        nics = group.model.nic_group(attach.nics or "") if group is not None else None
+        if group is not None and nics is not None:
+            interfaces[group.name] = [nic.interface for nic in nics.nics]
+    ends: dict[tuple[str, str], None] = {}
+    for node in subject.skeleton.layout.nodes:
+        for interface in interfaces.get(spec.node_groups[node.node_group].name, ()):
+            ends[node.name, interface] = None
+    return ends
 
 
 @rule("CW517", Severity.WARNING)
