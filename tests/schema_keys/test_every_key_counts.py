@@ -41,7 +41,6 @@ FIXED = {
     "version": "tells one format from the next",
     "kind": "tells a catalogue from a spec",
     "fabrics[].attach[].management": "its presence is what it says",
-    "fabrics[].addresses": "addresses on a provider's fabric come from one place so far; CW516 asks for it",
 }
 _SECOND = ("storage", "services", "compute", "10.99.0.0/24", 2.4, 2050)  # items that lists of one have beside it
 PLACES = 24  # at which a key is tried until its change is seen
