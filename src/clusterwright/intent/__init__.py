@@ -1,1 +1,1 @@
-"""What every device must be told, decided once and free of vendors' words. A writer spells it; rules judge it."""
+"""Decide every device's settings once, free of vendors' words: writers spell them, rules check them."""

@@ -1,7 +1,7 @@
-"""The relays that DHCP servers answer: switches, which ask for machines that have no address yet.
+"""DHCP relays: the switches through which machines without an address ask the boot servers.
 
-Most systems ask from the gateway of the hosts. Where all hosts behind a switch are of one zone its whole subnet is,
-with the gateway, and flows to the boot servers name it. Where hosts of several share it, or a system asks from its
+Most systems ask from the gateway of the hosts. If all hosts behind a switch are of one zone, its whole subnet is too,
+with the gateway, and flows to the boot servers name it. If hosts of several zones share it, or a system asks from its
 loopback, no flow names the relay: it is then named here.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def dhcp_port(plan: Plan) -> int:
-    """Where boot servers take requests, by the IP version of the boot fabric; 0 where nothing can boot."""
+    """UDP port of the boot servers by the IP version of the boot fabric; 0 without a boot network."""
     network = plan.spec.boot_network
     return 0 if network is None else DHCP_PORTS[plan.address_version(network[0].name)]
 
@@ -41,19 +41,19 @@ def planned_relay_sources(plan: Plan) -> Mapping[str, int]:
 
 @per_plan
 def relays_on(plan: Plan, fabric_name: str) -> frozenset[str]:
-    """The switches of a fabric that relay requests for addresses."""
+    """The relaying switches of a fabric."""
     return frozenset(switch for switch in relay_addresses(plan) if plan.by_name[switch].fabric == fabric_name)
 
 
 def _sources_on(plan: Plan, fabric_name: str) -> tuple[int, ...]:
-    """The addresses that the relays of a fabric ask from."""
+    """The source addresses of a fabric's relays."""
     sources = planned_relay_sources(plan)
     return tuple(source for switch, source in sources.items() if plan.by_name[switch].fabric == fabric_name)
 
 
 @per_plan
 def unnamed_relays(plan: Plan, zone_name: str) -> tuple[Network, ...]:
-    """Relays that a zone of kind boot answers, and that no flow to it names."""
+    """Relays answered by a zone of kind boot, and named by no flow to it."""
     zone, boot = plan.spec.zone(zone_name), plan.spec.boot
     asking = tuple(asking_flows(plan, zone)) if zone is not None else ()
     if boot is None or not asking:
@@ -72,7 +72,7 @@ def unnamed_relays(plan: Plan, zone_name: str) -> tuple[Network, ...]:
 
 @per_plan
 def relay_networks(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
-    """The pools beside the hosts' that relays of a fabric ask from: boot servers need a route to them."""
+    """The pools of relays' addresses on a fabric beside the hosts': boot servers need a route to them."""
     boot, addressing = plan.spec.boot, fabric_of(plan, fabric_name).addressing
     if boot is None or boot.fabric != fabric_name or addressing is None:
         return ()
@@ -85,7 +85,7 @@ def relay_networks(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
 
 
 def asking_flows(plan: Plan, zone: Zone) -> Iterator[Flow]:
-    """The flows by which machines that boot ask a zone of kind boot for addresses."""
+    """The flows of DHCP requests to a zone of kind boot."""
     if zone.kind == BOOT:
         for flow in plan.spec.flows:
             if flow.target == zone.name and flow.opens("udp", dhcp_port(plan)):

@@ -1,4 +1,4 @@
-"""Where a fabric meets the owner's networks: what passes each border, what is learnt there and what is announced."""
+"""Borders between a fabric and the owner's networks: filters, learnt and announced prefixes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BGP_PORTS = ((179, 179),)
 
 @dataclass(frozen=True, slots=True)
 class BorderFilter:
-    """What may come in and go out at a border's port, and the prefixes that are learnt and announced there."""
+    """Filters of both directions at a border's port, with the learnt and announced prefixes."""
 
     incoming: tuple[Permit, ...]
     outgoing: tuple[Permit, ...]
@@ -54,13 +54,11 @@ def borders_of(plan: Plan, device: Device) -> tuple[Border, ...]:
 
 
 def outside_prefixes(plan: Plan, fabric: str) -> tuple[Network, ...]:
-    """The prefixes that a fabric learns at its borders, each as its zone writes it."""
-    prefixes = [
-        network
-        for border in plan.spec.borders
-        if border.device in plan.by_name and plan.by_name[border.device].fabric == fabric
-        for network in learnt_at(plan, border)
-    ]
+    """The prefixes learnt at a fabric's borders, each as its zone writes it."""
+    prefixes: list[Network] = []
+    for border in plan.spec.borders:
+        if border.device in plan.by_name and plan.by_name[border.device].fabric == fabric:
+            prefixes.extend(learnt_at(plan, border))
     return tuple(dict.fromkeys(prefixes))
 
 
@@ -69,40 +67,42 @@ def learnt_at(plan: Plan, border: Border) -> tuple[Network, ...]:
 
     Two that lie side by side are not one: the owner announces both, and a filter for the joined one takes neither.
     """
-    zones = [zone for name in border.zones if (zone := plan.spec.zone(name)) is not None]
     version = border.address.version
-    networks = {network: None for zone in zones for network in zone.prefixes if network.version == version}
+    networks: set[Network] = set()
+    for name in border.zones:
+        zone = plan.spec.zone(name)
+        if zone is not None:
+            networks.update(network for network in zone.prefixes if network.version == version)
     return tuple(sorted(networks, key=lambda network: (int(network.network_address), network.prefixlen)))
 
 
 def border_filter(plan: Plan, border: Border) -> BorderFilter:
-    """Everything that a border lets through. Raises KeyError for a switch of a fabric without addresses."""
+    """Derive a border's filter and prefixes. Raises KeyError for a switch of a fabric without addresses."""
     fabric = fabric_of(plan, plan.by_name[border.device].fabric)
     version = border.address.version
     here, neighbour = (ip_network(address) for address in (border.address.ip, border.neighbour))
     incoming = [*on_link(version), *_bgp(version, neighbour, here)]
     outgoing = [*on_link(version), *_bgp(version, here, neighbour)]
     inside = {zone.name: networks for zone, networks in zones_on(plan, fabric.name)}
-    met: list[str] = []
+    reached: list[Network] = []
     for name, flow, other, begins in _flows(plan, border):
         zone = plan.spec.zone(name)
         outer = tuple(net for net in zone.prefixes if net.version == version) if zone is not None else ()
         inner = inside.get(other, ())
         if not outer or not inner:
             continue
-        met.append(other)
+        reached.extend(inner)
         incoming.append(judged(flow, version, reply=not begins)._replace(sources=outer, targets=inner))
         outgoing.append(judged(flow, version, reply=begins)._replace(sources=inner, targets=outer))
     learnt = learnt_at(plan, border)
     beyond = collapse(learnt)
     incoming.append(Permit("icmp errors", version, ICMP, sources=beyond, types=ICMP_ERRORS[version]))
     outgoing.append(Permit("icmp errors", version, ICMP, targets=beyond, types=ICMP_ERRORS[version]))
-    reached = collapse([network for name in dict.fromkeys(met) for network in inside[name]])
     return BorderFilter(
         incoming=without_hidden(tuple(incoming)),
         outgoing=without_hidden(tuple(outgoing)),
         learnt=learnt,
-        announced=_announced(plan, fabric.name, reached),
+        announced=_announced(plan, fabric.name, collapse(reached)),
     )
 
 
@@ -135,9 +135,9 @@ def _bgp(version: int, source: Network, target: Network) -> tuple[Permit, Permit
 
 @per_plan
 def _announced(plan: Plan, fabric: str, reached: tuple[Network, ...]) -> tuple[AnnouncedPrefix, ...]:
-    """The host subnets, whole, in which the zones' addresses lie, in the fewest prefixes that hold no other's.
+    """Whole host subnets around the zones' addresses, in the fewest prefixes without other addresses.
 
-    And the loopbacks among these addresses, from which switches ask servers.
+    And the loopbacks among these addresses: switches ask servers from them.
     """
     subnets = [
         subnet_network(subnet.network, subnet.prefix_length, subnet.version)

@@ -1,6 +1,6 @@
-"""Which keys, certificates and authorities nodes read, which of their units do, and how the files come.
+"""Keys, certificates and authorities of nodes: readers, units, and the source of each file.
 
-No image holds one, and a node that was booted into memory has none of those that it had.
+No image holds one, and a node booted into memory has lost those of its last boot.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ TICKETS = ("gssproxy.service", "rpc-gssd.service")
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A ``file`` that nodes of a group read; ``key`` is its word in the spec's ``credentials``, ``path`` the place that
-    asks for it.
+    """A ``file`` with a secret or an authority, read by nodes of a group.
 
-    ``is_own``: each node has another one. ``restart`` are units that read it once, when they start; ``start`` are those
-    that read it anew each time, or do not start without it, and ``mountpoints`` what is mounted with it.
+    ``key`` is its word in the spec's ``credentials``, ``path`` the place in the spec to report. ``is_own``: each node
+    has another file. ``restart`` are units with one reading, at their start; ``start`` are those with a reading at each
+    use, or without a start before the file is there, and ``mountpoints`` the mounts made with it.
     """
 
     key: str
@@ -40,11 +40,11 @@ class Credential:
 
     @property
     def unit(self) -> str:
-        """What the units are called that look for it."""
+        """Name of the systemd units for the file."""
         return f"credential-{self.key.replace('_', '-')}"
 
     def read_by(self, others: Credential) -> Credential:
-        """The same file, which the units of ``others`` read too."""
+        """The same file, read by the units of ``others`` as well."""
         return replace(
             self,
             restart=(*self.restart, *others.restart),
@@ -54,7 +54,7 @@ class Credential:
 
 
 def credentials_of(spec: ClusterSpec, node_group: str) -> tuple[Credential, ...]:
-    """What nodes of a group read, each file once; nothing for a group without an image of the spec."""
+    """The files of nodes of a group, each once; none for a group without an image of the spec."""
     group = spec.node_group(node_group)
     image = spec.image(group.image or "") if group is not None else None
     if image is None:
@@ -69,14 +69,14 @@ def credentials_of(spec: ClusterSpec, node_group: str) -> tuple[Credential, ...]
 
 
 def _is_ours(image: Image, key: str) -> bool:
-    """Whether the program that reads a credential is ours: of somebody else's system only the watch can be."""
+    """Whether clusterwright's program reads a credential: on an existing system only the watch can."""
     if not image.is_existing:
         return True
     return key == "watch_key" and image.owns(FILTER) and image.owns(HEALTH)
 
 
 def brought(spec: ClusterSpec, credential: Credential) -> Brought | None:
-    """How a file comes; None where the spec does not say."""
+    """Source of a file; None if the spec gives none."""
     planned = spec.credentials
     brought_value: Brought | None = getattr(planned, credential.key)
     if brought_value is None and planned.by_site is not None:
@@ -124,7 +124,7 @@ def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credentia
 
 
 def log_authority(spec: ClusterSpec) -> str:
-    """The file of the authorities that log servers' certificates come from."""
+    """File of the certificate authorities for log servers."""
     syslog_tls, tls = spec.site.syslog_tls, spec.encryption.tls
     if syslog_tls is not None:
         return syslog_tls.authority

@@ -1,7 +1,7 @@
-"""Of which kind a device is: all that the files which nodes, or switches, have in common depend on.
+"""Kinds of devices: equal kinds give equal shared files.
 
-What is written from a kind cannot depend on anything else that a device has: its name, its addresses, its place. So
-devices of one kind share what is written so, and nobody has to compare their files to know it.
+A text written from a kind cannot depend on anything else of a device: its name, its addresses, its place. So devices of
+one kind share such text, and their files need no comparison to know it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from clusterwright.spec.hardware.systems import WITHOUT_FILES
 
 
 class KindNic(NamedTuple):
-    """A cabled NIC as all nodes of a kind have it, or several that are one link, ``bond``: those are its ``members``.
+    """A cabled NIC as all nodes of a kind have it, or a bond with its ``members``.
 
-    ``version`` is the IP version, 0 where it has no address; ``switch`` tells switches apart by the order in which the
-    node's NICs end at them, whichever switches they are.
+    ``version`` is the IP version, 0 without an address; ``switch`` is a number of the far switch, counted in the order
+    of the node's NICs, equal for nodes at different switches.
     """
 
     interface: str
@@ -36,7 +36,7 @@ class KindNic(NamedTuple):
 
     @property
     def ports(self) -> tuple[KindNic, ...]:
-        """The NICs that have a cable: itself, or those that it is made of."""
+        """The cabled NICs: itself, or its members."""
         return self.members or (self,)
 
 
@@ -60,7 +60,7 @@ class NodeKind:
 
 @dataclass(frozen=True, slots=True)
 class SwitchKind:
-    """Switches that run one system, with their management ports in one fabric, or in none (None)."""
+    """Switches of one system, with their management ports in one fabric, or in none (None)."""
 
     system: str
     management: str | None
@@ -71,7 +71,7 @@ Kind = NodeKind | SwitchKind
 
 @per_plan
 def device_kind(plan: Plan, device: Device) -> Kind | None:
-    """The kind of a device; None for one that gets no files from here: an appliance, a switch without a CPU."""
+    """The kind of a device; None for one without rendered files: an appliance, a switch without a CPU."""
     if is_managed(device):
         return kind_of(plan, device)
     system = plan.spec.catalogue[device.model].network_os if device.kind == "switch" else None
@@ -84,7 +84,7 @@ def device_kind(plan: Plan, device: Device) -> Kind | None:
 
 @per_plan
 def kind_of(plan: Plan, device: Device) -> NodeKind:
-    """The kind of a node. Raises ValueError for a device that runs no image of ours."""
+    """The kind of a node. Raises ValueError for a device without an image of the spec."""
     if not is_managed(device):
         raise ValueError(f"{device.name}: runs no image")
     switches: dict[str, int] = {}

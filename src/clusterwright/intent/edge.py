@@ -1,4 +1,4 @@
-"""What an edge switch and a management port let in, as permits: one list for hosts, one for the port of its own."""
+"""Permits at an edge switch and at a management port: one list for hosts, one for the port itself."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _LONGEST_LABEL = 18  # Linux's chains, which NVUE's lists become, have names of 
 
 
 def is_host_port(link: Link) -> bool:
-    """True for a port at which something enters the fabric: a node's NIC or anything's management port."""
+    """True for an entry to the fabric: a node's NIC or any device's management port."""
     return link.port.side == "down" and not link.is_to_switch
 
 
 def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) -> EdgePermits | None:
-    """What hosts behind a switch may send into the network; None where it has none, or no zone covers the fabric.
+    """Permits for the hosts behind a switch; None without hosts, or without a zone on the fabric.
 
-    With ``single_ports`` as a chip without port ranges has it.
+    ``single_ports`` spells port ranges as single ports, for chips without ranges.
     """
     subnet = view.host_subnet
     if subnet is None or not any(is_host_port(link) for link in view.links):
@@ -51,8 +51,10 @@ def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class HostList:
-    """A list of permits for ``ports`` to hosts. ``tenant`` is "" where one list serves all of them, else a name for the
-    hosts there: their port tells them from others behind the switch, whatever source address they write.
+    """Permits for ``ports`` to hosts.
+
+    ``tenant`` is "" if one list serves all hosts, else a name for the hosts there: their port tells them from others
+    behind the switch, whatever source address they write.
     """
 
     tenant: str
@@ -61,12 +63,12 @@ class HostList:
 
     @property
     def suffix(self) -> str:
-        """What follows the name of all host lists in that of this one."""
+        """The tenant's part of the list's name."""
         return f"-{self.tenant}" if self.tenant else ""
 
 
 def host_lists(plan: Plan, view: SwitchView) -> tuple[HostList, ...]:
-    """The lists of a switch's ports to hosts; none where it has none, or no zone covers the fabric."""
+    """The lists of a switch's ports to hosts; none without such ports, or without a zone on the fabric."""
     whole = host_permits(plan, view)
     subnet = view.host_subnet
     if whole is None or subnet is None:
@@ -83,7 +85,7 @@ def host_lists(plan: Plan, view: SwitchView) -> tuple[HostList, ...]:
 
 
 def tenant_label(zones: tuple[str, ...]) -> str:
-    """A name for hosts in these zones, in words of access lists: the zone's own where there is one that is short."""
+    """A name for the hosts in these zones, short enough for access lists: the zone's own if possible."""
     if len(zones) == 1 and len(zones[0]) <= _LONGEST_LABEL:
         return zones[0].upper()
     return f"T{sha256(' '.join(zones).encode()).hexdigest()[:8].upper()}"
@@ -91,10 +93,10 @@ def tenant_label(zones: tuple[str, ...]) -> str:
 
 @per_plan
 def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = False) -> tuple[Permit, ...] | None:
-    """What a switch's management port on a fabric takes; None where no zone holds management ports.
+    """Permits of a switch's management port on a fabric; None without a zone of management ports.
 
-    Equal for all switches: the port's own address is what the port takes by itself. With ``single_ports`` as a system
-    without port ranges has it.
+    Equal for all switches: the port's own address is implied. ``single_ports`` spells port ranges as single ports, for
+    systems without ranges.
     """
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None or not _holders(plan, fabric_name):
@@ -113,26 +115,23 @@ def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = Fal
 
 @per_plan
 def service_sources(plan: Plan, fabric_name: str, protocol: str, port: int) -> tuple[Network, ...] | None:
-    """The prefixes that a flow lets reach a port of the management ports; None where no zone holds them.
+    """Prefixes admitted by flows to a port of the management ports; None without a zone of these.
 
-    Replies to the switch are no requests, whatever a list without memory takes them for.
+    Replies to the switch are no requests, even if a stateless list cannot tell them apart.
     """
     holders = _holders(plan, fabric_name)
     if not holders:
         return None
-    return collapse(
-        [
-            network
-            for flow in plan.spec.flows
-            if flow.target in holders and flow.opens(protocol, port)
-            for network in peer_networks(plan, flow.target, flow.source, fabric_name)
-        ]
-    )
+    networks: list[Network] = []
+    for flow in plan.spec.flows:
+        if flow.target in holders and flow.opens(protocol, port):
+            networks.extend(peer_networks(plan, flow.target, flow.source, fabric_name))
+    return collapse(networks)
 
 
 @per_plan
 def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
-    """Where a management port needs routes to: its network, the site's servers, zones that a flow joins it with."""
+    """Destinations routed by a management port: its network, the site's servers, zones joined by flows."""
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
         return ()
@@ -140,10 +139,10 @@ def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
     pool = fabric.addressing.hosts
     servers = plan.spec.site.management
     aaa = plan.spec.site.aaa
-    outside = [
-        ip_network(text)
-        for text in (*servers.dns, *servers.ntp, *servers.syslog, *(() if aaa is None else aaa.servers))
-    ]
+    addresses = [*servers.dns, *servers.ntp, *servers.syslog]
+    if aaa is not None:
+        addresses.extend(aaa.servers)
+    outside = [ip_network(address) for address in addresses]
     networks: list[Network] = [pool, *(network for network in outside if network.version == pool.version)]
     for flow in plan.spec.flows:
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
@@ -153,7 +152,7 @@ def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
 
 
 def _holders(plan: Plan, fabric_name: str) -> tuple[str, ...]:
-    """The zones that switches' management ports on a fabric are in: those of the whole fabric."""
+    """The zones of switches' management ports on a fabric: those of the whole fabric."""
     return tuple(
         zone.name
         for zone, _ in zones_on(plan, fabric_name)

@@ -1,4 +1,4 @@
-"""What hosts behind a switch may send into the network, and how many entries of a chip's filter tables that takes."""
+"""Permits of the hosts behind a switch, and their number of entries in a chip's filter tables."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ASKING = {
 
 @dataclass(frozen=True, slots=True)
 class TablesShort:
-    """A switch whose filters want more tables than its chip takes: ``by_flow`` are the entries, by the flow's name."""
+    """A switch with too many filter entries for its chip; ``by_flow`` counts them by the flow's name."""
 
     switch: str
     model: str
@@ -71,7 +71,7 @@ class TablesShort:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PermitShapes:
-    """The permits of all subnets whose zones lie alike: each without sources, with the numbers of those it has.
+    """The permits of all subnets with zones in equal positions, each with the numbers of its sources.
 
     One object for each kind of subnet, so that text made of it can be remembered by it.
     """
@@ -81,7 +81,7 @@ class PermitShapes:
 
 @dataclass(frozen=True, slots=True)
 class EdgePermits:
-    """What hosts of a subnet may send, permit by permit: ``sources`` are what the numbers of ``of_kind`` stand for."""
+    """The permits of a subnet's hosts; the numbers in ``of_kind`` are indices into ``sources``."""
 
     of_kind: PermitShapes
     sources: tuple[Network, ...]
@@ -93,9 +93,7 @@ class EdgePermits:
 
 @dataclass(frozen=True, slots=True)
 class PortTenant:
-    """Hosts in the same zones behind a switch where others are in other zones: their ``ports`` of the switch, and the
-    prefixes of their links.
-    """
+    """Hosts of the same zones behind a switch with hosts of others: their ``ports``, and their links' prefixes."""
 
     zones: tuple[str, ...]
     ports: frozenset[str]
@@ -104,9 +102,9 @@ class PortTenant:
 
 @per_plan
 def port_tenants(plan: Plan, fabric_name: str, switch: str) -> tuple[PortTenant, ...]:
-    """The tenants of a switch, in the order of their first ports; none where all its hosts are in the same zones.
+    """The tenants of a switch, in the order of their first ports; none if all hosts share their zones.
 
-    Hosts that share a subnet are told apart by no port: there are none either.
+    None either for hosts in one subnet: no port tells them apart.
     """
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None or fabric.addressing is None or fabric.addressing.host_links != "point-to-point":
@@ -125,43 +123,47 @@ def port_tenants(plan: Plan, fabric_name: str, switch: str) -> tuple[PortTenant,
             links.setdefault(zones, []).append(subnet_network(first, length, fabric.addressing.hosts.version))
     if len(ports) < 2:
         return ()
-    return tuple(PortTenant(zones, frozenset(own), collapse(links.get(zones, ()))) for zones, own in ports.items())
+    return tuple(PortTenant(zones, frozenset(ports[zones]), collapse(links.get(zones, ()))) for zones in ports)
 
 
 def edge_permits(
     plan: Plan, fabric: Fabric, subnet: Subnet, *, tenant: PortTenant | None = None, single_ports: bool = False
 ) -> EdgePermits | None:
-    """What hosts of a subnet may send, or those of one ``tenant`` there; None where no zone covers the fabric.
+    """Permits of a subnet's hosts, or of one ``tenant`` there; None without a zone on the fabric.
 
-    With ``single_ports`` as a chip without port ranges has it.
+    ``single_ports`` spells port ranges as single ports, for chips without ranges.
     """
     if not zones_on(plan, fabric.name):
         return None
     asking, locals_of = _locals(plan, fabric, subnet, tenant)
-    given = (*(permit.sources for permit in asking), *(own for _, own in locals_of))
+    given = (*(permit.sources for permit in asking), *(local_networks for _, local_networks in locals_of))
     sources = tuple(dict.fromkeys(chain.from_iterable(given)))
     place = {network: number for number, network in enumerate(sources)}
-    zones = tuple((zone.name, tuple(place[network] for network in own)) for zone, own in locals_of)
-    known = _of_kinds(plan, fabric.name, single_ports)
+    zones = tuple((zone.name, tuple(place[network] for network in networks)) for zone, networks in locals_of)
+    permits_by_kind = _of_kinds(plan, fabric.name, single_ports)
     kind = (bool(asking), zones, in_order(sources))
-    if kind not in known:
+    if kind not in permits_by_kind:
         permits = _declared_permits(plan, fabric, asking, locals_of)
-        needed = without_hidden(tuple(map(with_single_ports, permits)) if single_ports else permits)
-        shapes = ((each._replace(sources=()), tuple(place[network] for network in each.sources)) for each in needed)
-        known[kind] = PermitShapes(tuple(shapes))
-    return EdgePermits(known[kind], sources)
+        if single_ports:
+            permits = tuple(map(with_single_ports, permits))
+        needed = without_hidden(permits)
+        places_of = (tuple(place[network] for network in permit.sources) for permit in needed)
+        shapes = zip((permit._replace(sources=()) for permit in needed), places_of, strict=True)
+        permits_by_kind[kind] = PermitShapes(tuple(shapes))
+    return EdgePermits(permits_by_kind[kind], sources)
 
 
 @per_plan
 def _of_kinds(plan: Plan, fabric: str, single_ports: bool) -> dict[Hashable, PermitShapes]:
-    """By what they depend on: whether hosts ask for addresses, whose prefixes are among the sources, and how these lie
-    to each other. Which permit hides another follows from that alone."""
+    """Permits by the facts behind them: DHCP requests or none, zones of the sources, positions of the sources.
+
+    They alone decide which permit hides another.
+    """
     return {}
 
 
 def _locals(plan: Plan, fabric: Fabric, subnet: Subnet, tenant: PortTenant | None) -> tuple[tuple[Permit, ...], Locals]:
-    """What hosts that boot through the switch ask it before they have an address that a flow could name; and the zones
-    behind it, of a tenant those of its links."""
+    """Permits of hosts before they have an address, and the zones behind the switch or of one tenant's links."""
     network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
     asking = ASKING[subnet.version] if subnet.device in relays_on(plan, fabric.name) else ()
     locals_of = behind(plan, fabric, network)
@@ -172,7 +174,7 @@ def _locals(plan: Plan, fabric: Fabric, subnet: Subnet, tenant: PortTenant | Non
 
 
 def _within(networks: tuple[Network, ...], links: tuple[Network, ...]) -> tuple[Network, ...]:
-    """What prefixes have in common: of each pair that meets, the smaller."""
+    """Intersection of two sets of prefixes: the smaller of each overlapping pair."""
     networks_within = []
     for link in links:
         first, last = network_bounds(link)
@@ -184,35 +186,35 @@ def _within(networks: tuple[Network, ...], links: tuple[Network, ...]) -> tuple[
 
 
 def _declared_permits(plan: Plan, fabric: Fabric, asking: tuple[Permit, ...], locals_of: Locals) -> tuple[Permit, ...]:
-    """What flows allow the hosts of zones to send, with what other flows allow as well."""
+    """Permits of all flows from hosts of these zones, before hidden ones are left out."""
     return (*asking, *local_permits(plan, fabric, locals_of), *_answers(plan, fabric, locals_of))
 
 
 def _answers(plan: Plan, fabric: Fabric, locals_of: Locals) -> Iterator[Permit]:
-    """What boot servers answer relays that no flow names."""
+    """Replies of boot servers to relays without a flow of their own."""
     boot, port = plan.spec.boot, dhcp_port(plan)
     if boot is not None and boot.fabric == fabric.name:
-        for zone, own in locals_of:
+        for zone, local_networks in locals_of:
             relays = unnamed_relays(plan, zone.name)
             if relays:
                 yield Permit(
                     name="dhcp relays",
                     version=relays[0].version,
                     protocol=UDP,
-                    sources=own,
+                    sources=local_networks,
                     targets=relays,
                     source_ports=((port, port),),
                 )
 
 
 def entries_of(permit: Permit, room: FilterTables) -> int:
-    """How many entries a permit takes on a chip without port ranges that compares TCP's flags as a whole."""
+    """Number of entries for a permit on a chip without port ranges and with TCP flags compared as a whole."""
     parts = (permit.sources, permit.targets, permit.source_ports, permit.target_ports, permit.types)
     return prod(len(part) or 1 for part in parts) * (len(room.reply_flags) if permit.established else 1)
 
 
 def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:
-    """Switches of whose chips no bound is known, each with at most how many entries the filter of its hosts has."""
+    """Switches with unknown limits of their chips, each with an upper bound on its hosts' filter entries."""
     counted: dict[Hashable, int] = {}
     for device in plan.devices:
         system = system_of(plan.spec.catalogue[device.model])
@@ -226,7 +228,8 @@ def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:
         entries = 0
         for tenant in port_tenants(plan, fabric.name, device.name) or (None,):
             asking, locals_of = _locals(plan, fabric, subnet, tenant)
-            kind = (fabric.name, system.name, bool(asking), tuple((zone.name, len(own)) for zone, own in locals_of))
+            sizes = tuple((zone.name, len(networks)) for zone, networks in locals_of)
+            kind = (fabric.name, system.name, bool(asking), sizes)
             if kind not in counted:
                 permits = _declared_permits(plan, fabric, asking, locals_of)
                 if not system.matches_ranges:
@@ -237,7 +240,7 @@ def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:
 
 
 def too_full(plan: Plan) -> Iterator[TablesShort]:
-    """The switches whose hosts may send more than the filter tables of their chip hold, in the plan's order."""
+    """Switches with more filter entries for hosts than their chip holds, in the plan's order."""
     for device in plan.devices:
         system = system_of(plan.spec.catalogue[device.model])
         fabric = plan.spec.fabric(device.fabric)
@@ -252,8 +255,10 @@ def too_full(plan: Plan) -> Iterator[TablesShort]:
         entries = sum(entries_of(permit, room) for permit in permits)
         if room.tables_for(entries) <= room.tables:
             continue  # leaving out what is hidden makes no more entries, and is what takes long
+        if entries <= _MOST_COMPARED:
+            permits = without_hidden(permits)
         by_flow: Counter[str] = Counter()
-        for permit in without_hidden(permits) if entries <= _MOST_COMPARED else permits:
+        for permit in permits:
             by_flow[permit.name.removesuffix(REPLIES)] += entries_of(permit, room)
         tables = room.tables_for(by_flow.total())
         if tables > room.tables:

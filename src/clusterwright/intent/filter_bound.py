@@ -1,7 +1,7 @@
-"""At most how many entries the filters of switches take, from the skeleton: whoever stays below needs no plan.
+"""An upper bound on filter entries, counted on the skeleton: a spec below the limits needs no plan.
 
-Zones are counted as the prefixes that they will have: one where a zone is all of a pool or of a switch, as few as hold
-whole subnets that lie side by side, one for each address that shares its subnet with others.
+A zone counts as many prefixes as it will have: one if it is all of a pool or of a switch, the fewest around adjacent
+whole subnets, one for each address in a subnet shared with others.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ if TYPE_CHECKING:
 
 
 def surely_fit(counted: FilterBound) -> bool:
-    """Whether every switch's filters fit its chip's tables; False where only the plan can tell."""
+    """Whether every switch's filters fit its chip's tables; False if only the plan can decide."""
     for fabric in counted.skeleton.fabrics:
         systems = [system_of(tier.model) for tier in fabric.fabric.tiers]
         kinds = {
-            (fabric.seats[at].tier, tuple(sorted(own.items())))
-            for at, own in counted.tenants[fabric.fabric.name].items()
+            (fabric.seats[seat].tier, tuple(sorted(addresses.items())))
+            for seat, addresses in counted.tenants[fabric.fabric.name].items()
         }
-        for tier, own in kinds:
+        for tier, addresses in kinds:
             system = systems[tier]
             room = system.filter_tables if system is not None else None
             if system is None or room is None:
                 continue
-            if room.tables_for(counted.entries(fabric.fabric, dict(own), system, room)) > room.tables:
+            if room.tables_for(counted.entries(fabric.fabric, dict(addresses), system, room)) > room.tables:
                 return False
     return True
 
 
 @dataclass(frozen=True, eq=False)
 class FilterBound:
-    """Who has addresses behind which switch of each fabric, and what zones come to by that."""
+    """Addresses by switch and node group on each fabric, and the zones' numbers of prefixes from them."""
 
     spec: ClusterSpec
     skeleton: Skeleton
-    known: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    entries_by_zone: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """For each prefix of a zone, by zone, fabric and system."""
 
     @cached_property
     def tenants(self) -> Mapping[str, Mapping[int, Counter[str]]]:
@@ -74,7 +75,7 @@ class FilterBound:
         return dict(zones_by_seat)
 
     def entries(self, fabric: Fabric, tenants: Mapping[str, int], system: System, room: FilterTables) -> int:
-        """Entries of a switch that has so many addresses of each node group behind it."""
+        """Entries of a switch with these numbers of addresses by node group behind it."""
         if fabric.addressing is None:
             return 0
         version = fabric.addressing.hosts.version
@@ -84,16 +85,16 @@ class FilterBound:
         prefixes = {zone.name: self._behind(zone, fabric, tenants, is_told_apart) for zone in self.spec.zones}
         errors = sum(prefixes.values()) * len(ICMP_ERRORS[version])
         sent = (
-            count * self._each(zone, fabric, version, system, room)
+            count * self._entries_of_prefix(zone, fabric, version, system, room)
             for zone in self.spec.zones
             if (count := prefixes[zone.name])
         )
         return len(ON_LINK[version]) + errors + sum(sent) + self._booting(fabric, prefixes)
 
     def _booting(self, fabric: Fabric, prefixes: Mapping[str, int]) -> int:
-        """What hosts that boot ask with, and what boot servers answer the switches whose subnets several groups share.
+        """Entries for booting hosts, and for answers to relays of subnets with several groups.
 
-        No more than one such switch has to be told apart by its gateway for each subnet.
+        Each subnet has at most one relay to be named by its gateway.
         """
         boot = self.spec.boot
         if boot is None or boot.fabric != fabric.name:
@@ -103,7 +104,7 @@ class FilterBound:
         return max(map(len, ASKING.values())) + servers * shared
 
     def _behind(self, zone: Zone, fabric: Fabric, tenants: Mapping[str, int], is_told_apart: bool) -> int:
-        """The prefixes of a zone behind a switch, by tenant where ports tell tenants apart."""
+        """The prefixes of a zone behind a switch, by tenant if ports tell tenants apart."""
         if not covers(self.spec, zone, fabric):
             return 0
         members = members_of(self.spec, zone)
@@ -112,25 +113,30 @@ class FilterBound:
             return inside if members else sum(tenants.values())
         return 1 if not members or inside == sum(tenants.values()) else inside
 
-    def _each(self, zone: Zone, fabric: Fabric, version: int, system: System, room: FilterTables) -> int:
-        """Entries for each prefix of a zone that sends over a fabric."""
+    def _entries_of_prefix(self, zone: Zone, fabric: Fabric, version: int, system: System, room: FilterTables) -> int:
+        """Entries for each prefix of a sending zone on a fabric."""
         key = (zone.name, fabric.name, system.name)
-        if key not in self.known:
-            self.known[key] = sum(
-                self._targets(zone, peer, fabric, version) * entries_of(_sent(flow, version, system, reply=reply), room)
-                for flow in self.spec.flows
-                for reply, mine, other in ((False, flow.source, flow.target), (True, flow.target, flow.source))
-                if mine == zone.name and (peer := self.spec.zone(other)) is not None
-                if not (flow.is_rdma and (reply or fabric.technology != "roce"))
-            )
-        return self.known[key]
+        if key in self.entries_by_zone:
+            return self.entries_by_zone[key]
+        entries = 0
+        for flow in self.spec.flows:
+            for reply, local, remote in ((False, flow.source, flow.target), (True, flow.target, flow.source)):
+                peer = self.spec.zone(remote)
+                if local != zone.name or peer is None:
+                    continue
+                if flow.is_rdma and (reply or fabric.technology != "roce"):
+                    continue
+                permit = _sent(flow, version, system, reply=reply)
+                entries += self._targets(zone, peer, fabric, version) * entries_of(permit, room)
+        self.entries_by_zone[key] = entries
+        return entries
 
     def _targets(self, zone: Zone, peer: Zone, fabric: Fabric, version: int) -> int:
-        """The prefixes at which a zone meets a peer over a fabric."""
+        """Number of the peer's prefixes met by a zone over a fabric."""
         wanted = meeting_fabrics(self.spec, zone, peer, fabric)
         outside = [network for network in peer.prefixes if network.version == version] if "" in wanted else []
-        within = (skeleton for skeleton in self.skeleton.fabrics if skeleton.fabric.name in wanted)
-        return len(collapse(outside)) + sum(self._prefixes(peer, each.fabric, version) for each in within)
+        within = (skeleton.fabric for skeleton in self.skeleton.fabrics if skeleton.fabric.name in wanted)
+        return len(collapse(outside)) + sum(self._prefixes(peer, shared, version) for shared in within)
 
     def _prefixes(self, zone: Zone, fabric: Fabric, version: int) -> int:
         """The prefixes of a zone on a fabric."""
@@ -142,13 +148,17 @@ class FilterBound:
             return 1 + self._most_loopbacks(fabric)
         if not members or all(seat.keys() <= members for seat in seats):
             return 1
-        whole = [at for at, own in enumerate(seats) if own.keys() <= members]
-        shared = [seat for seat in seats if not seat.keys() <= members]
-        scattered = sum(count for own in shared for group, count in own.items() if group in members)
+        whole: list[int] = []
+        scattered = 0
+        for index, addresses in enumerate(seats):
+            if addresses.keys() <= members:
+                whole.append(index)
+                continue
+            scattered += sum(count for group, count in addresses.items() if group in members)
         return scattered + _side_by_side(whole)
 
     def _most_loopbacks(self, fabric: Fabric) -> int:
-        """No fewer than the loopbacks that a management network's switches ask from (``plan.asking``)."""
+        """An upper bound on the loopbacks of a management network's asking switches (``plan.asking``)."""
         skeleton = next(other for other in self.skeleton.fabrics if other.fabric.name == fabric.name)
         addressing = fabric.addressing
         have_gateways = addressing is not None and addressing.host_links == "shared" and addressing.hosts.version == 4
@@ -162,10 +172,10 @@ def _sent(flow: Flow, version: int, system: System, *, reply: bool) -> Permit:
 
 def _side_by_side(subnets: Sequence[int]) -> int:
     """In how few prefixes subnets lie, by their numbers in the pool, in order."""
-    count = at = 0
-    while at < len(subnets):
-        first, size = subnets[at], 1
-        while first % (2 * size) == 0 and subnets[at : at + 2 * size][2 * size - 1 :] == [first + 2 * size - 1]:
+    count = index = 0
+    while index < len(subnets):
+        first, size = subnets[index], 1
+        while first % (2 * size) == 0 and subnets[index : index + 2 * size][2 * size - 1 :] == [first + 2 * size - 1]:
             size *= 2
-        count, at = count + 1, at + size
+        count, index = count + 1, index + size
     return count

@@ -1,4 +1,4 @@
-"""Which permits say something that those before them do not: the others would decide about no packet.
+"""Leave out permits without effect: those covered by the permits before them.
 
 Zones may overlap, and flows with them; so one packet may be allowed by several. A filter names it once.
 """
@@ -40,7 +40,7 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
     A permit stands for an entry for each source, target, port range and type. One whose entries are needed in part
     comes back as a permit for each of those.
     """
-    placed = iter(in_order([net for permit in permits for net in permit.sources]))
+    placed = iter(in_order(list(chain.from_iterable(permit.sources for permit in permits))))
     shapes = tuple(
         (permit._replace(name="", sources=()), tuple(islice(placed, len(permit.sources)))) for permit in permits
     )
@@ -50,14 +50,14 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
             visible.append(permit)
         else:
             entries = _entries(permit)
-            visible.extend(entries[at] for at in kept)
+            visible.extend(entries[number] for number in kept)
     return tuple(visible)
 
 
 def in_order(networks: Sequence[Network]) -> tuple[Interval, ...]:
-    """Networks by the order of their ends among all: equal for filters that differ in their own addresses alone."""
+    """Networks by the order of their ends among all: equal for filters with nothing but other addresses."""
     edges = [(first, last + 1) for first, last in map(span, networks)]
-    place = {edge: at for at, edge in enumerate(sorted({*chain.from_iterable(edges)}))}
+    place = {edge: position for position, edge in enumerate(sorted({*chain.from_iterable(edges)}))}
     return tuple((place[first], place[after] - 1) for first, after in edges)
 
 
@@ -72,37 +72,40 @@ def with_single_ports(permit: Permit) -> Permit:
 def _single(ports: tuple[Interval, ...]) -> tuple[Interval, ...]:
     if any(high - low >= MOST_PORTS for low, high in ports):
         return ()
-    return tuple((port, port) for low, high in ports for port in range(low, high + 1))
+    single: list[Interval] = []
+    for low, high in ports:
+        single.extend((port, port) for port in range(low, high + 1))
+    return tuple(single)
 
 
 def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
-    """For each rule, a union of boxes, whether it holds a point that no rule before it holds.
+    """Mark the rules, unions of boxes, with at least one point outside all rules before them.
 
-    A box is looked for among all before it at once, so that thousands take seconds; only what it meets is cut off.
+    A box is compared with all boxes before it at once, so thousands take seconds; only overlapping ones are subtracted.
     """
-    own = tuple(tuple(rule) for rule in rules)
-    boxes = [box for each in own for box in each]
+    boxes_by_rule = tuple(tuple(rule) for rule in rules)
+    boxes = list(chain.from_iterable(boxes_by_rule))
     if len(boxes) <= _FEW_BOXES:
-        return _needed_of_few(own)
+        return _needed_of_few(boxes_by_rule)
     import numpy as np  # takes longer to import than few boxes take to compare
 
-    places = [
-        {end: at for at, end in enumerate(sorted({end for box in boxes for end in box[side]}))}
-        for side in range(len(boxes[0]) if boxes else 0)
-    ]
-    ranked = np.array([[(at[low], at[high]) for at, (low, high) in zip(places, box, strict=True)] for box in boxes])
+    ranks = []
+    for side in zip(*boxes, strict=True):
+        ends = sorted(set(chain.from_iterable(side)))
+        ranks.append({end: rank for rank, end in enumerate(ends)})
+    ranked = np.array(
+        [[(rank[low], rank[high]) for rank, (low, high) in zip(ranks, box, strict=True)] for box in boxes]
+    )
     counts = np.zeros(len(boxes), np.bool_)
     flags: list[bool] = []
     start = 0
-    for each in own:
-        end = start + len(each)
-        left = [
-            piece
-            for at, box in enumerate(each, start)
-            for piece in _beyond(box, ranked, counts, at=at, start=start, boxes=boxes)
-        ]
-        counts[start:end] = bool(left)
-        flags.append(bool(left))
+    for rule_boxes in boxes_by_rule:
+        end = start + len(rule_boxes)
+        uncovered: list[Box] = []
+        for index, box in enumerate(rule_boxes, start):
+            uncovered.extend(_beyond(box, ranked, counts, index=index, start=start, boxes=boxes))
+        counts[start:end] = bool(uncovered)
+        flags.append(bool(uncovered))
         start = end
     return tuple(flags)
 
@@ -112,7 +115,7 @@ def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
     before: list[Box] = []
     flags: list[bool] = []
     for rule in rules:
-        left: list[Box] = []
+        uncovered: list[Box] = []
         for box in rule:
             pieces = [box]
             for other in before:
@@ -120,29 +123,29 @@ def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
                     if high < first or last < low:
                         break
                 else:
-                    pieces = [rest for piece in pieces for rest in _minus(piece, other)]
+                    pieces = _without(pieces, other)
                     if not pieces:
                         break
-            left += pieces
-        flags.append(bool(left))
-        if left:
+            uncovered += pieces
+        flags.append(bool(uncovered))
+        if uncovered:
             before += rule
     return tuple(flags)
 
 
 def _beyond(
-    box: Box, ranked: NDArray[np.int64], counts: NDArray[np.bool_], *, at: int, start: int, boxes: Sequence[Box]
+    box: Box, ranked: NDArray[np.int64], counts: NDArray[np.bool_], *, index: int, start: int, boxes: Sequence[Box]
 ) -> list[Box]:
-    """What of a box lies outside those before ``start`` that count; ``ranked`` are all boxes by the order of ends."""
+    """The parts of a box outside the counting boxes before ``start``; ``ranked`` are all boxes by the order of ends."""
     before, meets = ranked[:start], counts[:start].copy()
-    for side, (low, high) in enumerate(ranked[at]):
+    for side, (low, high) in enumerate(ranked[index]):
         meets &= (before[:, side, 0] <= high) & (before[:, side, 1] >= low)
-    left = [box]
+    remaining = [box]
     for other in meets.nonzero()[0].tolist():
-        left = [piece for own in left for piece in _minus(own, boxes[other])]
-        if not left:
+        remaining = _without(remaining, boxes[other])
+        if not remaining:
             break
-    return left
+    return remaining
 
 
 def span(network: Network) -> Interval:
@@ -153,7 +156,7 @@ def span(network: Network) -> Interval:
 def box_of(
     permit: Permit, source: Interval, target: Interval, *, low: Interval, high: Interval, kind: int | None
 ) -> Box:
-    """The packets of one entry: addresses, what they are, ports, whether ACK or RST is set, whether whole."""
+    """The packets of one entry: addresses, protocol, ports, ACK or RST, fragments."""
     kinds = _KINDS[permit.protocol] if kind is None else (_FIRST_TYPE + kind, _FIRST_TYPE + kind)
     whole = low != ALL_PORTS or high != ALL_PORTS or kind is not None or permit.established
     return (source, target, kinds, low, high, _ONE if permit.established else _BOTH, _ONE if whole else _BOTH)
@@ -173,20 +176,20 @@ def _entries(permit: Permit) -> list[Permit]:
 
 
 def _each(part: tuple[Part, ...]) -> list[tuple[Part, ...]]:
-    """A tuple for each of some values; one empty tuple where there are none."""
+    """One tuple for each value; one empty tuple without values."""
     return [(value,) for value in part] or [()]
 
 
 @lru_cache(maxsize=1024)
 def _kept(shapes: tuple[tuple[Permit, tuple[Interval, ...]], ...]) -> tuple[tuple[int, ...] | None, ...]:
-    """For each permit the numbers of its entries that are needed; None for all of them."""
-    rules = [[[box] for box in _boxes(permit, sources)] for permit, sources in shapes]
-    flags = iter(needed(rule for own in rules for rule in own))
-    found: list[tuple[int, ...] | None] = []
-    for own in rules:
-        kept = tuple(at for at in range(len(own)) if next(flags))
-        found.append(None if len(kept) == len(own) else kept)
-    return tuple(found)
+    """For each permit the numbers of its needed entries; None for all of them."""
+    boxes_by_permit = [_boxes(permit, sources) for permit, sources in shapes]
+    flags = iter(needed([box] for box in chain.from_iterable(boxes_by_permit)))
+    needed_entries: list[tuple[int, ...] | None] = []
+    for boxes in boxes_by_permit:
+        kept = tuple(number for number in range(len(boxes)) if next(flags))
+        needed_entries.append(None if len(kept) == len(boxes) else kept)
+    return tuple(needed_entries)
 
 
 def _boxes(permit: Permit, sources: tuple[Interval, ...]) -> list[Box]:
@@ -202,17 +205,25 @@ def _boxes(permit: Permit, sources: tuple[Interval, ...]) -> list[Box]:
     ]
 
 
+def _without(pieces: Sequence[Box], other: Box) -> list[Box]:
+    """The parts of pieces outside another box."""
+    outside: list[Box] = []
+    for piece in pieces:
+        outside.extend(_minus(piece, other))
+    return outside
+
+
 def _minus(minuend: Box, other: Box) -> Iterable[Box]:
-    """What of a box lies outside another, in boxes."""
+    """The difference of two boxes, in boxes."""
     if any(a_high < b_low or b_high < a_low for (a_low, a_high), (b_low, b_high) in zip(minuend, other, strict=True)):
         return (minuend,)
     pieces: list[Box] = []
-    left = list(minuend)
-    for at, (low, high) in enumerate(other):
-        first, last = left[at]
+    core = list(minuend)
+    for side, (low, high) in enumerate(other):
+        first, last = core[side]
         if first < low:
-            pieces.append((*left[:at], (first, low - 1), *left[at + 1 :]))
+            pieces.append((*core[:side], (first, low - 1), *core[side + 1 :]))
         if high < last:
-            pieces.append((*left[:at], (high + 1, last), *left[at + 1 :]))
-        left[at] = (max(first, low), min(last, high))
+            pieces.append((*core[:side], (high + 1, last), *core[side + 1 :]))
+        core[side] = (max(first, low), min(last, high))
     return pieces

@@ -1,4 +1,4 @@
-"""The matrix of zones as ordered permits between prefixes: what every switch's filter is written from.
+"""The matrix of zones as ordered permits between prefixes: the source of every switch's filter.
 
 Filters on switches keep no state, so a flow stands in them twice: in its own direction, and for its replies. After the
 permits everything is denied.
@@ -7,6 +7,7 @@ permits everything is denied.
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
@@ -32,10 +33,10 @@ ON_LINK = {4: (), 6: (135, 136, 131, 132, 143)}
 
 
 class Permit(NamedTuple):
-    """What may pass from any of ``sources`` to any of ``targets``; no prefixes mean any address.
+    """Traffic allowed from any of ``sources`` to any of ``targets``; no prefixes mean any address.
 
     ``protocol`` is tcp, udp, icmp or any; port ranges are inclusive, none mean all; ``established`` narrows TCP to
-    segments with ACK or RST; ``types`` are ICMP types, of ICMPv6 in version 6. ``name`` says which flow it is.
+    segments with ACK or RST; ``types`` are ICMP types, of ICMPv6 in version 6. ``name`` is the flow's.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Permit(NamedTuple):
 def local_permits(
     plan: Plan, fabric: Fabric, locals_of: tuple[tuple[Zone, tuple[Network, ...]], ...]
 ) -> tuple[Permit, ...]:
-    """What addresses of zones may send over a fabric: ``locals_of`` are zones with those of their prefixes that count.
+    """Permits of these zones' addresses over a fabric; ``locals_of`` pairs each zone with its local prefixes.
 
     The order is that of docs/isolation.md: the link's own traffic, flows, replies, ICMP errors.
     """
@@ -62,7 +63,7 @@ def local_permits(
     permits = list(on_link(version))
     for zone, local_networks in locals_of:
         permits.extend(permit._replace(sources=local_networks) for permit in _sent(plan, zone.name, fabric.name))
-    everything = tuple(dict.fromkeys(network for _, local_networks in locals_of for network in local_networks))
+    everything = tuple(dict.fromkeys(chain.from_iterable(local_networks for _, local_networks in locals_of)))
     if everything:
         permits.append(
             Permit(name="icmp errors", version=version, protocol=ICMP, sources=everything, types=ICMP_ERRORS[version])
@@ -71,22 +72,24 @@ def local_permits(
 
 
 def on_link(version: int) -> tuple[Permit, ...]:
-    """Neighbour discovery and listener reports; nothing in IPv4, whose ARP is no IP."""
+    """Neighbour discovery and listener reports; nothing in IPv4: ARP is no IP."""
     return (Permit("neighbour discovery", version, ICMP, types=ON_LINK[version]),) if ON_LINK[version] else ()
 
 
 def _sent(plan: Plan, zone_name: str, fabric_name: str) -> tuple[Permit, ...]:
-    """The flows that begin in a zone and the replies of those that end in it, still without sources."""
+    """Permits of the flows from a zone and of replies by it, still without sources."""
     zone = plan.spec.zone(zone_name)
     fabric = plan.spec.fabric(fabric_name)
     if zone is None or fabric is None:
         return ()
-    forward = [flow for flow in plan.spec.flows if flow.source == zone.name]
-    backward = [flow for flow in plan.spec.flows if flow.target == zone.name and not flow.is_rdma]
-    return (
-        *(permit for flow in forward for permit in _towards(plan, zone, flow, flow.target, fabric, reply=False)),
-        *(permit for flow in backward for permit in _towards(plan, zone, flow, flow.source, fabric, reply=True)),
-    )
+    forward: list[Permit] = []
+    backward: list[Permit] = []
+    for flow in plan.spec.flows:
+        if flow.source == zone.name:
+            forward.extend(_towards(plan, zone, flow, flow.target, fabric, reply=False))
+        if flow.target == zone.name and not flow.is_rdma:
+            backward.extend(_towards(plan, zone, flow, flow.source, fabric, reply=True))
+    return (*forward, *backward)
 
 
 def _towards(plan: Plan, zone: Zone, flow: Flow, other: str, fabric: Fabric, *, reply: bool) -> Iterator[Permit]:
@@ -110,7 +113,7 @@ def judged(flow: Flow, version: int, *, reply: bool) -> Permit:
 
 
 def peer_networks(plan: Plan, zone_name: str, other_name: str, fabric_name: str) -> tuple[Network, ...]:
-    """The addresses at which a zone meets another over a fabric, of the fabric's IP version."""
+    """Addresses of a zone's peer over a fabric, of the fabric's IP version."""
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None or fabric.addressing is None:
         return ()
@@ -159,7 +162,7 @@ def _bounds_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[tuple[Ne
 
 
 def _meet(one: Network, other: Network) -> Network:
-    """The smaller of two prefixes, one of which holds the other."""
+    """The smaller of two prefixes with a common address."""
     return one if one.prefixlen >= other.prefixlen else other
 
 

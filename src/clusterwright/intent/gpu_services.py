@@ -1,9 +1,10 @@
-"""What runs beside jobs on nodes with GPUs: what their driver asks for, metrics, and what containers see of them."""
+"""Services on nodes with GPUs: those of the driver, metrics, and the containers' view."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from clusterwright.spec.hardware.accelerators import (
     FabricManager,
@@ -22,7 +23,7 @@ PODMAN, ENROOT = "podman", "enroot"
 
 
 def gpu_driver(image: Image) -> Driver | None:
-    """The driver of GPUs that an image brings, of whichever vendor."""
+    """The GPU driver in an image, of any vendor."""
     for driver in image.drivers:
         if any(vendor_of_module(module) is not None for module in driver.modules):
             return driver
@@ -30,7 +31,7 @@ def gpu_driver(image: Image) -> Driver | None:
 
 
 def driven_vendor(image: Image) -> Vendor | None:
-    """The vendor of whose GPUs an image brings the driver."""
+    """The vendor of an image's GPU driver."""
     for driver in image.drivers:
         for module in driver.modules:
             vendor = vendor_of_module(module)
@@ -40,7 +41,7 @@ def driven_vendor(image: Image) -> Vendor | None:
 
 
 def gpu_vendor(model: HardwareModel, image: Image | None) -> Vendor | None:
-    """The vendor of a model's GPUs: by the catalogue, or else by the driver of the image; None where neither tells."""
+    """The vendor of a model's GPUs: by the catalogue, else by the image's driver; None without both."""
     if model.gpus is None:
         return None
     by_name = vendor_of(model.gpus)
@@ -50,18 +51,18 @@ def gpu_vendor(model: HardwareModel, image: Image | None) -> Vendor | None:
 
 
 def all_packages_named(image: Image) -> tuple[Package, ...]:
-    """The packages that a spec names for an image: those of drivers and its own."""
-    return (*(package for driver in image.drivers for package in driver.packages), *image.packages)
+    """The packages named by a spec for an image: those of drivers and its own."""
+    return (*chain.from_iterable(driver.packages for driver in image.drivers), *image.packages)
 
 
 def fabric_managers(image: Image, manager: FabricManager) -> tuple[Package, ...]:
-    """The packages of an image that are fabric managers."""
+    """An image's packages of fabric managers."""
     name = re.compile(manager.packages)
     return tuple(package for package in all_packages_named(image) if name.fullmatch(package.name))
 
 
 def memory_exchange(group: NodeGroup, image: Image | None) -> MemoryExchange | None:
-    """The service by which nodes of a group share memory inside their NVLink domain; None where they have no domain."""
+    """The service for shared memory in an NVLink domain (IMEX); None for a group without a domain."""
     if group.nvlink_domain is None:
         return None
     vendor = gpu_vendor(group.model, image)
@@ -69,7 +70,7 @@ def memory_exchange(group: NodeGroup, image: Image | None) -> MemoryExchange | N
 
 
 def memory_exchanges(image: Image, exchange: MemoryExchange) -> tuple[Package, ...]:
-    """The packages of an image that hold that service."""
+    """An image's packages of that service."""
     name = re.compile(exchange.packages)
     return tuple(package for package in all_packages_named(image) if name.fullmatch(package.name))
 
@@ -88,13 +89,13 @@ def uses_enroot(image: Image) -> bool:
 
 
 def metrics_units(image: Image) -> tuple[str, ...]:
-    """The units that tell what GPUs do, where the image brings them and their driver."""
+    """The units for GPU metrics, if the image brings them and their driver."""
     vendor = driven_vendor(image)
     return vendor.metrics_units if image.gpu_metrics is not None and vendor is not None else ()
 
 
 def gpu_units(image: Image, groups: Iterable[NodeGroup]) -> Iterator[str]:
-    """The units that start at boot on nodes of ``groups`` for their GPUs and containers, by what the image brings."""
+    """The units started at boot on nodes of ``groups`` for GPUs and containers, by the image's packages."""
     groups = tuple(groups)
     exchanges = (memory_exchange(group, image) for group in groups)
     yield from dict.fromkeys(exchange.unit for exchange in exchanges if exchange is not None)

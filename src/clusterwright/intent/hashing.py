@@ -1,6 +1,6 @@
-"""Choosing among equal paths: which hash function every tier of an Ethernet fabric has, and what goes into it.
+"""Choice among equal paths: the hash function of every tier of an Ethernet fabric, and its inputs.
 
-Where two tiers that a packet passes choose by one function, the second finds only packets that the first sent the same
+Where two tiers on a packet's path choose by one function, the second finds only packets that the first sent the same
 way, and uses a part of its links (polarisation). A CRC is linear, so with one polynomial a seed only renames choices:
 tiers take functions whose polynomials differ, and whose algorithm and seed never both agree.
 """
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TierHashing:
-    """How the switches of a ``tier`` choose; ``function`` is None where nothing is known, and ``reason`` says why.
+    """Hashing of a ``tier``'s switches; without a known ``function`` (None) ``reason`` explains it.
 
-    ``queue_pairs`` says whether RoCE's destination queue pair goes into the hash beside addresses and ports;
-    ``without`` says why it cannot, "" where it can. ``chooses`` says whether the tier has equal paths at all.
+    ``queue_pairs``: RoCE's destination queue pair goes into the hash beside addresses and ports; if it cannot,
+    ``without`` explains it, else that is "". ``chooses``: the tier has equal paths at all.
     """
 
     tier: Tier
@@ -38,7 +38,7 @@ class TierHashing:
 
 
 def hashed_fields(*, queue_pairs: bool) -> str:
-    """What a hash takes in, as people say it."""
+    """The inputs of a hash, in words."""
     return "addresses, UDP ports" + (", destination queue pair" if queue_pairs else "")
 
 
@@ -101,7 +101,7 @@ def _known(tier: Tier) -> Hashing | None:
 
 def _free(functions: Sequence[HashAlgorithm], depth: int, below: Sequence[TierHashing]) -> HashAlgorithm | None:
     """The function of the tier's place if no tier below has its like, else another one; None when all are taken."""
-    taken = [(each.tier.model.network_os, each.function) for each in below if each.function is not None]
+    taken = [(hashing.tier.model.network_os, hashing.function) for hashing in below if hashing.function is not None]
     start = depth % len(functions)
     return next(
         (function for function in (*functions[start:], *functions[:start]) if not _is_taken(function, taken)), None
@@ -113,6 +113,6 @@ def _is_taken(function: HashAlgorithm, taken: Sequence[tuple[str | None, HashAlg
 
 
 def _chooses(tier: Tier, joined: Collection[tuple[Tier, Tier]]) -> bool:
-    """True where switches of a tier have equal paths: several uplinks, or several cables to one switch below."""
+    """True for a tier with equal paths: several uplinks, or several cables to one switch below."""
     below = [low.up for low, high in joined if high is tier and low.up is not None]
     return (tier.up is not None and tier.up.links > 1) or any(up.links > tier.count for up in below)

@@ -1,19 +1,19 @@
-"""Headroom: what still arrives at a port after it has asked the sender to pause, and must not be dropped; its pools.
+"""Headroom, the buffer for packets in flight after a pause, and the pools for it.
 
 IEEE 802.1Q, Annex N (from 802.1Qbb): the pause frame waits behind a frame of the longest kind, crosses the cable and
-both interfaces, is acted on, and the sender may just have begun another such frame; what it sent meanwhile is on the
-cable. With interface delays for both directions, in nanoseconds and bytes at the port's speed:
+both interfaces, is acted on, and the sender may just have begun another such frame; the packets sent meanwhile are on
+the cable. With interface delays for both directions, in nanoseconds and bytes at the port's speed:
 
-    2 * longest frame + pause frame + (2 * cable + 2 * interface + response) * speed
+2 * longest frame + pause frame + (2 * cable + 2 * interface + response) * speed
 
 Memory is handed out in cells. The worst traffic is frames of 64 bytes, which take 84 bytes on the wire (8 of preamble,
 12 of gap) and a cell each. A margin covers what the standard leaves to the implementation, the way from the buffer to
 the port above all: published settings of real switches lie 0 to 19 % above the bare formula
 (tests/intent/test_headroom.py).
 
-All ports of a chip take their headroom from one pool. A pool that holds less than what its ports are promised keeps
-its promise only while not all of them need it, and a pause that spreads makes all of them need it at once: so it is
-made as large as the sum, and shared memory has less by what that takes.
+All ports of a chip take their headroom from one pool. A pool smaller than the sum of the promises keeps them only while
+not all ports need it, and a pause that spreads makes all of them need it at once: so it is made as large as the sum,
+and shared memory has less by that.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ GROUP_CELLS, QUEUE_CELLS = 74, 7
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How a switch's pool is divided, in cells: the headroom that ports are promised, and the rest.
+    """Division of a switch's pool, in cells: headroom promised to ports, and the rest.
 
-    Of the rest, groups and queues have some of their own; all ports share what is then left.
+    Of the rest, groups and queues have some of their own; all ports share the remainder.
     """
 
     shared_cells: int
@@ -53,20 +53,20 @@ class Pool:
 
 
 def divide_pool(buffer: Buffer, promised_cells: int) -> Pool:
-    """The pool of a switch whose ports are promised so much headroom.
+    """The pool of a switch with this headroom promised to its ports.
 
-    The rest is less than nothing where the pool cannot hold the promises (CW432).
+    The rest is negative if the pool cannot hold the promises (CW432).
     """
     return Pool(buffer.pool_cells - promised_cells, promised_cells)
 
 
 def reserved_cells(lossless: int, lossy: int, ports: int) -> int:
-    """What groups at ingress or queues at egress, whichever is more, have of their own on so many ports."""
+    """Cells reserved on so many ports by groups at ingress or by queues at egress, the larger of the two."""
     return ports * max(lossless * GROUP_CELLS, lossy * QUEUE_CELLS)
 
 
 def smallest_share_cells(buffer: Buffer, ports: int, mtu: int) -> int:
-    """The least shared memory that a switch works with: a frame of the longest kind for each port."""
+    """The least shared memory for a working switch: a frame of the longest kind for each port."""
     return ports * ceil((mtu + FRAME_OVERHEAD_BYTES) / buffer.cell_bytes)
 
 
@@ -80,5 +80,5 @@ def headroom_bytes(speed_gbps: int, length_m: float, mtu: int) -> int:
 
 
 def headroom_cells(speed_gbps: int, length_m: float, mtu: int) -> int:
-    """Cells that the headroom takes when every frame is of the smallest kind and fits into one cell."""
+    """Cells of the headroom if every frame is of the smallest kind and fits into one cell."""
     return ceil(headroom_bytes(speed_gbps, length_m, mtu) / SMALLEST_ON_WIRE_BYTES)

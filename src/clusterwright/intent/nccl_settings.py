@@ -1,7 +1,7 @@
-"""Every variable that NCCL and PyTorch get on a node, each with where it comes from and why.
+"""Every variable of NCCL and PyTorch on a node, with its origin and its reason.
 
-Values follow from the plan and from the profile's keys; only names that the profile's release reads are written, and
-defaults that NCCL moved between releases are spelt out (NCCL 2.30, user guide and source, compared with older tags).
+Values follow from the plan and from the profile's keys; only names known to the profile's release are written, and
+defaults moved by NCCL between releases are spelt out (NCCL 2.30, user guide and source, compared with older tags).
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ TUNER_TABLE = "/etc/nccl/tuner.csv"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A variable, its value, the place in the spec that it follows from, and the reason in one sentence.
+    """A variable, its value, its origin in the spec, and the reason in one sentence.
 
-    ``environment`` tells those that PyTorch or a plugin reads, which have to be in a job's environment, from those that
-    NCCL itself reads from nccl.conf. ``at_start`` tells those whose value a node finds when it starts: ``value`` says
-    what it looks for.
+    ``environment``: PyTorch or a plugin reads it, so it has to be in a job's environment; else NCCL itself reads it
+    from nccl.conf. ``at_start``: a node finds the value when it starts, and ``value`` describes it.
     """
 
     name: str
@@ -52,21 +51,23 @@ class Setting:
 
     @property
     def written_to(self) -> str:
-        """Where a node has the setting, for people."""
+        """Place of the setting on a node, for people."""
         if self.environment:
             return "environment"
         return f"nccl.conf, by {PARTITION_UNIT}" if self.at_start else "nccl.conf"
 
     @property
     def file_of_job(self) -> str:
-        """The name of the file in a job's folder that the value is; "" for a value that all jobs have alike."""
+        """Name of the file in a job's folder with the value; "" for a value common to all jobs."""
         return self.value.partition(OF_JOB)[2]
 
 
 @dataclass(frozen=True, slots=True)
 class NcclCabling:
-    """What NCCL has to know of a node's cables: adapters as (verbs name, PCI address) in rail order, the interfaces for
-    sockets, and how many bottom switches the adapters end at."""
+    """A node's cables for NCCL.
+
+    Adapters as (verbs name, PCI address) in rail order, interfaces of sockets, and the number of bottom switches.
+    """
 
     hcas: tuple[tuple[str, str | None], ...]
     sockets: tuple[str, ...]
@@ -86,7 +87,7 @@ def wiring_of(kind: NodeKind, nccl: NcclProfile) -> NcclCabling:
 
 @per_plan
 def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting, ...]:
-    """Every variable of a node group by name; its profile's own ``variables`` win over what is derived."""
+    """Every variable of a node group by name; its profile's own ``variables`` win over derived ones."""
     nccl = plan.spec.nccl(node_group)
     fabric = plan.spec.fabric(nccl.fabric) if nccl is not None else None
     if nccl is None or fabric is None:
@@ -98,32 +99,32 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
         if fabric.technology == "roce"
         else _infiniband(plan, nccl, fabric, node_group)
     )
-    found = {each.name: each for each in derived if names is None or each.name in names}
-    found |= {each.name: each for each in _nvlink_domain(plan, nccl, node_group) if names is None or each.name in names}
+    derived += _nvlink_domain(plan, nccl, node_group)
+    by_name = {setting.name: setting for setting in derived if names is None or setting.name in names}
     for name, value in _vendor_environment(plan, node_group).items():
         reason = "the collective library of the GPUs' vendor reads no /etc/nccl.conf by itself"
-        found[name] = Setting(name=name, value=value, origin=nccl.path, reason=reason, environment=True)
+        by_name[name] = Setting(name=name, value=value, origin=nccl.path, reason=reason, environment=True)
     for name, value, origin, reason in torch_settings(nccl):
-        found[name] = Setting(name=name, value=value, origin=origin, reason=reason, environment=True)
+        by_name[name] = Setting(name=name, value=value, origin=origin, reason=reason, environment=True)
     if nccl.tuner is not None:
         reason = "the example tuner looks for its table under this name; NCCL itself does not know the variable"
-        found["NCCL_TUNER_CONFIG_FILE"] = Setting(
+        by_name["NCCL_TUNER_CONFIG_FILE"] = Setting(
             name="NCCL_TUNER_CONFIG_FILE", value=TUNER_TABLE, origin=nccl.tuner.path, reason=reason, environment=True
         )
     for name, value in nccl.variables.items():
         path = (*nccl.path, "variables", name)
-        found[name] = Setting(
+        by_name[name] = Setting(
             name=name,
             value=value,
             origin=path,
             reason="written by hand in the spec",
             environment=not is_read_by_nccl(nccl, name),
         )
-    return tuple(found[name] for name in sorted(found))
+    return tuple(by_name[name] for name in sorted(by_name))
 
 
 def _vendor_environment(plan: Plan, node_group: str) -> Mapping[str, str]:
-    """What jobs need in their environment for the collective library of the GPUs' vendor."""
+    """Environment of jobs for the collective library of the GPUs' vendor."""
     group = plan.spec.node_group(node_group)
     if group is None:
         return {}
@@ -133,13 +134,15 @@ def _vendor_environment(plan: Plan, node_group: str) -> Mapping[str, str]:
 
 @per_plan
 def job_environment(plan: Plan, node_group: str) -> tuple[Setting, ...]:
-    """What has to be in the environment of jobs on a node group, by name: the same however a node is cabled."""
+    """Environment variables of jobs on a node group, by name: the same for every cabling of a node."""
     return tuple(setting for setting in settings(plan, node_group, NcclCabling((), (), 1)) if setting.environment)
 
 
 def job_paths(plan: Plan, node_group: str) -> tuple[tuple[str, str], ...]:
-    """What a job's container needs of its node beside the environment: paths, and ``file``, ``files``, ``topology`` or
-    ``records``, of which the last is written to."""
+    """Paths for a job's container, each with ``file``, ``files``, ``topology`` or ``records``.
+
+    The container writes to the last kind alone.
+    """
     nccl, is_described = plan.spec.nccl(node_group), has_topology(plan, node_group)
     if nccl is None:
         return ()
@@ -153,7 +156,7 @@ def job_paths(plan: Plan, node_group: str) -> tuple[tuple[str, str], ...]:
 
 
 def is_read_by_nccl(nccl: NcclProfile, name: str) -> bool:
-    """Whether the profile's NCCL reads a variable; where its names are not known, whether it looks like one of its."""
+    """Whether the profile's NCCL reads a variable; for a release without known names, by the name's form."""
     names = known_names("nccl", nccl.version)
     if names is not None:
         return name in names
@@ -162,7 +165,7 @@ def is_read_by_nccl(nccl: NcclProfile, name: str) -> bool:
 
 
 def cross_nic(nccl: NcclProfile, switches: int) -> int:
-    """NCCL_CROSS_NIC: 1 where all adapters of a node share a switch, else 0; the spec may fix it."""
+    """NCCL_CROSS_NIC: 1 if all adapters of a node share a switch, else 0; the spec may fix it."""
     if nccl.cross_nic is not None:
         return nccl.cross_nic
     return 1 if switches == 1 else 0
@@ -249,7 +252,7 @@ def _common(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str, wiri
 
 
 def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Iterator[Setting]:
-    """How thousands of ranks find each other: defaults that matter then, written so that a new release keeps them."""
+    """Defaults for the start of thousands of ranks, written so that a new release keeps them."""
     groups = [group for group in plan.spec.node_groups if group.name in nccl.nodes]
     ranks = sum(group.count * group.model.gpus.count for group in groups if group.model.gpus is not None)
     yield Setting(
@@ -289,7 +292,7 @@ def _start(plan: Plan, nccl: NcclProfile, names: frozenset[str] | None) -> Itera
 
 
 def _nvlink_domain(plan: Plan, nccl: NcclProfile, node_group: str) -> Iterator[Setting]:
-    """NVLink between nodes: found by NCCL itself, which goes by the network where a job leaves a domain."""
+    """NVLink between nodes: found by NCCL itself, with the network for jobs larger than a domain."""
     group = plan.spec.node_group(node_group)
     if group is None or memory_exchange(group, plan.spec.image(group.image or "")) is None:
         return

@@ -1,7 +1,7 @@
-"""PyTorch's variables for its NCCL process groups: names as the profile's release has them.
+"""PyTorch's variables for its NCCL process groups, by the names of the profile's release.
 
 They moved: NCCL_* up to 2.1, TORCH_NCCL_* since 2.2, and the flight recorder's to TORCH_FR_* in 2.9 (names read from
-the libraries, inventory/nccl). What a release does not read is left out.
+the libraries, inventory/nccl). Variables unknown to a release are left out.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ TorchSetting = tuple[str, str, Path, str]
 
 
 def torch_settings(nccl: NcclProfile) -> tuple[TorchSetting, ...]:
-    """Name, value, place in the spec and reason of each variable; none where the profile names no PyTorch."""
+    """Name, value, origin and reason of each variable; none if the profile names no PyTorch."""
     if nccl.pytorch is None:
         return ()
     names = known_names("torch", nccl.pytorch)
     wanted = (*_errors(nccl, nccl.pytorch), *_recorder(nccl, nccl.pytorch))
-    return tuple(each for each in wanted if names is None or each[0] in names)
+    return tuple(setting for setting in wanted if names is None or setting[0] in names)
 
 
 def _errors(nccl: NcclProfile, pytorch: str) -> Iterator[TorchSetting]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
@@ -11,12 +12,11 @@ from clusterwright.spec.hardware.models import Nic
 
 
 class HostNic(NamedTuple):
-    """A cabled NIC, or several that are one link. ``table`` is its routing table; ``gateway`` the switch's address on
-    its link or in its subnet.
+    """A cabled NIC or a bond; ``table`` is its routing table, ``gateway`` the switch's address on its link or subnet.
 
-    ``version`` is the IP version, 0 where the fabric has no addresses (InfiniBand); ``switch`` and ``switch_port`` say
-    where its cable ends. A link of several has no device of its own: ``members`` are its NICs, without addresses, of
-    which the first says where it ends, and ``bond`` says how they are joined.
+    ``version`` is the IP version, 0 on a fabric without addresses (InfiniBand); ``switch`` and ``switch_port`` are the
+    far end of its cable. A bond has no device of its own: ``members`` are its NICs, without addresses, the first of
+    them gives the far end, and ``bond`` describes how they are joined.
     """
 
     interface: str
@@ -37,7 +37,7 @@ class HostNic(NamedTuple):
 
     @property
     def ports(self) -> tuple[HostNic, ...]:
-        """The NICs that have a cable: itself, or those that it is made of."""
+        """The cabled NICs: itself, or its members."""
         return self.members or (self,)
 
 
@@ -45,15 +45,13 @@ FIRST_TABLE = 100  # below the kernel's own tables (253 to 255)
 
 
 def is_managed(device: Device) -> bool:
-    """True for nodes that run an image of ours; appliances (storage) bring their own system."""
+    """True for nodes with an image of the spec; appliances (storage) bring their own system."""
     return device.kind == "node" and device.image is not None
 
 
 @per_plan
 def nics_of(plan: Plan, device: Device) -> tuple[HostNic, ...]:
-    """The cabled NICs of a node, in the order of the catalogue's NIC groups, those that are one link as one; its BMC is
-    not among them.
-    """
+    """The cabled NICs of a node in the catalogue's order, bonds as one, without its BMC."""
     cabled = {
         cable.a.port: cable
         for cable in plan.cables_of[device.name]
@@ -83,15 +81,15 @@ def _joined(link: HostNic, members: list[HostNic]) -> HostNic:
 @per_plan
 def nics_by_fabric(plan: Plan, device: Device) -> dict[str, tuple[HostNic, ...]]:
     """The cabled NICs of a node by fabric, in rail order."""
-    found: dict[str, list[HostNic]] = {}
+    by_fabric: dict[str, list[HostNic]] = {}
     for nic in nics_of(plan, device):
-        found.setdefault(nic.fabric.name, []).append(nic)
-    return {name: tuple(nics) for name, nics in found.items()}
+        by_fabric.setdefault(nic.fabric.name, []).append(nic)
+    return {name: tuple(nics) for name, nics in by_fabric.items()}
 
 
 @per_plan
 def _catalogue_nics(plan: Plan, model: str) -> tuple[Nic, ...]:
-    return tuple(nic for group in plan.spec.catalogue[model].nic_groups for nic in group.nics)
+    return tuple(chain.from_iterable(group.nics for group in plan.spec.catalogue[model].nic_groups))
 
 
 def _host_nic(plan: Plan, nic: Nic, near: Interface, far: Interface, table: int) -> HostNic:

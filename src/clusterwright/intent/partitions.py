@@ -1,7 +1,7 @@
-"""InfiniBand partitions: who is a member of which, and in which one NCCL's data travels.
+"""InfiniBand partitions: their members, and the partition of NCCL's data.
 
-The file never fails open: it names the default partition and makes everybody a limited member of it, so that an adapter
-that nobody planned can talk to the subnet manager and to no one else.
+The file never fails open: it names the default partition and makes every port a limited member of it, so that an
+unplanned adapter can talk to the subnet manager and to no one else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PartitionView:
 
 
 def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
-    """The partitions of a fabric that have members, by P_Key, besides the default one."""
+    """The partitions of a fabric with members, by P_Key, besides the default one."""
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None:
         return ()
@@ -37,18 +37,16 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
     guids_by_group = _nic_guids(plan, fabric_name)
     for partition in sorted(fabric.partitions, key=lambda partition: partition.pkey):
         membership = memberships_of(plan.spec, partition)
-        members = tuple(
-            (format_guid(guid), membership[group])
-            for group, guids in guids_by_group.items()
-            if group in membership
-            for guid in guids
-        )
+        members: list[tuple[str, str]] = []
+        for group, guids in guids_by_group.items():
+            if group in membership:
+                members.extend((format_guid(guid), membership[group]) for guid in guids)
         if members:
             views.append(
                 PartitionView(
                     name=partition.name,
                     pkey=f"0x{partition.pkey:04x}",
-                    members=members,
+                    members=tuple(members),
                     ipoib=partition.ipoib is not None,
                 )
             )
@@ -56,7 +54,7 @@ def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
 
 
 def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
-    """The partition in which NCCL's data travels between nodes of a group; None where it is the default one."""
+    """The partition of NCCL's data between nodes of a group; None for the default one."""
     nccl = plan.spec.nccl(node_group)
     if nccl is None:
         return None

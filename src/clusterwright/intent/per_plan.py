@@ -1,6 +1,6 @@
-"""Remembering what many devices of one plan share, such as the text of a file that every node of a group gets.
+"""Cache values shared by many devices of one plan, such as the text of a file for every node of a group.
 
-A plan compares by value, which is far too slow a key; it is remembered by identity, for as long as it lives.
+A plan compares by value, far too slow for a key; it is remembered by identity, for as long as it lives.
 """
 
 from __future__ import annotations

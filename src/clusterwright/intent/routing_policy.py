@@ -1,7 +1,7 @@
-"""Routing policy: the routes that a switch accepts, marks and announces on each side, free of any system's words.
+"""Routing policy: the routes accepted, marked and announced on each side, free of any system's words.
 
-Routes climb and then descend. A route that came from below bears a mark, and only such routes and the switch's own are
-announced upwards. A drained switch announces nothing and learns as before.
+Routes climb and then descend. A route from below bears a mark, and only such routes and the switch's own are announced
+upwards. A drained switch announces nothing and learns as before.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ FROM_BELOW_COMMUNITY = "64512:1"
 
 
 class Direction(StrEnum):
-    """The way that routes take through a policy, as the switch sees it."""
+    """Direction of routes through a policy, as seen by the switch."""
 
     INCOMING = "incoming"
     OUTGOING = "outgoing"
 
 
 class RouteSet(StrEnum):
-    """The routes that a term matches."""
+    """A set of routes for a term to match."""
 
     OWN = "own"
     """Prefixes that the switch announces itself."""
@@ -43,7 +43,7 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyTerm:
-    """One term of a policy: the first whose ``routes`` match decides, and a route that no term matches is refused."""
+    """One term of a policy: the first term with matching ``routes`` decides; an unmatched route is refused."""
 
     name: str
     routes: RouteSet
@@ -54,7 +54,7 @@ class PolicyTerm:
 
 @dataclass(frozen=True, slots=True)
 class RoutePolicy:
-    """What one direction of the sessions with one group of neighbours lets pass."""
+    """Terms for one direction of the sessions with one group of neighbours."""
 
     group: str
     """``UP``, ``DOWN``, or the label of a border."""
@@ -83,7 +83,7 @@ def side_policies(side: str, *, is_drained: bool) -> tuple[RoutePolicy, RoutePol
 
 
 def border_policies(group: str, *, is_drained: bool) -> tuple[RoutePolicy, RoutePolicy]:
-    """The incoming and the outgoing policy of a border. What it teaches goes everywhere, as if it came from below."""
+    """The incoming and the outgoing policy of a border. Routes from it go everywhere, like those from below."""
     incoming = PolicyTerm(name="border", routes=RouteSet.BORDER, mark=Mark.FROM_BELOW)
     outgoing = (PolicyTerm(name="border", routes=RouteSet.BORDER),)
     return _policies(group, incoming, outgoing, is_drained=is_drained)

@@ -29,7 +29,7 @@ MASTER_POLLS = 4
 
 @dataclass(frozen=True, slots=True)
 class SubnetSizes:
-    """The figures of opensm.conf that follow from a fabric with ``chips`` switch chips and ``endpoints`` adapters."""
+    """Figures of opensm.conf for a fabric with ``chips`` switch chips and ``endpoints`` adapters."""
 
     chips: int
     endpoints: int
@@ -53,7 +53,7 @@ class SubnetSizes:
 
     @property
     def log_mb(self) -> int:
-        """Size at which the log starts anew: what ten sweeps write in which everything changed."""
+        """Largest size of the log: ten sweeps with a change of everything."""
         ports = 2 * self.endpoints + self.chips
         return max(LEAST_LOG_MB, math.ceil(ports * LOG_BYTES_A_PORT * SWEEPS_KEPT / 1_000_000))
 

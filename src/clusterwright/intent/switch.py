@@ -1,4 +1,4 @@
-"""What every switch's configuration is written from: its links, its BGP sessions, its own prefixes, its classes.
+"""The source of every switch's configuration: its links, BGP sessions, own prefixes and classes.
 
 Shared by all switch operating systems, so that both ends of a session follow from the same derivation.
 """
@@ -44,7 +44,7 @@ _NUMBERS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A prefix as text. ``is_connected`` says that one interface carries exactly it; else it needs a discard route."""
+    """A prefix as text. ``is_connected``: one interface carries exactly it; else it needs a discard route."""
 
     text: str
     is_connected: bool
@@ -52,13 +52,13 @@ class Prefix:
 
 @dataclass(frozen=True)
 class SwitchView:
-    """A switch and everything of the plan that concerns it. ``version`` is the IP version of its fabric (4 or 6).
+    """A switch and everything of the plan about it. ``version`` is the IP version of its fabric (4 or 6).
 
-    ``management`` is the out-of-band link, None where the spec has no management network. ``origins`` are the prefixes
-    the switch announces itself, ``pools`` the prefixes and lengths that it may learn from neighbours. ``hashing`` is
-    how it chooses among equal paths, ``platform`` what the vendor gives out for its chip. ``relay`` is the DHCP server
-    that hosts' DHCP requests are sent to, None where none asks. ``modes`` are the ports' by side and speed, as far as
-    they were looked up for the switches of its tier and model.
+    ``management`` is the out-of-band link, None if the spec has no management network. ``origins`` are the switch's own
+    announced prefixes, ``pools`` the prefixes and lengths accepted from neighbours. ``hashing`` is its choice among
+    equal paths, ``platform`` the vendor's data on its chip. ``relay`` is the DHCP server for hosts' requests, None
+    without any. ``modes`` are the ports' by side and speed, as far as they were looked up for the switches of its tier
+    and model.
     """
 
     device: Device
@@ -90,7 +90,7 @@ class SwitchView:
         return None if self.device.loopback is None else format_address(self.device.loopback, self.version)
 
     def mode_of(self, side: str, port: str, speed_gbps: int) -> tuple[PortBlock, PortMode] | None:
-        """The block of a port and the mode it runs in on a side (``down``, ``up``); None where the model lists none."""
+        """A port's block and mode on a side (``down``, ``up``); None if the model lists none."""
         modes = self.modes.get((side, speed_gbps))
         if modes is None:
             tier = self.fabric.tiers[self.device.tier]
@@ -99,23 +99,26 @@ class SwitchView:
         return modes.get(port)
 
     def platform_port(self, port: Interface) -> PlatformPort:
-        """What the system calls a port with a link. Raises PlatformPortError where its platform lacks it."""
+        """The system's name for a linked port. Raises PlatformPortError if its platform lacks it."""
         mode = self.mode_of(port.side, port.port, port.speed_gbps)
         return self.model.platform_port(port.port, None if mode is None else mode[1])
 
     @cached_property
     def bonds(self) -> tuple[SwitchBond, ...]:
-        """Ports to hosts that are one link each."""
+        """Bonds of ports to hosts."""
         return bonds_of(self.model, self.links)
 
     @cached_property
     def bond_at(self) -> Mapping[str, SwitchBond]:
         """The same by port."""
-        return {port: bond for bond in self.bonds for port in bond.ports}
+        by_port: dict[str, SwitchBond] = {}
+        for bond in self.bonds:
+            by_port |= dict.fromkeys(bond.ports, bond)
+        return by_port
 
     @property
     def asks_from(self) -> str:
-        """Where requests to servers leave from: ``management``, ``gateway`` or ``loopback``, "" where none is there.
+        """Source of requests to servers: ``management``, ``gateway`` or ``loopback``, else "".
 
         Without a management port they cross the fabric, and no route leads back to the address of an uplink.
         """
@@ -127,12 +130,12 @@ class SwitchView:
 
     @property
     def is_drained(self) -> bool:
-        """True when the switch announces nothing, so that all traffic goes around it, and is otherwise as ever."""
+        """True for a switch without announcements: all traffic goes around it, nothing else changes."""
         return self.device.state == DRAINED
 
     @property
     def shares_subnet(self) -> bool:
-        """True when the hosts of this switch are in one subnet whose gateway is the switch."""
+        """True if the hosts of this switch are in one subnet with the switch as gateway."""
         return self.host_subnet is not None and self.host_subnet.gateway is not None
 
     @cached_property
@@ -144,7 +147,7 @@ class SwitchView:
 
     @cached_property
     def routing_policies(self) -> tuple[RoutePolicy, ...]:
-        """What its neighbours in the fabric may announce and learn, side by side: incoming, then outgoing."""
+        """Policies for neighbours in the fabric, side by side: incoming, then outgoing."""
         policies: list[RoutePolicy] = []
         for side in self.bgp_sides:
             policies.extend(side_policies(side, is_drained=self.is_drained))
@@ -152,7 +155,7 @@ class SwitchView:
 
     @property
     def router_id(self) -> str | None:
-        """An IPv4 loopback itself; for IPv6, 10/8 and the last 24 bits of the loopback, which differ per switch."""
+        """An IPv4 loopback itself; for IPv6, 10/8 and the loopback's last 24 bits, unique by switch."""
         if self.device.loopback is None:
             return None
         if self.version == 4:
@@ -169,7 +172,7 @@ class SwitchView:
 
 
 def view_switch(plan: Plan, device: Device) -> SwitchView:
-    """Gather what concerns one switch of an Ethernet fabric. Raises KeyError for a fabric without addresses."""
+    """Collect everything about one switch of an Ethernet fabric. Raises KeyError for a fabric without addresses."""
     fabric = fabric_of(plan, device.fabric)
     version = plan.address_version(device.fabric)
     every = links_of(plan, device)
@@ -236,7 +239,7 @@ def _as_text(plan: Plan, addresses: Mapping[str, int]) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def in_port_order(name: str) -> tuple[tuple[int, str], ...]:
-    """A sorting key that puts Ethernet2/1 before Ethernet10/1."""
+    """A sorting key with Ethernet2/1 before Ethernet10/1."""
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in _NUMBERS.split(name))
 
 
@@ -252,7 +255,7 @@ def _origins(device: Device, host_subnet: Subnet | None, version: int) -> tuple[
 
 @per_plan
 def _pools(plan: Plan, fabric_name: str) -> tuple[tuple[str, int], ...]:
-    """The fabric's loopbacks and host subnets, and what it learns at its borders."""
+    """The fabric's loopbacks and host subnets, and the prefixes learnt at its borders."""
     addressing = fabric_of(plan, fabric_name).addressing
     if addressing is None:
         return ()

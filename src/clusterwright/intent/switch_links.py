@@ -1,4 +1,4 @@
-"""A switch's cables as it sees them, and which it keeps up; its bonds, its management port, its error correction.
+"""A switch's cables from its own end: states, bonds, management port, error correction.
 
 A drained switch carries nothing and stays ready: its links to other switches and their BGP sessions stay up, and its
 policies withdraw every route (RFC 8326 has the same aim by another attribute), so that no packet is lost on the way out
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.intent.per_plan import per_plan
@@ -27,10 +28,10 @@ _OF_FABRIC = frozenset({"down", "up"})
 
 
 class Link(NamedTuple):
-    """A cable seen from one switch: its own ``port``, the ``peer`` port at the far end and the device that has it.
+    """A cable from one switch's end: its own ``port``, the far ``peer`` port and the device there.
 
-    ``is_up`` says whether the switch keeps its port up, ``lower_tier`` whose uplinks the cable belongs to. It is a link
-    ``is_to_switch`` where the far end is a switch of the same fabric, and neither end a NIC or a management port.
+    ``is_up``: the switch keeps its port up; ``lower_tier`` is the tier with the cable among its uplinks. It is a link
+    ``is_to_switch`` if the far end is a switch of the same fabric, and neither end a NIC or a management port.
     ``address`` is the port's own as text, None for a port in a shared host subnet.
     """
 
@@ -45,7 +46,7 @@ class Link(NamedTuple):
 
     @property
     def description(self) -> str:
-        """Where the cable goes, as people read it on the port."""
+        """Far end of the cable, in words for the port."""
         return f"to {self.far_end}" + ("" if self.is_up else " (out of service)")
 
     @property
@@ -68,7 +69,7 @@ def links_of(plan: Plan, device: Device) -> tuple[Link, ...]:
 
 
 def link_over(plan: Plan, cable: Cable, port: Interface, peer: Interface) -> Link:
-    """A cable as the device sees it that has the ``port`` at one end of it."""
+    """A cable from the end with this ``port``."""
     is_up = cable.in_service or _is_up(plan, cable)
     peer_device = plan.by_name[peer.device]
     is_to_switch = port.side in _OF_FABRIC and peer.side in _OF_FABRIC and peer_device.asn is not None
@@ -91,7 +92,7 @@ def _service(plan: Plan) -> Service:
 
 
 def _is_up(plan: Plan, cable: Cable) -> bool:
-    """Whether the ports of a cable that is out of service stay up: what is drained is asked no more, and reached still.
+    """Whether the ports of a cable out of service stay up: a drained end gets no new work, but is still reached.
 
     A node's jobs end over these ports before they let go of it; the scheduler starts no others there.
     """
@@ -103,8 +104,9 @@ def _is_up(plan: Plan, cable: Cable) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SwitchBond:
-    """The ``links`` of a switch to one host's ``bond``, by a ``number`` that follows from the first one's port: it is
-    the same whatever comes and goes beside it.
+    """A switch's ``links`` to one host's ``bond``, numbered by the first link's port.
+
+    The ``number`` stays the same when bonds beside it come and go.
     """
 
     number: int
@@ -113,7 +115,7 @@ class SwitchBond:
 
     @property
     def description(self) -> str:
-        """Where it leads, as people read it on the switch."""
+        """Far end of the bond, in words for the switch."""
         return f"to {self.links[0].peer.device} {self.bond.interface}"
 
     @property
@@ -123,7 +125,7 @@ class SwitchBond:
 
 
 def bonds_of(model: HardwareModel, links: Iterable[Link]) -> tuple[SwitchBond, ...]:
-    """What the ``links`` of a switch are joined to, in the order of their first ones."""
+    """The bonds of a switch's ``links``, in the order of their first ones."""
     members: dict[tuple[str, str], list[Link]] = {}
     for link in links:
         if link.cable.bond is not None:
@@ -138,9 +140,11 @@ def bonds_of(model: HardwareModel, links: Iterable[Link]) -> tuple[SwitchBond, .
 
 @lru_cache(maxsize=64)
 def port_numbers(model: HardwareModel) -> dict[str, int]:
-    """Every port that a model may have in some mode, counted from 1: a bond has the number of its first port."""
-    cages = ((cage, mode) for block in model.blocks for cage in block.cages for mode in block.modes)
-    names = dict.fromkeys(port for cage, mode in cages for port in mode.ports(cage))
+    """Every port of a model in any mode, counted from 1: a bond has the number of its first port."""
+    names: dict[str, None] = {}
+    for block in model.blocks:
+        for cage, mode in product(block.cages, block.modes):
+            names |= dict.fromkeys(mode.ports(cage))
     return {port: number for number, port in enumerate(names, 1)}
 
 
@@ -149,7 +153,7 @@ FIRE_CODE_M = 3.0
 
 
 def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | None:
-    """The forward error correction of a link, the same at both ends; None where the standard has none.
+    """Forward error correction of a link, the same at both ends; None if the standard has none.
 
     IEEE 802.3: every lane of 50 Gb/s or more needs Reed-Solomon, 100G over four lanes as well (but for 100GBASE-LR4,
     which reaches further than any cable here); 25G over short copper takes the fire code, which is faster.
@@ -163,7 +167,7 @@ def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | Non
 
 @dataclass(frozen=True, slots=True)
 class ManagementPort:
-    """The port's name, where its cable goes, its IP version, its address with length, and its gateway, all as text."""
+    """A management port's name, far end, IP version, address with length, and gateway."""
 
     port: str
     description: str

@@ -1,8 +1,8 @@
-"""The BGP sessions of a switch, and what each neighbour may be expected to say.
+"""The BGP sessions of a switch, with the expected number of routes from each neighbour.
 
-The number of routes that a neighbour announces follows from the plan, so a session that brings more is a leak or a
-mistake: from above every prefix of the fabric, from below the prefixes of the switches under that neighbour. Every
-switch warns when they are exceeded by a tenth, and ends the session at twice as many, before tables overflow.
+The number of routes from a neighbour follows from the plan, so a session that brings more is a leak or a mistake: from
+above every prefix of the fabric, from below the prefixes of the switches under that neighbour. Every switch warns when
+they are exceeded by a tenth, and ends the session at twice as many, before tables overflow.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RouteLimit:
 
 
 def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[PlannedSession, ...]:
-    """The sessions over the links that are up, in the order of the links."""
+    """The sessions over working links, in the order of the links."""
     version = plan.address_version(device.fabric)
     unwatched, above = _unwatched(plan, device.fabric), _prefixes(plan, device.fabric)
     sessions = []
@@ -82,7 +82,7 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
 
 
 def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, str, int, int]]:
-    """The links that have a session, each with both addresses, its own as text, and the far end's AS number."""
+    """The links with a session, each with both addresses, its own as text, and the far end's AS number."""
     if device.asn is not None:
         for link in links:
             if link.is_to_switch and link.is_up:
@@ -92,24 +92,27 @@ def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, str, 
 
 
 def _authentication(link: Link) -> SessionAuthentication | None:
-    """What the tier under a link says of the sessions over its uplinks."""
+    """Authentication of sessions over a link, set by the tier under it for its uplinks."""
     up = link.lower_tier.up if link.lower_tier is not None else None
     return None if up is None else up.authentication
 
 
 @per_plan
 def _unwatched(plan: Plan, fabric: str) -> frozenset[tuple[str, str]]:
-    """The peer groups of a fabric, by switch and side, whose sessions BFD does not watch, if they have any.
+    """The peer groups of a fabric, by switch and side, with sessions but without BFD.
 
     A switch's sessions of one side are one peer group, which has BFD or has not. So a switch that cannot speak it takes
     it from every group that a session of its own is in, and from the groups at the far ends of their other sessions.
     """
     able = {tier.role for tier in fabric_of(plan, fabric).tiers if (of := system_of(tier.model)) and of.has_bfd}
     switches = [device for device in plan.devices if device.kind == "switch" and device.fabric == fabric]
-    left = [(device.name, side) for device in switches if device.role not in able for side in ("down", "up")]
-    groups = set(left)
-    while left:
-        name, side = left.pop()
+    unvisited: list[tuple[str, str]] = []
+    for device in switches:
+        if device.role not in able:
+            unvisited += [(device.name, "down"), (device.name, "up")]
+    groups = set(unvisited)
+    while unvisited:
+        name, side = unvisited.pop()
         for cable in plan.cables_of[name]:
             near, far = (cable.a, cable.b) if cable.a.device == name else (cable.b, cable.a)
             group = far.device, far.side
@@ -117,12 +120,12 @@ def _unwatched(plan: Plan, fabric: str) -> frozenset[tuple[str, str]]:
                 continue
             if any(_routed(plan.by_name[name], (link_over(plan, cable, near, far),))):
                 groups.add(group)
-                left.append(group)
+                unvisited.append(group)
     return frozenset(groups)
 
 
 def route_limit(sessions: Sequence[PlannedSession]) -> RouteLimit:
-    """One limit for neighbours of a kind: that of the one which announces most. Expects at least one session."""
+    """One limit for neighbours of a kind, by the largest announcement. Expects at least one session."""
     most = max(session.routes for session in sessions)
     return RouteLimit(most + most // 10 + 1, 2 * most + 1)
 
@@ -158,19 +161,19 @@ def _prefixes_below(plan: Plan, name: str) -> int:
 def _prefixes_under(plan: Plan, fabric: str, names: frozenset[str]) -> int:
     """The prefixes of these switches and of all under them: switches side by side are above the same ones."""
     prefixes = _own_prefixes(plan, fabric)
-    return sum(prefixes[each] for each in _with_all_under(plan, names))
+    return sum(prefixes[switch] for switch in _with_all_under(plan, names))
 
 
 @per_plan
 def _with_all_under(plan: Plan, names: frozenset[str]) -> frozenset[str]:
-    """These switches and all that they reach going down."""
+    """These switches and all reachable from them downwards."""
     below = {_right_under(plan, name) for name in names}
-    return names.union(*(_with_all_under(plan, each) for each in below if each))
+    return names.union(*(_with_all_under(plan, group) for group in below if group))
 
 
 @per_plan
 def _right_under(plan: Plan, name: str) -> frozenset[str]:
-    """The switches whose uplinks lead to a switch."""
+    """The switches with uplinks to a switch."""
     return frozenset(
         cable.a.device for cable in plan.cables_of[name] if cable.b.device == name and cable.a.side == "up"
     )

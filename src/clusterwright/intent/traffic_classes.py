@@ -1,13 +1,14 @@
-"""Traffic classes and their numbers: the one numbering that switches of every system, NICs, checks and NCCL use.
+"""Traffic classes and their numbers: one numbering for switches of every system, NICs, checks and NCCL.
 
-A class has one number, and every device takes it for whatever it numbers classes by: the traffic class and the
-priority group of a switch, the priority of a NIC. Pauses name a priority, so a lossless class has its PFC priority as
-its number; a lossy one has its queue's, or the lowest that is left. Queues are as the spec says.
+A class has one number, and every device uses it for its own numbering of classes: the traffic class and the priority
+group of a switch, the priority of a NIC. Pauses name a priority, so a lossless class has its PFC priority as its
+number; a lossy one has its queue's, or the lowest free one. Queues are as the spec sets them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
@@ -25,7 +26,7 @@ _ECN_BITS = 2  # below the DSCP in the traffic class byte
 
 @dataclass(frozen=True, slots=True)
 class NumberedClass:
-    """A class of service with its ``number`` and every DSCP that it takes, whether the spec names it or not."""
+    """A class of service with its ``number`` and all its DSCPs, named by the spec or not."""
 
     number: int
     dscp: tuple[int, ...]
@@ -38,16 +39,16 @@ class NumberedClass:
 
 
 def default_class(fabric: Fabric) -> TrafficClass | None:
-    """The class of all DSCPs that no class names: the lossy one without any, else the lossy one in the lowest queue.
+    """The class of all unnamed DSCPs: the lossy one without any, else the lossy one in the lowest queue.
 
-    None without a lossy class: then each system does with these DSCPs what it likes, and may pause them (CW430).
+    None without a lossy class: then each system treats these DSCPs in its own way, and may pause them (CW430).
     """
     lossy = [entry for entry in fabric.classes if entry.priority is None]
     return min(lossy, key=lambda entry: (bool(entry.dscp), entry.queue), default=None)
 
 
 def traffic_classes(fabric: Fabric) -> tuple[NumberedClass, ...]:
-    """The classes of an Ethernet fabric, by number. Raises ClusterwrightError for classes that cannot be told apart."""
+    """The classes of an Ethernet fabric, by number. Raises ClusterwrightError for indistinguishable classes."""
     numbers: dict[int, TrafficClass] = {}
     queues: set[int] = set()
     for entry in fabric.classes:
@@ -64,7 +65,7 @@ def traffic_classes(fabric: Fabric) -> tuple[NumberedClass, ...]:
     numbers |= {entry.queue: entry for entry in lossy if entry not in moved}
     free = (number for number in range(NUMBERS) if number not in numbers)
     numbers |= dict(zip(tuple(free), moved, strict=False))
-    named = {dscp for entry in fabric.classes for dscp in entry.dscp}
+    named = set(chain.from_iterable(entry.dscp for entry in fabric.classes))
     rest = tuple(dscp for dscp in range(DSCPS) if dscp not in named)
     default = default_class(fabric)
     return tuple(
@@ -74,11 +75,13 @@ def traffic_classes(fabric: Fabric) -> tuple[NumberedClass, ...]:
 
 
 def class_numbers(fabric: Fabric) -> tuple[int | None, ...]:
-    """For each of the 64 DSCPs the number of its class, None where no class takes it.
+    """For each of the 64 DSCPs the number of its class, None for DSCPs without one.
 
     Raises ClusterwrightError as ``traffic_classes`` does.
     """
-    by_dscp = {dscp: item.number for item in traffic_classes(fabric) for dscp in item.dscp}
+    by_dscp: dict[int, int] = {}
+    for item in traffic_classes(fabric):
+        by_dscp |= dict.fromkeys(item.dscp, item.number)
     return tuple(by_dscp.get(dscp) for dscp in range(DSCPS))
 
 
@@ -88,14 +91,14 @@ def lossless_numbers(fabric: Fabric) -> tuple[int, ...]:
 
 
 def marked_numbers(fabric: Fabric) -> tuple[int, ...]:
-    """The PFC priorities whose packets are marked, so that senders slow down (DCQCN)."""
+    """The PFC priorities with ECN marks, so that senders slow down (DCQCN)."""
     return tuple(
         sorted(entry.priority for entry in fabric.classes if entry.priority is not None and entry.ecn == "mark")
     )
 
 
 def _profiles_on(plan: Plan, fabric: Fabric, node_group: str) -> tuple[NcclProfile, ...]:
-    """The NCCL profile of a node group whose data this fabric carries; without one, all whose data it carries."""
+    """The NCCL profile of a node group with data on this fabric; without one, all profiles with data on it."""
     own_profile = plan.spec.nccl(node_group)
     if own_profile is not None and own_profile.fabric == fabric.name:
         return (own_profile,)
@@ -103,8 +106,10 @@ def _profiles_on(plan: Plan, fabric: Fabric, node_group: str) -> tuple[NcclProfi
 
 
 def data_class_of(plan: Plan, fabric: Fabric, node_group: str) -> TrafficClass | None:
-    """The class that data of a node group travels in: the choice of its NCCL profile, or the one that all profiles on
-    the fabric agree on, else the first lossless one."""
+    """The class of a node group's data: the choice of its NCCL profile, or the common one of all profiles.
+
+    Without agreement between the fabric's profiles, the first lossless class.
+    """
     chosen = {profile.data_class for profile in _profiles_on(plan, fabric, node_group)} - {None}
     if len(chosen) == 1:
         return next((traffic_class for traffic_class in fabric.classes if traffic_class.name in chosen), None)
@@ -112,12 +117,12 @@ def data_class_of(plan: Plan, fabric: Fabric, node_group: str) -> TrafficClass |
 
 
 def has_several_classes(plan: Plan, fabric: Fabric, node_group: str) -> bool:
-    """Whether NCCL tells data and control messages apart on a fabric, so that no adapter may force one class."""
+    """Whether NCCL separates data and control messages on a fabric, so that no adapter may force one class."""
     return any(profile.control_dscp is not None for profile in _profiles_on(plan, fabric, node_group))
 
 
 def data_levels(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
-    """The service levels that data of NCCL's profiles travels in on an InfiniBand fabric, in their order."""
+    """The service levels of NCCL profiles' data on an InfiniBand fabric, in their order."""
     of_class = {traffic_class.name: traffic_class.service_level for traffic_class in fabric.classes}
     levels = (
         of_class.get(nccl_profile.data_class or "")

@@ -1,6 +1,6 @@
-"""Zones as networks: which prefixes a zone stands for, and where a node belongs to it.
+"""Zones as networks: the prefixes of a zone, and the fabrics of a node's zones.
 
-Both packet filters and routes are made of these, so that what is filtered and what is reachable agree.
+Both packet filters and routes are made of these, so that filters and reachability agree.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def zone_covers(plan: Plan, zone: Zone, fabric: Fabric) -> bool:
 
 @per_plan
 def contacts_of(plan: Plan, node_group: str) -> tuple[Contact, ...]:
-    """The flows that touch a node of this group, in the spec's order."""
+    """The flows to or from a node of this group, in the spec's order."""
     zones = {zone.name: zone for zone in plan.spec.zones}
     names = frozenset(zones_of(plan.spec, node_group))
     contacts: list[Contact] = []
@@ -77,10 +77,10 @@ def contacts_of(plan: Plan, node_group: str) -> tuple[Contact, ...]:
 
 @per_plan
 def peers_over(plan: Plan, zone_name: str, other_name: str, fabric_name: str) -> tuple[ZoneNetwork, ...]:
-    """The addresses at which a zone meets another over a fabric, of both IP versions.
+    """The addresses of a zone's peer over a fabric, of both IP versions.
 
-    Where both are on the fabric these are the other's addresses there, and over plain Ethernet its networks outside.
-    Where they share another fabric there are none here; where they share none, plain Ethernet leads to all of them.
+    If both are on the fabric these are the other's addresses there, and over plain Ethernet its networks outside. If
+    they share another fabric there are none here; if they share none, plain Ethernet leads to all of them.
     """
     spec = plan.spec
     zone, other, fabric = spec.zone(zone_name), spec.zone(other_name), spec.fabric(fabric_name)
@@ -91,7 +91,7 @@ def peers_over(plan: Plan, zone_name: str, other_name: str, fabric_name: str) ->
 
 
 def meeting_fabrics(spec: ClusterSpec, zone: Zone, other: Zone, fabric: Fabric) -> frozenset[str]:
-    """On which fabrics lie the other zone's addresses that a zone meets over a fabric; "" are those outside."""
+    """Fabrics of the other zone's addresses met by a zone over a fabric; "" are those outside."""
     if fabric.addressing is None:
         return frozenset()
     plain = fabric.technology == "ethernet"
@@ -103,7 +103,7 @@ def meeting_fabrics(spec: ClusterSpec, zone: Zone, other: Zone, fabric: Fabric) 
 
 
 def _meeting(plan: Plan, node_group: str, flow: Flow, mine: Zone, other: Zone) -> tuple[str, ...]:
-    """The fabrics over which nodes of a group, which belong to a zone, meet another zone for a flow."""
+    """The fabrics for a flow between nodes of a group in one zone and another zone."""
     return tuple(
         fabric.name
         for fabric in plan.spec.fabrics
@@ -115,7 +115,7 @@ def _meeting(plan: Plan, node_group: str, flow: Flow, mine: Zone, other: Zone) -
 
 
 def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:
-    """The fewest prefixes that hold the zone's addresses on a fabric and nobody else's."""
+    """The fewest prefixes around exactly the zone's addresses on a fabric."""
     if fabric.addressing is None:
         return ()
     pool = fabric.addressing.hosts

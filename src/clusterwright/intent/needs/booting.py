@@ -1,4 +1,4 @@
-"""What machines need that start or install themselves over the network."""
+"""Needs of machines during network boot or installation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCHEMES = {"http": 80, "https": 443}
 
 
 def booting(spec: ClusterSpec) -> Iterator[Need]:
-    """Addresses, iPXE and all that it loads; packages where an installer fetches them."""
+    """Addresses, iPXE and everything loaded by it; packages for an installer."""
     boot, network = spec.boot, spec.boot_network
     if boot is None or network is None:
         return
@@ -51,13 +51,13 @@ def _installing(spec: ClusterSpec, group: NodeGroup, who: Party) -> Iterator[Nee
     if image is None or image.delivery != "disk":
         return
     seen: set[tuple[str, int]] = set()
-    for at, repository in enumerate(image.repositories):
+    for index, repository in enumerate(image.repositories):
         url = urlsplit(repository.url)
         host, port = url.hostname or "", url.port or _SCHEMES.get(url.scheme, 0)
         if not host or not port or (host, port) in seen:
             continue
         seen.add((host, port))
-        path = (*image.path, "repositories", at, "url")
+        path = (*image.path, "repositories", index, "url")
         whom, why = server_at(spec, host), "it gives an installer packages"
         yield Need(
             topic="boot",

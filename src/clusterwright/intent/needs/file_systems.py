@@ -1,4 +1,4 @@
-"""File systems that storage of others speaks: which ports they need, what a node mounts them with.
+"""File systems of storage appliances: their ports, and their clients on nodes.
 
 Sources: RFC 8881 (NFSv4 on 2049), RFC 1833 and RFC 1813 (NFSv3 beside it asks the portmapper and mountd); the Lustre
 manual (LNet accepts on TCP 988; servers and clients connect to each other, from ports below 1024, as AWS' guide to its
@@ -25,10 +25,10 @@ ROCE: tuple[Ports, ...] = (("udp", 4791, 4791, True),)  # IANA, roce
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """A type of file system that is not in the kernel: its ``ports``, and what an image has to bring.
+    """A type of file system outside the kernel: its ``ports``, and its client in an image.
 
-    ``packages`` are beginnings of names, one of which a package has that the image installs; ``unit`` is what has to
-    run, where the client comes by no package; ``vendor`` is who gives it out.
+    ``packages`` are beginnings of names, one of which a package of the image has; ``unit`` has to run if the client
+    comes by no package; ``vendor`` distributes it.
     """
 
     ports: tuple[Ports, ...]
@@ -46,15 +46,15 @@ FILE_SYSTEMS = {
 
 
 def is_nfs(mount: Mount) -> bool:
-    """Whether a mount is NFS, of whatever version."""
+    """Whether a mount is NFS, of any version."""
     return mount.type in ("nfs", "nfs4")
 
 
 def ports_of(mount: Mount, *, over_infiniband: bool) -> tuple[Ports, ...]:
-    """What a mount asks its storage at; nothing where that is not known: any flow may carry it.
+    """Ports of a mount's storage; none if they are unknown: any flow may carry it.
 
-    NFS and Lustre over RDMA are such where both ends are on a fabric of InfiniBand (``over_infiniband``): whether
-    packets or messages carry it, adapters decide. Elsewhere RDMA travels as RoCE, of which both ends send requests.
+    NFS and Lustre use RDMA if both ends are on an InfiniBand fabric (``over_infiniband``): adapters decide whether
+    packets or messages carry it. Elsewhere RDMA travels as RoCE, with requests from both ends.
     """
     options = dict(option.partition("=")[::2] for option in mount.options)
     if uses_rdma(mount) or (is_nfs(mount) and options.get("proto") == "rdma"):

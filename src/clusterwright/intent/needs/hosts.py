@@ -1,4 +1,4 @@
-"""What machines with an image need, whatever runs on them: the site's servers, storage, secrets, who deploys."""
+"""Needs of every machine with an image: the site's servers, storage, secrets, deployment."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def site(spec: ClusterSpec) -> Iterator[Need]:
     for group in imaged(spec):
         for who in party_of(spec, group.name):
             for key, (protocol, port) in SITE_PORTS.items():
-                for at, text in enumerate(servers[key]):
-                    whom, path = server_at(spec, text), ("site", key, at)
+                for index, text in enumerate(servers[key]):
+                    whom, path = server_at(spec, text), ("site", key, index)
                     yield Need(
                         topic="site",
                         who=who,
@@ -40,13 +40,13 @@ def site(spec: ClusterSpec) -> Iterator[Need]:
 
 
 def mounts(spec: ClusterSpec) -> Iterator[Need]:
-    """File systems from the storage that they lie on, and what that asks nodes by itself."""
+    """File systems from their storage, and the storage's own connections to nodes."""
     images = {group.name: group.image for group in spec.node_groups}
     for mount in spec.mounts:
-        for at, name in enumerate(mount.nodes):
+        for index, name in enumerate(mount.nodes):
             if not images.get(name):
                 continue
-            path, unit = (*mount.path, "nodes", at), f"the mount of {mount.mountpoint}"
+            path, unit = (*mount.path, "nodes", index), f"the mount of {mount.mountpoint}"
             for who, whom in product(party_of(spec, name), party_of(spec, mount.system)):
                 ports = ports_of(mount, over_infiniband=meet_on_infiniband(spec, name, mount.system))
                 for protocol, low, high, is_asked in ports or ((ANY, 0, 0, False),):
@@ -87,7 +87,7 @@ def meet_on_infiniband(spec: ClusterSpec, nodes: str, storage: str) -> bool:
 
 
 def secrets(spec: ClusterSpec) -> Iterator[Need]:
-    """Host keys from the store that keeps them, tickets for mounts that ask for them."""
+    """Host keys from their store, tickets for Kerberos mounts."""
     kerberos = spec.encryption.kerberos
     for group in imaged(spec):
         image = spec.image(group.image or "")
@@ -110,8 +110,8 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
                 mount.protection is not None and mount.protection.kind == "krb5p" and group.name in mount.nodes
                 for mount in spec.mounts
             ):
-                for at, host in enumerate(kerberos.kdcs):
-                    whom, path = server_at(spec, host), (*kerberos.path, "kdcs", at)
+                for index, host in enumerate(kerberos.kdcs):
+                    whom, path = server_at(spec, host), (*kerberos.path, "kdcs", index)
                     why, unit = "it gives tickets of Kerberos", "gssproxy.service"
                     yield Need(
                         topic="secrets",
@@ -127,7 +127,7 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
 
 
 def metrics(spec: ClusterSpec) -> Iterator[Need]:
-    """What machines' GPUs do, asked by whoever keeps it."""
+    """GPU metrics, collected by the monitoring servers."""
     for group in imaged(spec):
         image = spec.image(group.image or "")
         asked = image.gpu_metrics if image is not None else None
@@ -172,10 +172,14 @@ def _is_filtered(spec: ClusterSpec, fabric: Fabric) -> bool:
 
 
 def deployment(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
-    """Who brings machines their files: the execution nodes where the spec names them, else somebody."""
+    """Delivery of files: from the execution nodes if the spec names them, else from an unknown host."""
     mesh = spec.execution
-    names = dict.fromkeys(group_of.get(node.device, "") for node in mesh.nodes) if mesh is not None else ()
-    senders = [who for name in names for who in party_of(spec, name)] or [Party("whoever deploys", None)]
+    senders: list[Party] = []
+    if mesh is not None:
+        for name in dict.fromkeys(group_of.get(node.device, "") for node in mesh.nodes):
+            senders.extend(party_of(spec, name))
+    if not senders:
+        senders = [Party("whoever deploys", None)]
     for group in imaged(spec):
         for whom in party_of(spec, group.name):
             for who in senders:

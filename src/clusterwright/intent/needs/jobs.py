@@ -1,4 +1,4 @@
-"""What a scheduler and the ranks of a job need between nodes."""
+"""Needs of a scheduler and of a job's ranks between nodes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ KUBELET_PORT = 10250
 
 
 def listening_ports(image: Image) -> tuple[Path, tuple[int, int] | None]:
-    """The ports that an image's kernel gives to listeners that ask for none; None for a setting that is not two ports.
+    """The kernel's range of ephemeral ports in an image; None for a setting other than two ports.
 
-    Before them the setting's place, () where there is none.
+    Before them the setting's path in the spec, () without a setting.
     """
     port_range = next(((name, value) for name, value in image.sysctl.items() if dotted(name) == PORT_RANGE), None)
     if port_range is None:
@@ -43,15 +43,17 @@ def listening_ports(image: Image) -> tuple[Path, tuple[int, int] | None]:
 
 
 def slurm(spec: ClusterSpec) -> Iterator[Need]:
-    """Daemons of every Slurm both ways; srun within a partition, which starts steps on other nodes and takes what their
-    tasks write; controllers among themselves, and with the records of jobs."""
+    """Every Slurm's daemons in both directions, srun within a partition, controllers and the accounting daemon.
+
+    srun starts steps on other nodes and receives their tasks' output.
+    """
     for scheduler in spec.schedulers:
         if scheduler.slurm is None:
             continue
         path = scheduler.path
         servers = tuple(party_of(spec, controller_group(spec, scheduler)))
         for server in servers:
-            for node in (node for name in scheduler.nodes for node in imaged_party(spec, name)):
+            for node in _scheduled_nodes(spec, scheduler):
                 asks, slurmctld = "slurmd.service, srun", (SLURMCTLD_PORT,) * 2
                 yield Need("scheduler", node, server, "tcp", *slurmctld, "slurmctld answers there", asks, path)
                 asks, slurmd = "slurmctld.service", (SLURMD_PORT,) * 2
@@ -60,15 +62,23 @@ def slurm(spec: ClusterSpec) -> Iterator[Need]:
         yield from _among_controllers(spec, scheduler, servers)
 
 
+def _scheduled_nodes(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Party]:
+    """The node groups of a scheduler with an image."""
+    for name in scheduler.nodes:
+        yield from imaged_party(spec, name)
+
+
 def controller_group(spec: ClusterSpec, scheduler: Scheduler) -> str:
-    """The node group whose machines run a scheduler's controller; "" where there is none."""
+    """The node group of a scheduler's controllers; "" without one."""
     of_role = (group.name for group in spec.node_groups if group.role == "service")
     return scheduler.controllers.nodes or next(of_role, "")
 
 
 def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
-    """What nodes of one partition ask each other: jobs span no more, and slurmd passes messages on to no others."""
-    pairs = dict.fromkeys(pair for partition in scheduler.partitions for pair in product(partition.nodes, repeat=2))
+    """Traffic between nodes of one partition: jobs span no more, and slurmd forwards messages to no others."""
+    pairs: dict[tuple[str, str], None] = {}
+    for partition in scheduler.partitions:
+        pairs |= dict.fromkeys(product(partition.nodes, partition.nodes))
     rows = (
         ((SLURMD_PORT,) * 2, "slurmd starts steps there and passes messages on", "srun, slurmd.service"),
         (SRUN_PORTS, "srun waits there for its tasks", "slurmstepd"),
@@ -80,7 +90,7 @@ def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
 
 
 def _daemon_need(who: Party, whom: Party, port: int, *, why: str, unit: str, path: Path) -> Need:
-    """A daemon of Slurm's that asks another one at its TCP port."""
+    """A Slurm daemon's request to another one at its TCP port."""
     return Need(
         topic="scheduler",
         who=who,
@@ -95,7 +105,7 @@ def _daemon_need(who: Party, whom: Party, port: int, *, why: str, unit: str, pat
 
 
 def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[Party, ...]) -> Iterator[Need]:
-    """Backups that look after the acting slurmctld; slurmctld and slurmdbd; slurmdbd and a database elsewhere."""
+    """Backups to the acting slurmctld; slurmctld to slurmdbd; slurmdbd to an external database."""
     wanted = scheduler.controllers
     if wanted.count > 1:
         for server in servers:
@@ -143,7 +153,7 @@ def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[P
 
 
 def nvlink_domains(spec: ClusterSpec) -> Iterator[Need]:
-    """Nodes of an NVLink domain, which agree over the network on the memory that they share."""
+    """Nodes of an NVLink domain: they agree over the network on shared memory."""
     for group in spec.node_groups:
         exchange = memory_exchange(group, spec.image(group.image or ""))
         if exchange is None:
@@ -166,11 +176,11 @@ def nvlink_domains(spec: ClusterSpec) -> Iterator[Need]:
 def kueue(spec: ClusterSpec) -> Iterator[Need]:
     """Nodes and Kubernetes' API server, both ways."""
     server = Party("Kubernetes' API server", None)
-    for scheduler, wanted in ((scheduler, scheduler.kueue) for scheduler in spec.schedulers):
-        if wanted is None:
+    for scheduler in spec.schedulers:
+        if scheduler.kueue is None:
             continue
-        for node in (node for name in scheduler.nodes for node in imaged_party(spec, name)):
-            port, why = wanted.api_port, "it gives nodes their pods"
+        for node in _scheduled_nodes(spec, scheduler):
+            port, why = scheduler.kueue.api_port, "it gives nodes their pods"
             yield Need(
                 topic="scheduler",
                 who=node,
@@ -197,11 +207,13 @@ def kueue(spec: ClusterSpec) -> Iterator[Need]:
 
 
 def jobs(spec: ClusterSpec) -> Iterator[Need]:
-    """What ranks of a job say to each other beside RDMA's own words: rendezvous, bootstrap, RoCE.
+    """Traffic between ranks of a job beside RDMA: rendezvous, bootstrap, RoCE.
 
-    They are on one node group, or on several that a partition of Slurm holds together.
+    They are on one node group, or on several in one Slurm partition.
     """
-    parts = [set(partition.nodes) for scheduler in spec.schedulers for partition in scheduler.partitions]
+    parts: list[set[str]] = []
+    for scheduler in spec.schedulers:
+        parts.extend(set(partition.nodes) for partition in scheduler.partitions)
     for nccl in spec.nccl_profiles:
         for one, other in product((group.name for group in spec.node_groups), repeat=2):
             if one in nccl.nodes and (one == other or any({one, other} <= part for part in parts)):
@@ -209,7 +221,7 @@ def jobs(spec: ClusterSpec) -> Iterator[Need]:
 
 
 def _ranks(spec: ClusterSpec, nccl: NcclProfile, one: str, other: str) -> Iterator[Need]:
-    """What ranks on nodes of a profile's group ask of ranks on another, or on the same."""
+    """Requests of ranks on a profile's group to ranks on another, or on the same."""
     fabric, there = spec.fabric(nccl.fabric), spec.node_group(other)
     if fabric is None or there is None or there.image is None:
         return

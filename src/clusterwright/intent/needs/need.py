@@ -1,4 +1,4 @@
-"""What a row of the table of needs is: who asks whom, over which port, why, and which unit does."""
+"""A row of the table of needs: client, server, port, reason and unit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ANY = "any"
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Who asks, or is asked. ``zones`` are those that it is in; None where the spec cannot know.
+    """A client or a server; ``zones`` are its zones, None if the spec cannot know them.
 
-    ``group`` is the node group that it is, where it is one, ``fabric`` the one that it has to be met on.
+    ``group`` is its node group, if it is one, ``fabric`` the fabric to meet it on.
     """
 
     name: str
@@ -29,10 +29,10 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One row. ``topic`` is what it belongs to, ``why`` is a clause about ``whom``, ``unit`` is what asks.
+    """One row: ``topic`` is its heading, ``why`` a clause about ``whom``, ``unit`` the asking program.
 
-    ``protocol`` is tcp, udp or any, ``low`` to ``high`` are ports that have to be open, all of them. ``path`` is the
-    place of the spec that asks for it. ``booting`` needs are those of machines that start or install themselves.
+    ``protocol`` is tcp, udp or any, ``low`` to ``high`` are ports, all of which have to be open. ``path`` is the origin
+    in the spec. ``booting`` needs are those of starting or installing machines.
     """
 
     topic: str
@@ -56,9 +56,9 @@ class Need:
 
 
 def meets(spec: ClusterSpec, need: Need, flow: Flow) -> bool:
-    """Whether a flow opens what is needed.
+    """Whether a flow opens everything needed.
 
-    What boots asks zones of kind ``boot``, where there are any; the running system's filter has none of those.
+    Booting machines ask zones of kind ``boot``, if there are any; the running system's filter has none of those.
     """
     source, target = spec.zone(flow.source), spec.zone(flow.target)
     if source is None or target is None:
@@ -76,7 +76,7 @@ def meets(spec: ClusterSpec, need: Need, flow: Flow) -> bool:
 
 
 def imaged(spec: ClusterSpec) -> Iterator[NodeGroup]:
-    """The node groups that run an image of the spec."""
+    """The node groups with an image of the spec."""
     for group in spec.node_groups:
         if group.image is not None and spec.image(group.image) is not None:
             yield group
@@ -88,10 +88,10 @@ def imaged_party(spec: ClusterSpec, name: str) -> Iterator[Party]:
 
 
 def party_of(spec: ClusterSpec, name: str, fabric: str | None = None) -> Iterator[Party]:
-    """A node group by its name, with its zones: on ``fabric`` those that have addresses there."""
+    """A node group by its name, with its zones: with ``fabric``, those with addresses there."""
     group, on = spec.node_group(name), spec.fabric(fabric) if fabric is not None else None
     if group is not None and (fabric is None or on is not None):
-        zones = (zone for each in zones_of(spec, name) if (zone := spec.zone(each)) is not None)
+        zones = (zone for zone_name in zones_of(spec, name) if (zone := spec.zone(zone_name)) is not None)
         yield Party(
             name=name,
             zones=tuple(zone.name for zone in zones if on is None or covers(spec, zone, on)),
@@ -101,7 +101,7 @@ def party_of(spec: ClusterSpec, name: str, fabric: str | None = None) -> Iterato
 
 
 def server_at(spec: ClusterSpec, text: str) -> Party:
-    """A server by its address, in all the zones that hold it; by a name, of which the spec does not say where it leads.
+    """A server by its address, in all zones around it; by a name, with no address known to the spec.
 
     A port may follow either, but not an address of IPv6, as in the spec.
     """

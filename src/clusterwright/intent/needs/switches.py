@@ -1,4 +1,4 @@
-"""What switches and BMCs need over the management network, and who manages them."""
+"""Needs of switches and BMCs over the management network, and of their operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HTTPS_PORT, SNMP_PORT = 443, 161
 
 
 def switches(spec: ClusterSpec) -> Iterator[Need]:
-    """What switches and BMCs ask over the management network, and who manages them."""
+    """Requests of switches and BMCs over the management network, and those of operators to them."""
     for fabric in spec.fabrics:
         if not fabric.is_management:
             continue
@@ -32,7 +32,7 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
     servers = {"dns": site.management.dns, "ntp": site.management.ntp, "syslog": site.management.syslog}
     for key, (protocol, port) in SWITCH_PORTS.items():
         base = ("site", "management", key) if key in written.get("management", {}) else ("site", key)
-        for at, text in enumerate(servers[key]):
+        for index, text in enumerate(servers[key]):
             whom = server_at(spec, text)
             yield Need(
                 topic="switches",
@@ -43,12 +43,12 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
                 high=port,
                 why=WHY[key],
                 unit="switches",
-                path=(*base, at),
+                path=(*base, index),
             )
     if site.aaa is not None:
         protocol, port = AAA_PORTS[site.aaa.protocol]
-        for at, text in enumerate(site.aaa.servers):
-            path, why = (*site.aaa.path, "servers", at), "it says who operators are"
+        for index, text in enumerate(site.aaa.servers):
+            path, why = (*site.aaa.path, "servers", index), "it says who operators are"
             yield Need(
                 topic="switches",
                 who=ports,
@@ -83,7 +83,7 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
 
 
 def _first_contact(spec: ClusterSpec, ports: Party, section: FirstContact) -> Iterator[Need]:
-    """Addresses, which devices renew without their relay, and first files."""
+    """Addresses, renewed without a relay, and first files."""
     asked = [("udp", DHCP_PORTS[section.server.version], "it gives first addresses, and renews them")]
     asked.append(("tcp", HTTP_PORT, "it gives first configurations"))
     for protocol, port, why in asked:

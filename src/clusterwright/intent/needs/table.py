@@ -1,7 +1,7 @@
-"""What machines need of each other: one table, derived from the spec.
+"""Needs between machines: one table, derived from the spec.
 
-Flows are checked against it, and pages show it: whoever has a machine ask another one adds a row here, and nothing
-anywhere else lists ports by hand.
+Flows are checked against it, and pages show it. A new connection between machines is a new row here; nothing else lists
+ports by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from clusterwright.spec.model import ClusterSpec
 
 
 def needs_of(spec: ClusterSpec, group_of: Mapping[str, str]) -> tuple[Need, ...]:
-    """The whole table; ``group_of`` is the node group of every machine. Names that mean nothing are passed over."""
+    """The whole table; ``group_of`` is the node group of every machine. Unknown names are passed over."""
     sections = (site, booting, mounts, slurm, kueue, jobs, nvlink_domains, secrets, metrics, switches)
-    needs = [need for section in sections for need in section(spec)]
+    needs: list[Need] = []
+    for section in sections:
+        needs.extend(section(spec))
     return (*needs, *mesh(spec, group_of), *deployment(spec, group_of))
