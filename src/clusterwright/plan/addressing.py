@@ -15,7 +15,7 @@ from clusterwright.spec.isolation import Network
 
 
 class PoolExhausted(Exception):
-    """A pool is too small. ``pool`` is its key in the spec, ``need`` and ``have`` count what it is cut into."""
+    """A pool is too small. ``pool`` is its key in the spec, ``need`` and ``have`` count its parts."""
 
     def __init__(self, pool: str, need: int, have: int) -> None:
         super().__init__(f"{pool}: {need} needed, {have} to be had")
@@ -26,8 +26,10 @@ class PoolExhausted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FabricAddresses:
-    """Computes addresses as integers. ``bits`` is 32 or 128; ``sizes`` how many addresses the pools of hosts, links and
-    loopbacks have, 0 for a pool that there is not.
+    """Compute addresses as integers.
+
+    ``bits`` is 32 or 128; ``sizes`` are the numbers of addresses in the pools of hosts, links and loopbacks, 0 without
+    a pool.
     """
 
     addressing: FabricAddressing
@@ -59,7 +61,7 @@ class FabricAddresses:
         return self.hosts_start + (index << self.subnet_bits)
 
     def gateway(self, subnet: int) -> int | None:
-        """The switch's address in a shared subnet; None where every NIC has its own link."""
+        """The switch's address in a shared subnet; None if every NIC has its own link."""
         return subnet + 1 if self.addressing.host_links == "shared" else None
 
     def host(self, subnet: int, index: int) -> tuple[int, int | None]:
@@ -69,22 +71,22 @@ class FabricAddresses:
         return subnet + 2 * index + 3, subnet + 2 * index + 2
 
     def loopback_number(self, address: int) -> int:
-        """Which loopback an address is: less than 0 outside of the pool."""
+        """Index of an address in the loopback pool; negative outside the pool."""
         number = address - self.loopbacks_start
         return number - 1 if number < self.sizes[2] else -1
 
     def link_number(self, address: int) -> int:
-        """Of which link an address is the lower end: less than 0 where it is of none."""
+        """Index of the link with this lower address; negative for any other address."""
         number, odd = divmod(address - self.links_start, 2)
         return -1 if odd or 2 * number >= self.sizes[1] else number - 1
 
     def subnet_number(self, network: int) -> int:
-        """Which host subnet begins at an address: less than 0 where none does."""
+        """Index of the host subnet with this first address; negative for any other address."""
         number, rest = divmod(network - self.hosts_start, 1 << self.subnet_bits)
         return -1 if rest or network - self.hosts_start >= self.sizes[0] else number
 
     def host_number(self, subnet: int, address: int) -> int:
-        """Which NIC of a subnet an address is: less than 0 where it is of none."""
+        """Index of a NIC's address in a subnet; negative for any other address."""
         if not 0 <= address - subnet < 1 << self.subnet_bits:
             return -1
         if self.addressing.host_links == "shared":
@@ -124,7 +126,7 @@ def _size(pool: Network | None) -> int:
 
 
 def resting_in(addresses: FabricAddresses, resting: Iterable[int]) -> tuple[int, int, int, int]:
-    """How many of each pool rest: loopbacks, links, host subnets, and addresses in the subnet where most do."""
+    """Count resting addresses by pool: loopbacks, links, host subnets, and the most in one subnet."""
     loopbacks = links = subnets = 0
     hosts: Counter[int] = Counter()
     for address in resting:
@@ -140,9 +142,9 @@ def resting_in(addresses: FabricAddresses, resting: Iterable[int]) -> tuple[int,
 def check_pools(
     addressing: FabricAddressing, switches: int, links: int, subnets: int, hosts_per_subnet: int
 ) -> list[PoolExhausted]:
-    """What does not fit: the pools against the numbers of switches, links and host subnets, and the largest subnet.
+    """Compare the pools with the numbers of switches, links and host subnets, and with the largest subnet.
 
-    Each number counts what rests as well (``resting_in``).
+    Each number includes resting addresses (``resting_in``).
     """
     host_bits = addressing.hosts.max_prefixlen - addressing.hosts_per_switch
     shared = addressing.host_links == "shared"

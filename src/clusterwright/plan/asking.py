@@ -1,4 +1,4 @@
-"""From which address a switch without a management port asks servers: its requests cross its own fabric."""
+"""Source address of requests by switches without a management port: they cross the switch's own fabric."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from clusterwright.spec.hardware.systems import system_of
 
 
 def fabric_sources(plan: Plan) -> Mapping[str, int]:
-    """The address that each switch asks from where it has no management port: its hosts' gateway, else its loopback.
+    """Source address by switch without a management port: its hosts' gateway, else its loopback.
 
-    A system that leaves the source of relayed requests to its routes asks servers from that address too.
+    A system with routed sources for relayed requests asks servers from that address too.
     """
     relayed = relay_sources(plan)
     sources: dict[str, int] = {}
@@ -25,13 +25,13 @@ def fabric_sources(plan: Plan) -> Mapping[str, int]:
 
 
 def inband_sources(plan: Plan) -> Mapping[str, int]:
-    """The same of switches that have no management port."""
+    """The same for switches without a management port alone."""
     apart = {cable.a.device for cable in plan.cables if cable.a.side == "management"}
     return {switch: source for switch, source in fabric_sources(plan).items() if switch not in apart}
 
 
 def loopback_sources(plan: Plan, fabric: str) -> tuple[int, ...]:
-    """The loopbacks of a fabric that switches without a management port ask from."""
+    """The loopbacks of a fabric's switches without a management port, used as source addresses."""
     loopbacks: list[int] = []
     for switch, source in inband_sources(plan).items():
         device = plan.by_name[switch]

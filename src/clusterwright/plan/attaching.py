@@ -1,4 +1,4 @@
-"""Which switch a NIC goes to: where its cable stands, or in turn; beside what stands, to the switch with the fewest."""
+"""Choose the switch of each NIC: the allocated one, else in turn; beside allocated ones, the least used."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PORT = "port"
 
 
 class SeatChoice:
-    """Chooses among the switches around a node; counts what they have.
+    """Choose among the switches around a node, counting their NICs.
 
-    ``cables`` are those of the fabric that stand. Switches around which nothing stands are taken in turn.
+    ``cables`` are the fabric's allocated ones. Switches without any are taken in turn.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class SeatChoice:
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
-        return {seat.name: at for at, seat in enumerate(self._seats)}
+        return {seat.name: number for number, seat in enumerate(self._seats)}
 
     @cached_property
     def _standing_load(self) -> dict[int, int]:
@@ -50,7 +50,7 @@ class SeatChoice:
         return range(len(self._ports[self._layout.nodes[node].node_group]))
 
     def standing(self, node: int, nic: int) -> tuple[int, StandingCable] | None:
-        """The seat at which a NIC's cable stands, if that is still there."""
+        """The seat of a NIC's allocated cable, if it still exists."""
         slot = self._layout.nodes[node]
         ports = self._ports[slot.node_group]
         return self._stands(slot.name, ports[nic], ports)
@@ -63,9 +63,7 @@ class SeatChoice:
         return cables_by_port
 
     def _handed_on(self, device: str, port: str, ports: Sequence[str]) -> StandingCable | None:
-        """The cable that a port takes over: a new model has other ports, and its first that is new follows the first
-        that is gone.
-        """
+        """The cable taken over by a port of a new model: its first new port follows the first one gone."""
         gone = [cable for cable in self._of_device.get(device, ()) if cable.port not in ports]
         new = [port for port in ports if (device, port) not in self._cables]
         return dict(zip(new, gone, strict=False)).get(port)
@@ -78,7 +76,7 @@ class SeatChoice:
         return (seat, cable) if cable is not None and seat is not None else None
 
     def of_node(self, node: int, speeds: Sequence[int], choices: Sequence[int]) -> NodeSeats:
-        """The NICs of a node on the switches ``choices`` around it, on those of their plane where there are several."""
+        """The NICs of a node on the switches ``choices`` around it, on their own plane if there are several."""
         first = self._seats[choices[0]]
         tier = self._fabric.tiers[first.tier]
         plane_of: tuple[int, ...] = (0,) * len(speeds)
@@ -97,7 +95,7 @@ class SeatChoice:
         seats = tuple([by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand])
         planes = self._planes.get((choices[0], size))
         if planes is None:
-            planes = [frozenset(choices[at : at + size]) for at in range(0, len(choices), size)]
+            planes = [frozenset(choices[start : start + size]) for start in range(0, len(choices), size)]
             self._planes[choices[0], size] = planes
         if all(
             seat in planes[plane] for plane, seat in zip(plane_of, seats, strict=True)
@@ -105,10 +103,10 @@ class SeatChoice:
             return NodeSeats(node, seats, speeds[0], standing=stand)
         used: set[int] = set()
         chosen: list[tuple[int, StandingCable | None]] = []
-        for nic, at in enumerate(in_turn):
+        for nic, next_seat in enumerate(in_turn):
             plane = plane_of[nic]
             of_plane = choices[plane * size : (plane + 1) * size]
-            chosen.append(self._choose(self.standing(node, nic), of_plane, at, used))
+            chosen.append(self._choose(self.standing(node, nic), of_plane, next_seat, used))
             used.add(chosen[-1][0])
         seats, stand = zip(*chosen, strict=True)
         return NodeSeats(node, seats, speeds[0], standing=stand)
@@ -116,8 +114,9 @@ class SeatChoice:
     def _seats_in_turn(
         self, choices: Sequence[int], plane_of: tuple[int, ...], size: int, *, by_node: bool
     ) -> tuple[int, ...]:
-        """The seats of a node's NICs where nothing stands, among the ``size`` switches of the plane of each; many nodes
-        have the same. Turns are taken NIC by NIC, or ``by_node``.
+        """The seats of a node's NICs without allocations, among the ``size`` switches of each plane.
+
+        Many nodes have the same. Turns are taken NIC by NIC, or ``by_node``.
         """
         nics = len(plane_of)
         planes = len(choices) // size
@@ -148,14 +147,14 @@ class SeatChoice:
             return standing_seat
         if self._cables and any(seat in self._standing_load for seat in choices):
             load = self._standing_load
-            seat = min(choices, key=lambda at: (at in used, load.get(at, 0), at))
+            seat = min(choices, key=lambda choice: (choice in used, load.get(choice, 0), choice))
             load[seat] = load.get(seat, 0) + 1
             return seat, None
         return in_turn, None
 
 
 def ports_of_nics(group: NodeGroup | None, attach: Attach | None) -> tuple[int, ...]:
-    """For each NIC of an attachment, which port of its GPU it is: 0 for the first NIC beside a GPU, 1 for the second.
+    """For each NIC of an attachment its port number at the GPU: 0 for a GPU's first NIC, 1 for the second.
 
     Without GPUs, and on a management network, all are first ports.
     """
@@ -165,7 +164,7 @@ def ports_of_nics(group: NodeGroup | None, attach: Attach | None) -> tuple[int, 
 
 
 def nic_ports(group: NodeGroup, attach: Attach | None) -> tuple[str, ...]:
-    """The names of the ports that an attachment takes of each node of a group, in NIC order."""
+    """The names of an attachment's ports on each node of a group, in NIC order."""
     if attach is None:
         return ()
     if attach.is_management:

@@ -1,9 +1,9 @@
-"""What a tier carries, counted cable by cable: the one meaning of oversubscription for lint, reports and promises.
+"""Bandwidth of a tier, counted cable by cable: one oversubscription for lint, reports and promises.
 
 Domains: the groups of nodes between which a fabric's bandwidth may change, from the smallest to the cluster.
 
-A rack with a switch of its own is one, a pod with a tier of switches another; a row of racks that no tier ends at is
-none. On a rail-optimised fabric the domain is the group whose nodes share their leaf on each rail.
+A rack with a switch of its own is one, a pod with a tier of switches another; a row of racks without a tier is none. On
+a rail-optimised fabric the domain is the group of nodes with a common leaf on each rail.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OVERSUBSCRIPTION = "oversubscription."
 
 @dataclass(frozen=True, slots=True)
 class SwitchLoad:
-    """A switch with uplinks, and the NICs whose traffic comes to it when all send upwards at once."""
+    """A switch with uplinks, and the NICs below it, with all their traffic upwards."""
 
     switch: str
     nics_gbps: float
@@ -48,9 +48,9 @@ class Uplink:
 
 
 def promised_at_each_switch(spec: ClusterSpec) -> Mapping[tuple[str, str], float]:
-    """By fabric and role, the most oversubscription that the spec promises of every switch; at least 1.
+    """By fabric and role, the largest oversubscription promised for every switch; at least 1.
 
-    `narrowest.FABRIC.ROLE` states it. Without that, what is promised of the whole tier holds for each of its switches.
+    `narrowest.FABRIC.ROLE` states it. Without that, the whole tier's promise holds for each of its switches.
     """
     promised: dict[tuple[str, str], float] = {}
     for kind in ("oversubscription", "narrowest"):
@@ -114,7 +114,7 @@ def narrowest_of_cables(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[st
 def _narrowest(
     fabric: Fabric, switches: Mapping[str, int], nics: Mapping[str, float], uplinks: list[Uplink]
 ) -> Mapping[str, SwitchLoad]:
-    """By role with uplinks its narrowest switch; ``switches`` says in which tier each one stands."""
+    """The narrowest switch by role with uplinks; ``switches`` gives the tier of each one."""
     width: dict[str, float] = defaultdict(float)
     for link in uplinks:
         width[link.lower] += link.gbps
@@ -135,8 +135,8 @@ def _narrowest(
 def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, str], float]:
     """The bandwidth of all NICs at or below a tier over that of the tier's uplinks, by fabric and role.
 
-    Counted over ``cables``: all of the plan's for what is designed, those in service for what is left of it. Infinite
-    where NICs have no uplink among them; the uppermost tiers have no entry.
+    Counted over ``cables``: all of the plan's for the design, those in service for the present state. Infinite for NICs
+    without any uplink; the uppermost tiers have no entry.
     """
     nics: Counter[tuple[str, int]] = Counter()
     up: Counter[tuple[str, str]] = Counter()
@@ -157,7 +157,7 @@ def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, 
 
 
 def data_fabric(plan: Plan, node_group: str) -> Fabric | None:
-    """The fabric that jobs on a node group use: its NCCL profile's, else the first that carries RDMA to it."""
+    """The fabric of jobs on a node group: its NCCL profile's, else its first one with RDMA."""
     attached = [fabric for fabric in plan.spec.fabrics if any(attach.nodes == node_group for attach in fabric.attach)]
     nccl = plan.spec.nccl(node_group)
     if nccl is not None:
@@ -168,7 +168,7 @@ def data_fabric(plan: Plan, node_group: str) -> Fabric | None:
 
 
 def domain_levels(plan: Plan, node_group: str) -> tuple[str, ...]:
-    """The levels of a node group at which a tier of its data fabric stands, the smallest first; never the cluster."""
+    """The levels of a node group with a tier of its data fabric, the smallest first; never the cluster."""
     group = plan.spec.node_group(node_group)
     fabric = data_fabric(plan, node_group)
     if group is None or fabric is None:
@@ -178,7 +178,7 @@ def domain_levels(plan: Plan, node_group: str) -> tuple[str, ...]:
 
 
 def placement_levels(plan: Plan, node_group: str) -> tuple[str, ...]:
-    """The levels between which a job's bandwidth may change, the smallest first: the fabric's, and NVLink domains."""
+    """The levels with a change of a job's bandwidth, the smallest first: the fabric's, and NVLink domains."""
     group = plan.spec.node_group(node_group)
     levels = set(domain_levels(plan, node_group))
     if group is None:

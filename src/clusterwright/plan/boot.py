@@ -1,7 +1,7 @@
-"""Who boots from whom: the boot servers of every rack, and the adapters that nodes ask with.
+"""Boot servers of every rack, and the boot adapters of nodes.
 
 A rack is served by the boot servers nearest to it: those in the rack itself, else in its pod, else all of the cluster,
-racks spread over them evenly. Each has a first server and, where there are several, a second one for when it is down.
+racks spread over them evenly. Each has a first server and, if there are several, a second one for its failures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TFTP_PORT, HTTP_PORT = 69, 80
 
 
 class BootNic(NamedTuple):
-    """An adapter that a node may boot with; ``is_planned`` says that its ``mac`` has not been read from a label yet."""
+    """A node's adapter for network boot; ``is_planned``: its ``mac`` has not been read from a label yet."""
 
     device: str
     interface: Interface
@@ -35,9 +35,9 @@ class BootNic(NamedTuple):
 
 
 def ipxe_of(spec: ClusterSpec) -> str:
-    """Where boot servers keep iPXE for UEFI: what the spec says, else where their distribution's package has it.
+    """Path of iPXE for UEFI on boot servers: the spec's, else the one in their distribution's package.
 
-    Machines without an image are taken for Debian's.
+    Machines without an image count as Debian.
     """
     if spec.boot is not None and spec.boot.ipxe is not None:
         return spec.boot.ipxe
@@ -45,15 +45,14 @@ def ipxe_of(spec: ClusterSpec) -> str:
 
 
 def boot_server_family(spec: ClusterSpec) -> Family:
-    """How programs are called on boot servers; Debian's way where no image says which distribution they run."""
+    """Family of the boot servers' distribution; Debian's without an image."""
     group = spec.node_group(spec.boot.servers) if spec.boot is not None else None
     image = spec.image(group.image or "") if group is not None else None
     return family_of(image.distribution if image is not None else "")
 
 
 def booted(plan: Plan) -> tuple[Device, ...]:
-    """The nodes that boot from boot servers, in plan order: those with an image that is not installed already,
-    and a NIC on the boot fabric."""
+    """The nodes with network boot, in plan order: with a NIC on the boot fabric and an image not yet installed."""
     nics_by_node = boot_nics(plan)
     return tuple(device for device in plan.devices if device.name in nics_by_node)
 
@@ -64,7 +63,7 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
     if boot is None:
         return {}
     noted = boot.macs.by_end if boot.macs is not None else {}
-    found: dict[str, list[BootNic]] = {}
+    by_node: dict[str, list[BootNic]] = {}
     for cable in plan.cables:
         if cable.fabric != boot.fabric or cable.a.side != "host":
             continue
@@ -74,10 +73,10 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
             continue
         if cable.bond is not None and cable.a.address is None:
             continue  # of NICs that are one link, the first asks
-        own = found.setdefault(device.name, [])
+        node_nics = by_node.setdefault(device.name, [])
         mac = noted.get((device.name, cable.a.port))
-        planned = PLANNED_MAC + device.index * _NICS_PER_NODE + len(own)
-        own.append(
+        planned = PLANNED_MAC + device.index * _NICS_PER_NODE + len(node_nics)
+        node_nics.append(
             BootNic(
                 device=device.name,
                 interface=cable.a,
@@ -86,7 +85,7 @@ def boot_nics(plan: Plan) -> Mapping[str, tuple[BootNic, ...]]:
                 is_planned=mac is None,
             )
         )
-    return {name: tuple(nics) for name, nics in found.items()}
+    return {name: tuple(nics) for name, nics in by_node.items()}
 
 
 def servers_by_rack(plan: Plan) -> Mapping[str, tuple[str, ...]]:
@@ -104,16 +103,16 @@ def _servers_by_rack(plan: Plan, nics: Container[str]) -> Mapping[str, tuple[str
     sharing: dict[tuple[str, ...], list[str]] = {}
     for rack, names in near.items():
         sharing.setdefault(names, []).append(rack)
-    found: dict[str, tuple[str, ...]] = {}
+    by_rack: dict[str, tuple[str, ...]] = {}
     for names, served in sharing.items():
-        for at, rack in enumerate(served):
-            first = at * len(names) // len(served)
-            found[rack] = tuple(dict.fromkeys((names[first], names[(first + 1) % len(names)])))
-    return {rack: found[rack] for rack in racks}
+        for number, rack in enumerate(served):
+            first = number * len(names) // len(served)
+            by_rack[rack] = tuple(dict.fromkeys((names[first], names[(first + 1) % len(names)])))
+    return {rack: by_rack[rack] for rack in racks}
 
 
 def server_addresses(plan: Plan) -> Mapping[str, int]:
-    """The address of every boot server: that of its first NIC on the boot fabric."""
+    """Address of every boot server: that of its first NIC on the boot fabric."""
     boot = plan.spec.boot
     addresses: dict[str, int] = {}
     for cable in plan.cables:
@@ -125,8 +124,9 @@ def server_addresses(plan: Plan) -> Mapping[str, int]:
 
 
 def relay_targets(plan: Plan) -> Mapping[str, int]:
-    """The address that a switch sends the DHCP requests of its hosts to: on the boot fabric its first boot server's, on
-    the management network that of the server of first contact.
+    """Target of each switch's DHCP relay: its first boot server on the boot fabric.
+
+    On the management network, the server of first contact.
     """
     return {**_boot_relays(plan), **contact_relays(plan)}
 
@@ -136,18 +136,18 @@ def _boot_relays(plan: Plan) -> Mapping[str, int]:
         return {}
     address, nics = server_addresses(plan), boot_nics(plan)
     servers = _servers_by_rack(plan, nics)
-    return {
-        nic.switch: address[own[0]]
-        for name, nic_addresses in nics.items()
-        if (own := servers[plan.by_name[name].rack]) and own[0] in address
-        for nic in nic_addresses
-    }
+    relays: dict[str, int] = {}
+    for name, node_nics in nics.items():
+        rack_servers = servers[plan.by_name[name].rack]
+        if rack_servers and rack_servers[0] in address:
+            relays |= {nic.switch: address[rack_servers[0]] for nic in node_nics}
+    return relays
 
 
 def relay_sources(plan: Plan) -> Mapping[str, int]:
-    """The address that each switch sends the DHCP requests of its hosts from.
+    """Source address of each switch's relayed DHCP requests.
 
-    Its system decides; to a server behind itself it is the hosts' gateway, from which the way there leads.
+    Its system decides; to a server behind the switch itself it is the hosts' gateway, since the route starts there.
     """
     sources: dict[str, int] = {}
     for switch, server in relay_targets(plan).items():
@@ -170,7 +170,7 @@ def _nearest(servers: list[Device], node: Device) -> tuple[str, ...]:
 
 
 def is_placeholder(mac: int) -> bool:
-    """Whether an address is of those that stand for adapters which nobody has noted."""
+    """Whether an address is a placeholder for an unknown adapter."""
     return mac >> _NUMBER_BITS == PLANNED_MAC >> _NUMBER_BITS
 
 

@@ -1,11 +1,12 @@
 """From spec to plan: devices with names and places, cables with ports and addresses.
 
-The skeleton decides who is joined to whom; here everything gets its port, address, AS number and GUID. Pure: no
-clock, no
-randomness, no order that depends on hashing.
+The skeleton decides which devices are joined; here everything gets its port, address, AS number and GUID. Pure: no
+clock, no randomness, no order that depends on hashing.
 """
 
 from __future__ import annotations
+
+from itertools import chain
 
 from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.plan.cabling import cable_fabric
@@ -20,7 +21,7 @@ from clusterwright.spec.model import ClusterSpec
 
 
 def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
-    """Expand a spec. The rules have to hold (``lint``); where a switch still lacks ports, SpecError says which tier."""
+    """Expand a spec. The rules have to hold (``lint``); SpecError names the tier of a switch without enough ports."""
     if skeleton is None:
         skeleton = build_skeleton(spec)
     racks = Racks(skeleton.layout, spec.site.rack_units)
@@ -29,7 +30,7 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     switches = place_switches(spec, skeleton, racks)
     devices: list[Device] = [*nodes]
     groups = (*skeleton.layout.groups, *racks.added)
-    by_name = {device.name: device for placed in (nodes, *switches) for device in placed}
+    by_name = {device.name: device for device in chain(nodes, *switches)}
     service = service_of(spec, by_name.values())
     runs = CableRuns(spec, groups, by_name)
     cables = []

@@ -1,8 +1,7 @@
 """Cables of one fabric: ports for every link, addresses for every interface.
 
-Order is fixed: first what is attached from the nodes, then the links between switches, lower switch by lower switch.
-Port n
-of a switch is its n-th link in that order, which is what a technician expects to find.
+Order is fixed: first the attached nodes, then the links between switches, lower switch by lower switch. Port n of a
+switch is its n-th link in that order, as a technician expects.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def cable_fabric(
 
 
 def _stated_length_m(spec: ClusterSpec, tier: Tier) -> float:
-    """The length that the spec states for a tier's cables from below; 0 where it is left out."""
+    """Stated length of a tier's cables from below; 0 without one."""
     is_stated = (*tier.down.path, "length_m") in spec.document.values
     return tier.down.length_m if is_stated else 0.0
 
@@ -99,7 +98,8 @@ def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocat
         before = spec.catalogue.get(seat.standing.model) if seat.standing is not None else None
         if before is not None and before.name != tier.model.name:
             speeds_below = tuple(
-                places.handed_on(port, before, tier.model, at) for port, at in zip(speeds_below, speeds, strict=True)
+                places.handed_on(port, before, tier.model, speed)
+                for port, speed in zip(speeds_below, speeds, strict=True)
             )
             speed = tier.up.speed_gbps if tier.up else 0
             above = tuple(places.handed_on(port, before, tier.model, speed) for port in above)

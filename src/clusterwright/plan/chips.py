@@ -1,9 +1,9 @@
-"""InfiniBand's view of a switch: the chips that a subnet manager sees, their GUIDs and port numbers.
+"""InfiniBand's view of a switch: the chips seen by a subnet manager, their GUIDs and port numbers.
 
 A fixed switch is one chip. A director is a two-level Clos of chips (``HardwareModel.chips``): its front ports belong to
 leaf chips, and every leaf chip has one link to every spine chip.
 
-GUIDs that stand in for labels nobody has scanned yet lie below a locally administered prefix, by kind and number.
+GUIDs of unscanned labels lie below a locally administered prefix, by kind and number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_FABRICS = _HCA_KIND // _SWITCH_KINDS - 1
 
 
 def switch_guid(prefix: int, number: int, tier: int, index: int) -> int:
-    """Planned node GUID of a switch of the fabric with this ``number``; a director's chips take those that follow."""
+    """Planned node GUID of a fabric's switch with this ``number``; a director's chips take the following ones."""
     kind = _SWITCH_KINDS * (number + 1) + tier
     return (prefix << 40) | (kind << 32) | (index << CHIP_BITS)
 
@@ -38,7 +38,7 @@ def hca_guid(prefix: int, number: int, node: int, nic: int) -> int:
 
 
 def fabric_number(fabrics: Iterable[Fabric], fabric: Fabric) -> int:
-    """A fabric's place among those of the spec whose planned GUIDs begin alike, in the spec's order."""
+    """A fabric's place among the spec's fabrics with the same prefix of planned GUIDs, in the spec's order."""
     if fabric.subnet_manager is None:
         return 0
     prefix = fabric.subnet_manager.guid_prefix
@@ -99,8 +99,8 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
 def chip_names(device: str, inside: Chips) -> tuple[str, ...]:
     """The names of a director's chips, in the order of ``chips_of``; how a scanned label names them."""
     return (
-        *(f"{device} leaf {at}" for at in range(inside.leaves)),
-        *(f"{device} spine {at}" for at in range(inside.spines)),
+        *(f"{device} leaf {number}" for number in range(inside.leaves)),
+        *(f"{device} spine {number}" for number in range(inside.spines)),
     )
 
 
@@ -111,8 +111,8 @@ def chip_places(inside: Chips) -> tuple[str, ...]:
     """
     on_board = inside.leaves // inside.modules
     return (
-        *(f"L{at // on_board + 1:02}/U{at % on_board + 1}" for at in range(inside.leaves)),
-        *(f"S{at + 1:02}/U1" for at in range(inside.spines)),
+        *(f"L{number // on_board + 1:02}/U{number % on_board + 1}" for number in range(inside.leaves)),
+        *(f"S{number + 1:02}/U1" for number in range(inside.spines)),
     )
 
 
@@ -138,10 +138,10 @@ def internal_links(model: HardwareModel) -> Iterator[InternalLink]:
 
 
 def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int]]:
-    """Where each front port sits: port name to (index into ``chips_of``, port number of that chip, from 1).
+    """Place of each front port: port name to (index into ``chips_of``, port number of that chip, from 1).
 
-    Ports are numbered in the order of the cages. A switch that runs in its split profile numbers every subport of every
-    cage, split or not; any other numbers its cages and has no subports (``Plan.split_models`` tells which).
+    Ports are numbered in the order of the cages. A switch in its split profile numbers every subport of every cage,
+    split or not; any other numbers its cages and has no subports (``Plan.split_models`` has the models in it).
     """
     ports: dict[str, tuple[int, int]] = {}
     number = 0
@@ -150,8 +150,8 @@ def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int
         width = max(len(mode.subports) for mode in modes)
         for cage in block.cages:
             for mode in modes:
-                for at, port in enumerate(mode.ports(cage)):
-                    ports.setdefault(port, _place(model, number + at))
+                for subport, port in enumerate(mode.ports(cage)):
+                    ports.setdefault(port, _place(model, number + subport))
             number += width
     return ports
 

@@ -17,23 +17,25 @@ TFLOPS_PER_PFLOPS = 1000
 def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     """All figures, in a fixed order.
 
-    ``nodes`` and ``gpus`` count machines with GPUs and their GPUs; ``racks`` the racks that hold nodes;
-    ``groups.LEVEL.NODEGROUP`` instances of a level; ``devices.ROLE`` what has management ports alone;
-    ``switches.ROLE``; ``links.FABRIC.ROLE`` cables that end at a tier from below; ``ports_used.ROLE`` all used ports of
-    a role's switches in that fabric; ``oversubscription.FABRIC.ROLE`` the bandwidth of all NICs at or below a tier over
-    the bandwidth of that tier's uplinks, ``narrowest.FABRIC.ROLE`` the
-    same at the switch of an Ethernet tier that has least; ``storage_pb`` usable petabytes;
-    ``peak_petaflops.FORMAT`` what all GPUs compute at most, of formats that the catalogue has for each of them.
+    ``nodes`` and ``gpus`` count machines with GPUs and their GPUs; ``racks`` the racks with nodes;
+    ``groups.LEVEL.NODEGROUP`` instances of a level; ``devices.ROLE`` devices with management ports alone;
+    ``switches.ROLE``; ``links.FABRIC.ROLE`` cables from below to a tier; ``ports_used.ROLE`` all used ports of a role's
+    switches in that fabric; ``oversubscription.FABRIC.ROLE`` the bandwidth of all NICs at or below a tier over the
+    bandwidth of that tier's uplinks, ``narrowest.FABRIC.ROLE`` the same at the switch of an Ethernet tier with the
+    least; ``storage_pb`` usable petabytes; ``peak_petaflops.FORMAT`` the peak performance of all GPUs, for formats
+    listed in the catalogue for each of them.
     """
     present = Counter(node.node_group for node in skeleton.layout.nodes)
-    counts = [(group, present[at]) for at, group in enumerate(spec.node_groups)]
+    counts = [(group, present[index]) for index, group in enumerate(spec.node_groups)]
     all_figures: dict[str, float] = {
         "nodes": sum(count for group, count in counts if group.model.gpus),
         "gpus": sum(count * group.model.gpus.count for group, count in counts if group.model.gpus),
     }
     counted = Counter((group.level, group.node_group) for group in skeleton.layout.groups)
     for group in spec.node_groups:
-        for level in group.levels if group.inside is None else ():
+        if group.inside is not None:
+            continue
+        for level in group.levels:
             all_figures[f"groups.{level.name}.{group.name}"] = counted[level.name, group.name]
     all_figures["racks"] = sum(value for name, value in all_figures.items() if name.startswith("groups.rack."))
     for group, count in counts:
@@ -50,9 +52,9 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
 
 
 def peak_petaflops(nodes: Iterable[tuple[Gpus, int]]) -> Mapping[str, float]:
-    """``peak_petaflops.FORMAT``: what the GPUs of so many nodes of each kind compute at most, in 10^15 a second.
+    """Peak performance of so many nodes of each kind by format (``peak_petaflops.FORMAT``), in 10^15 a second.
 
-    A format that the catalogue lacks for one of the kinds has no figure: a sum over the others would be too small.
+    A format missing in the catalogue for one of the kinds has no figure: a sum over the others would be too small.
     """
     counted = [(dict(gpus.peak_tflops), gpus.count * count) for gpus, count in nodes if count]
     formats = [name for name in counted[0][0] if all(name in peak for peak, _ in counted)] if counted else []
@@ -63,9 +65,9 @@ def peak_petaflops(nodes: Iterable[tuple[Gpus, int]]) -> Mapping[str, float]:
 
 
 def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:
-    """By fabric, the least share of the NICs' bandwidth that the spec promises above any of its tiers, from 0 to 1.
+    """By fabric, the least promised share of the NICs' bandwidth above any of its tiers, from 0 to 1.
 
-    Fabrics of which `expect` states no oversubscription are not in it.
+    Fabrics without an oversubscription in `expect` are not in it.
     """
     shares: dict[str, float] = {}
     for item in spec.expectations:

@@ -1,4 +1,4 @@
-"""Which devices get their first address from a server on the management network, and how it knows them."""
+"""First addresses from a server on the management network: the devices, and how the server recognises them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from clusterwright.spec.hardware.systems import system_of
 
 
 class PortContact(NamedTuple):
-    """A management port that asks for its planned address.
+    """A management port with a request for its planned address.
 
-    ``host_name`` is what the server calls it: the device's name, and of its further ports that with the port's behind.
-    ``switch_port`` is the port of the management ``switch`` that its cable ends at. ``mac`` is None where nobody has
-    noted it. ``system`` is what a switch runs, "" for a BMC and for a switch that somebody else configures.
+    ``host_name`` is the device's name on the server, for its further ports with the port's behind. ``switch_port`` is
+    the port of the management ``switch`` at the cable's end. ``mac`` is None until it is noted. ``system`` is the
+    switch's, "" for a BMC and for a switch configured by others.
     """
 
     device: str
@@ -31,7 +31,7 @@ class PortContact(NamedTuple):
 
 
 def contact_fabrics(plan: Plan) -> tuple[Fabric, ...]:
-    """The management networks that the server of first contact can serve: of its IP version, with a gateway."""
+    """The management networks within reach of the first-contact server: of its IP version, with a gateway."""
     contact = plan.spec.first_contact
     if contact is None:
         return ()
@@ -72,13 +72,13 @@ def _contact(plan: Plan, cable: Cable, address: int) -> PortContact:
 
 
 def is_known(plan: Plan, contact: PortContact) -> bool:
-    """Whether the server can tell who asks: by a noted address, or by the port that the relay names."""
+    """Whether the server can recognise the port: by a noted address, or by the relay's port."""
     section = plan.spec.first_contact
     return contact.mac is not None or (section is not None and section.relay_ports is not None)
 
 
 def contact_relays(plan: Plan) -> Mapping[str, int]:
-    """The server's address by the switch that relays requests to it: each with a management port behind it."""
+    """The server's address by relaying switch: each with a management port behind it."""
     section = plan.spec.first_contact
     if section is None:
         return {}

@@ -1,8 +1,8 @@
-"""Groups and nodes: who is in which rack, row, pod, and what everything is called.
+"""Groups and nodes: racks, rows and pods, their nodes, and all their names.
 
 A node group's levels cut its nodes into runs of equal size; the last run of a level may be short. A group's name is the
-name of the group it is counted in, a letter and a number (pod p03, its 18th rack p03r017), so that it says where to
-walk. Groups that stand keep their names, and new ones take those that come next.
+name of the group it is counted in, a letter and a number (pod p03, its 18th rack p03r017), so that it shows the way
+there. Allocated groups keep their names, and new ones take the next free ones.
 """
 
 from __future__ import annotations
@@ -102,33 +102,38 @@ def _place(
     size = node_group.levels[0].of
     places = node_group.count
     while True:
-        own, own_around, own_counters = list(groups), list(around), dict(counters)
-        chains = _add_groups(
-            node_group, places, standing, groups=own, around=own_around, counters=own_counters, left_out=left_out
+        tried_groups, tried_around, tried_counters = list(groups), list(around), dict(counters)
+        homes = _add_groups(
+            node_group,
+            places,
+            standing,
+            groups=tried_groups,
+            around=tried_around,
+            counters=tried_counters,
+            left_out=left_out,
         )
-        placed = [
-            (home, slot, name)
-            for at, home in enumerate(chains)
-            if home >= 0
-            for slot in range(min(size, places - at * size))
-            if not _is_node_left_out(
-                node_group, standing, name := f"{node_group.prefix}-{own[home].name}n{slot}", left_out
-            )
-        ]
+        placed: list[tuple[int, int, str]] = []
+        for index, home in enumerate(homes):
+            if home < 0:
+                continue
+            for slot in range(min(size, places - index * size)):
+                name = f"{node_group.prefix}-{tried_groups[home].name}n{slot}"
+                if not _is_node_left_out(node_group, standing, name, left_out):
+                    placed.append((home, slot, name))
         if len(placed) == node_group.count:
             break
         places += node_group.count - len(placed)
-    groups[:], around[:] = own, own_around
-    counters.update(own_counters)
+    groups[:], around[:] = tried_groups, tried_around
+    counters.update(tried_counters)
     return placed
 
 
 def _place_inside(
     node_group: NodeGroup, inside: Inside, standing: Standing, groups: Sequence[Group], left_out: set[str]
 ) -> list[tuple[int, int, str]]:
-    """The group, the slot and the planned name of nodes that stand in the groups of others.
+    """The group, the slot and the planned name of nodes inside the groups of others.
 
-    Places that the spec leaves out stay empty, and no more are cut for them: so many stand in each group.
+    Places left out by the spec stay empty, and no more are cut for them: so many stand in each group.
     """
     places: list[tuple[int, int, str]] = []
     for index, group in enumerate(groups):
@@ -142,7 +147,7 @@ def _place_inside(
 
 
 def group_counts(node_group: NodeGroup) -> dict[str, int]:
-    """How many instances of each level a node group has; those that it leaves out may make it more."""
+    """Number of instances of each level of a node group; instances left out may increase it."""
     return _counts(node_group, node_group.count)
 
 
@@ -182,7 +187,9 @@ def _add_groups(
                 here.append(-1)
                 continue
             enclosing = around[outer] if outer is not None else ()
-            base = next((groups[at].name for at in enclosing if groups[at].level == level.within), "")
+            base = next(
+                (groups[group_index].name for group_index in enclosing if groups[group_index].level == level.within), ""
+            )
             parent = groups[outer].name if outer is not None else ""
             standing_names = standing.groups.get((node_group.name, level.name, parent), ())
             number = index % above_of if above else index
@@ -210,7 +217,7 @@ def _is_left_out(node_group: NodeGroup, name: str, met: set[str]) -> bool:
 
 
 def _is_node_left_out(node_group: NodeGroup, standing: Standing, planned: str, met: set[str]) -> bool:
-    """The same of a node, by its planned name or that of the site."""
+    """The same for a node, by its planned name or the site's."""
     if not node_group.left_out:
         return False
     names = (planned, standing.naming.node(node_group, planned))
@@ -231,7 +238,7 @@ def _group_name(
     within: tuple[str, str],
     width: int,
 ) -> str:
-    """The name of the group that stands at ``index``; the next that nothing has where none stands there."""
+    """The name of the allocated group at ``index``; else the next free one."""
     if index < len(standing_names):
         return standing_names[index]
     number = counters.get(within, 0)
@@ -242,7 +249,7 @@ def _group_name(
 
 
 def _most_siblings(node_group: NodeGroup, depth: int, counts: dict[str, int]) -> int:
-    """The most instances of a level that are counted together, so that numbers get equal width when a group grows."""
+    """The most instances of a level counted together: numbers keep their width when a group grows."""
     level = node_group.levels[depth]
     if level.within == CLUSTER:
         return counts[level.name]

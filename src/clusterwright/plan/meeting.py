@@ -1,7 +1,7 @@
-"""Who meets whom in a fabric: ways climb from switch to switch and then descend, and never climb again.
+"""Reachability in a fabric: paths climb from switch to switch and then descend, and never climb again.
 
-So two ports meet where one switch lies above both of theirs, or where theirs is the same. A piece is what cables join
-at all, in whatever direction.
+So two ports meet if one switch lies above both of theirs, or if their switch is the same. A piece is a set of switches
+joined by cables in any direction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AttachedEnd(NamedTuple):
 
 
 class DevicePorts(NamedTuple):
-    """The ports by which a device is attached to a fabric, and the switch at each."""
+    """A device's ports on a fabric, and the switch at each."""
 
     ports: Sequence[str]
     switches: tuple[str, ...]
@@ -56,7 +56,7 @@ class Wiring:
 
     @cached_property
     def kind_of(self) -> Mapping[str, int]:
-        """Devices that are attached to the same switches have one number, by which ``kinds`` has the first of them."""
+        """One number for all devices at the same switches, an index into ``kinds`` with the first of them."""
         kind_numbers: dict[tuple[str, ...], int] = {}
         return {
             device: kind_numbers.setdefault(wired.switches, len(kind_numbers)) for device, wired in self.devices.items()
@@ -82,7 +82,7 @@ class Wiring:
 
     @cached_property
     def piece_of(self) -> Mapping[str, int]:
-        """The piece of every switch: pieces that have ends are numbered in the order of their first end, others -1."""
+        """The piece of every switch: pieces with ends are numbered in the order of their first end, others -1."""
         joined: dict[str, list[str]] = {switch: [] for switch in (*self.above, *self.ends_at)}
         below: dict[frozenset[str], list[str]] = {}
         for lower, uppers in self.above.items():
@@ -101,7 +101,7 @@ class Wiring:
             piece_numbers[first] = pieces
             queue = [first]
             for switch in queue:
-                new = [each for each in joined[switch] if each not in piece_numbers]
+                new = [neighbour for neighbour in joined[switch] if neighbour not in piece_numbers]
                 piece_numbers |= dict.fromkeys(new, pieces)
                 queue += new
             pieces += 1
@@ -114,23 +114,23 @@ class Wiring:
 
     @cached_property
     def pieces(self) -> tuple[tuple[AttachedEnd, ...], ...]:
-        """The ends of each piece that has any."""
+        """The ends of each piece with any."""
         pieces: dict[int, list[AttachedEnd]] = {}
         for end in self.ends:
             pieces.setdefault(self.piece_of[end.switch], []).append(end)
         return tuple(map(tuple, pieces.values()))
 
     def apart(self, one: int = 0, other: int = 1) -> tuple[AttachedEnd, AttachedEnd]:
-        """A port of each of two pieces, of different devices where that can be. Raises IndexError for one piece."""
+        """A port of each of two pieces, of different devices if possible. Raises IndexError for one piece."""
         near = self.pieces[one][0]
         return near, next((end for end in self.pieces[other] if end.device != near.device), self.pieces[other][0])
 
     @cached_property
     def tops(self) -> Mapping[str, int]:
-        """Bits of all that lies above each switch, or of the switch itself where nothing does."""
-        bit = {switch: 1 << at for at, switch in enumerate(self.piece_of)}
+        """Bits of everything above each switch, or of the switch itself if nothing is."""
+        bit = {switch: 1 << number for number, switch in enumerate(self.piece_of)}
         over: dict[str, int] = {}
-        known: dict[frozenset[str], int] = {}  # of switches below the same ones
+        over_uppers: dict[frozenset[str], int] = {}  # of switches below the same ones
         for start in self.piece_of:
             waiting = [start]
             while waiting:
@@ -141,16 +141,18 @@ class Wiring:
                     waiting += unknown
                     continue
                 waiting.pop()
-                if uppers not in known:
-                    known[uppers] = reduce(lambda found, upper: found | bit[upper] | over[upper], uppers, 0)
-                over[switch] = known[uppers]
+                if uppers not in over_uppers:
+                    over_uppers[uppers] = 0
+                    for upper in uppers:
+                        over_uppers[uppers] |= bit[upper] | over[upper]
+                over[switch] = over_uppers[uppers]
         return {switch: over[switch] or bit[switch] for switch in over}
 
     @cached_property
     def parted(self) -> tuple[AttachedEnd, AttachedEnd] | None:
-        """Two devices that never meet by any of their ports, each by one of them; None where all devices meet.
+        """Two devices without a path between any of their ports, each by one of them; None if all devices meet.
 
-        Devices at different switches of the uppermost tier are ``beside`` each other and not meant.
+        Devices at different switches of the uppermost tier are ``beside`` each other and do not count.
         """
         has_tiers = any(self.above.values())
         pair = self._search(lambda switch: bool(self.above.get(switch)) or not has_tiers)
@@ -160,18 +162,18 @@ class Wiring:
 
     @cached_property
     def beside(self) -> tuple[AttachedEnd, AttachedEnd] | None:
-        """Two devices at uppermost switches that others below join: a way would go down and climb again."""
+        """Two devices at uppermost switches joined by lower ones: a path would go down and climb again."""
         return self._search() if self.parted is None and self.piece_count == 1 else None
 
     @cached_property
     def joined(self) -> Mapping[str, int]:
-        """The piece of every switch that has uplinks: two ends at such switches of one piece are meant to meet."""
+        """The piece of every switch with uplinks: two ends at such switches of one piece should meet."""
         return {switch: self.piece_of[switch] for switch, uppers in self.above.items() if uppers}
 
     def torn(self, joined: Mapping[str, int]) -> tuple[AttachedEnd, AttachedEnd] | None:
-        """Two ends of one piece that never meet; None where all do.
+        """Two ends of one piece without a path; None if all meet.
 
-        ``joined`` says which pieces there are: this wiring's own, or those that it has with everything in service.
+        ``joined`` are the pieces: this wiring's own, or those with everything in service.
         """
         pieces: dict[int, dict[int, AttachedEnd]] = {}
         for switch, end in self.ends_at.items():
@@ -180,11 +182,11 @@ class Wiring:
         return next((pair for kinds in pieces.values() if (pair := _apart(kinds)) is not None), None)
 
     def above_all(self, switches: Iterable[str]) -> int:
-        """Bits of what lies above any of some switches, as in ``tops``."""
+        """Bits of everything above any of these switches, as in ``tops``."""
         return reduce(or_, map(self.tops.__getitem__, set(switches)), 0)
 
     def _search(self, counts: Callable[[str], bool] | None = None) -> tuple[AttachedEnd, AttachedEnd] | None:
-        """Two devices that do not meet by their ends at switches that count; None counts all."""
+        """Two devices without a path between their ends at counted switches; None counts all."""
         kinds: dict[int, AttachedEnd] = {}
         for device in self.kinds:
             switches = self.devices[device].switches
@@ -196,19 +198,19 @@ class Wiring:
 
 
 def _apart(kinds: Mapping[int, AttachedEnd]) -> tuple[AttachedEnd, AttachedEnd] | None:
-    """Two ends with nothing in common above them, by the bits of what lies there."""
+    """Two ends with nothing in common above them, by the bits of the switches there."""
     if _common(kinds):
         return None
-    known = list(kinds.items())
-    for at, (own, end) in enumerate(known):
-        for other, far in known[:at]:
-            if not own & other:
-                return far, end
+    ends = list(kinds.items())
+    for index, (bits, end) in enumerate(ends):
+        for earlier_bits, earlier_end in ends[:index]:
+            if not bits & earlier_bits:
+                return earlier_end, end
     return None
 
 
 def _common(kinds: Iterable[int]) -> int:
-    """What lies above all of them."""
+    """The switches above all of them."""
     bits = -1
     for kind in kinds:
         bits &= kind
@@ -229,7 +231,7 @@ def wiring_of_ends(above: Mapping[str, Iterable[str]], ends: Iterable[tuple[str,
 
 
 def wiring_of_cables(cables: Iterable[Cable]) -> Wiring:
-    """The wiring that the cables of one fabric make."""
+    """The wiring of one fabric's cables."""
     above: dict[str, set[str]] = {}
     ends = []
     for cable in cables:
@@ -241,7 +243,7 @@ def wiring_of_cables(cables: Iterable[Cable]) -> Wiring:
 
 
 def wiring_of_skeleton(spec: ClusterSpec, layout: Layout, skeleton: FabricSkeleton) -> Wiring:
-    """The wiring of a skeleton with all that it plans in service."""
+    """The wiring of a skeleton with everything planned in service."""
     names = [seat.name for seat in skeleton.seats]
     names_of_uppers: dict[frozenset[int], frozenset[str]] = {}  # of switches below the same ones
     above: dict[str, frozenset[str]] = {}

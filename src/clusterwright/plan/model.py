@@ -1,7 +1,7 @@
 """The plan: every device, port, cable, address, AS number, GUID, rail and rank of a cluster.
 
-Immutable, complete and free of vendors' syntax: whoever renders, reports or deploys reads this and decides nothing.
-Addresses are integers (a cluster has 100,000 of them); ``format_address`` gives their text.
+Immutable, complete and free of vendors' syntax: renderers, reports and deployment read it and decide nothing. Addresses
+are integers (a cluster has 100,000 of them); ``format_address`` gives their text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from ipaddress import IPv6Address
+from itertools import product
 from typing import NamedTuple
 
 from clusterwright.spec.fabric import Bond, Fabric, Tier
+from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.model import ClusterSpec
 
@@ -77,7 +79,7 @@ class Device:
     state: str
 
     def __hash__(self) -> int:
-        """The name's: what is remembered by device is looked up a million times."""
+        """The name's: caches by device are read a million times."""
         return hash(self.name)
 
 
@@ -105,10 +107,9 @@ class Interface(NamedTuple):
 class Cable(NamedTuple):
     """A cable between two interfaces: ``a`` is the lower end (the node or the lower tier), ``b`` the upper.
 
-    ``bond`` is the link of a node that the cable is a part of with others, None where it is one by itself: its first
-    cable's end has the address of all.
-    ``tier`` is the index of the tier that ``b`` belongs to. ``in_service`` is False when the spec drains either device
-    or either port, or takes it out of service. ``length_m`` is ordered, ``stated_m`` what the spec says of the tier's
+    ``bond`` is a node's bond around this cable and others, None for a single link: its first cable's end has the
+    address of all. ``tier`` is the index of ``b``'s tier. ``in_service`` is False if the spec drains either device or
+    either port, or takes it out of service. ``length_m`` is ordered, ``stated_m`` the spec's length for the tier's
     cables.
     """
 
@@ -125,16 +126,16 @@ class Cable(NamedTuple):
 
     @property
     def headroom_m(self) -> float:
-        """The length in metres that buffers are sized for: no shorter than the spec states.
+        """Length in metres for the size of buffers: no shorter than the spec states.
 
-        Whoever lays another cable than the order list names still has a lossless link.
+        So another cable than the order list names still has a lossless link.
         """
         return max(self.length_m, self.stated_m)
 
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """A prefix with a meaning: ``kind`` is ``host``: what lies behind the switch ``device``.
+    """A prefix with a meaning: ``kind`` is ``host``: the hosts behind the switch ``device``.
 
     ``gateway`` is the switch's own address in a shared host subnet, None otherwise.
     """
@@ -193,39 +194,35 @@ class Plan:
         tenants: dict[str, dict[str, dict[str, list[int]]]] = {}
         for cable in self.cables:
             if cable.a.address is not None and cable.a.side in {"host", "management"}:
-                own = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
-                own.setdefault(self.by_name[cable.a.device].node_group, []).append(cable.a.address)
+                by_group = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
+                by_group.setdefault(self.by_name[cable.a.device].node_group, []).append(cable.a.address)
         return tenants
 
     @cached_property
     def split_models(self) -> frozenset[str]:
-        """InfiniBand switch models that this plan runs in their split profile: some used port is part of a cage."""
+        """InfiniBand switch models in their split profile in this plan: some used port is part of a cage."""
         subnets = {fabric.name for fabric in self.spec.fabrics if fabric.technology == "infiniband"}
-        parts = {
-            name: frozenset(
-                port
-                for block in model.blocks
-                for mode in block.modes
-                if len(mode.subports) > 1
-                for cage in block.cages
-                for port in mode.ports(cage)
-            )
-            for name, model in self.spec.catalogue.items()
-            if "infiniband" in model.technology
+        subports = {
+            name: _subports(model) for name, model in self.spec.catalogue.items() if "infiniband" in model.technology
         }
-        used = (
-            (self.by_name[end.device].model, end.port) for c in self.cables if c.fabric in subnets for end in (c.a, c.b)
-        )
-        return frozenset(model for model, port in used if port in parts.get(model, ()))
+        split: set[str] = set()
+        for cable in self.cables:
+            if cable.fabric not in subnets:
+                continue
+            for end in (cable.a, cable.b):
+                model = self.by_name[end.device].model
+                if end.port in subports.get(model, ()):
+                    split.add(model)
+        return frozenset(split)
 
     def devices_of(self, *roles: str) -> tuple[Device, ...]:
         """Devices with one of these roles, in plan order."""
         return tuple(device for device in self.devices if device.role in roles)
 
     def lower_tier(self, cable: Cable) -> Tier | None:
-        """The tier whose uplinks a cable belongs to; None for a cable to a host.
+        """The tier with this cable among its uplinks; None for a cable to a host.
 
-        It need not be the next tier below the upper end: where a pod's tier has no switch around a rack, the rack's
+        It need not be the next tier below the upper end: if a pod's tier has no switch around a rack, the rack's
         uplinks lead past it.
         """
         if cable.a.side != "up":
@@ -258,10 +255,20 @@ def fabric_of(plan: Plan, name: str) -> Fabric:
     return fabric
 
 
+def _subports(model: HardwareModel) -> frozenset[str]:
+    """A model's ports with only a part of a cage each."""
+    ports: set[str] = set()
+    for block in model.blocks:
+        for mode, cage in product(block.modes, block.cages):
+            if len(mode.subports) > 1:
+                ports.update(mode.ports(cage))
+    return frozenset(ports)
+
+
 def format_address(value: int, version: int) -> str:
     """The text of an address held as an integer, as ``ipaddress`` writes it.
 
-    A cluster has a million of them, and most differ from others in their last number alone. What stands before a last
+    A cluster has a million of them, and most differ from others in their last number alone. The text before a last
     number is always the same, but for 0 over IPv6: that can be left out with zeros before it.
     """
     if version == 4:

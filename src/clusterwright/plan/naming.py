@@ -1,4 +1,4 @@
-"""From planned names to those that the site gives: nodes and switches bear them everywhere but in allocation files."""
+"""From planned names to the site's: nodes and switches bear these everywhere but in allocation files."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ NODE_FIELD, SWITCH_FIELD = "node", "switch"
 
 @dataclass(frozen=True)
 class Naming:
-    """The names that a spec gives. A pattern that cannot be filled leaves the planned name, and lint refuses it."""
+    """A spec's names for devices. A pattern without values for its fields keeps the planned name; lint refuses it."""
 
     spec: ClusterSpec
 
     @property
     def is_planned_everywhere(self) -> bool:
-        """True where the site names nothing: nobody needs to ask for single names."""
+        """True if the site names nothing: single names need no look-up."""
         patterns = [group.name_pattern for group in self.spec.node_groups]
-        patterns += [tier.name_pattern for fabric in self.spec.fabrics for tier in fabric.tiers]
+        for fabric in self.spec.fabrics:
+            patterns += [tier.name_pattern for tier in fabric.tiers]
         return self.spec.device_names is None and not any(patterns)
 
     def node(self, group: NodeGroup, planned: str) -> str:
-        """The name of a node whose planned name is ``planned``."""
+        """The name of a node from its planned name ``planned``."""
         return self._name(planned, group.name_pattern, lambda: self.node_numbers(planned))
 
     def switch(self, tier: Tier, planned: str) -> str:
-        """The name of a switch whose planned name is ``planned``."""
+        """The name of a switch from its planned name ``planned``."""
         return self._name(planned, tier.name_pattern, lambda: self.switch_numbers(tier, planned))
 
     def node_numbers(self, planned: str) -> dict[str, int]:
-        """What the fields of a node's pattern stand for."""
+        """Values of the fields in a node's pattern."""
         place, _, slot = planned.rpartition("-")[2].rpartition("n")
         return {**numbers_in(place, self._levels_of_code), NODE_FIELD: int(slot)}
 
     def switch_numbers(self, tier: Tier, planned: str) -> dict[str, int]:
-        """What the fields of a switch's pattern stand for."""
+        """Values of the fields in a switch's pattern."""
         *places, last = planned.removeprefix(tier.role).removeprefix("-").split("-")
         number = int(last) if last.isdigit() else 0
         place = "".join(places) if last.isdigit() else last
@@ -59,7 +60,7 @@ class Naming:
 
     @cached_property
     def _levels_of_code(self) -> Mapping[str, tuple[str, ...]]:
-        """The levels that a letter stands for in names of groups."""
+        """The levels with this letter in names of groups."""
         levels: dict[str, tuple[str, ...]] = {}
         for group in self.spec.node_groups:
             for level in group.levels:

@@ -1,11 +1,12 @@
-"""Which parts of a node a deployment owns: all with an image, those in ``takes`` where somebody else installed it.
+"""Parts of a node in a deployment: all with an image, those in ``takes`` on an existing system.
 
-Every kind of file of a node belongs to a part, or to the system itself, which is left alone where it is not ours.
+Every kind of file of a node belongs to a part, or to the system itself, left alone on an existing one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from clusterwright.plan.model import Plan
 from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, NCCL, NETWORK, PARTS, SLURM
@@ -48,9 +49,9 @@ def owns_kind(plan: Plan, image_name: str | None, kind: str) -> bool:
 
 
 def left_out_parts(plan: Plan) -> Mapping[str, tuple[str, ...]]:
-    """By part, the nodes whose part somebody else owns; also their system, where the spec mounts something."""
+    """By part, the nodes with the part owned by others; also their system, if the spec mounts anything."""
     nodes: dict[str, list[str]] = {}
-    mounted = {name for mount in plan.spec.mounts for name in mount.nodes}
+    mounted = set(chain.from_iterable(mount.nodes for mount in plan.spec.mounts))
     for device in plan.devices:
         image = plan.spec.image(device.image or "")
         if device.kind != "node" or image is None or not image.is_existing:
@@ -64,7 +65,7 @@ def left_out_parts(plan: Plan) -> Mapping[str, tuple[str, ...]]:
 
 
 def kinds_of_part(part: str) -> frozenset[str]:
-    """The kinds of files that belong to a part, or to the system."""
+    """The kinds of files in a part, or in the system."""
     if part == SYSTEM:
         return OF_THE_SYSTEM
     return frozenset(kind for kind, parts in PARTS_BY_KIND.items() if part in parts)

@@ -1,4 +1,4 @@
-"""NVLink domains: the nodes that share switch trays of NVLink, one domain for each instance of the spec's level."""
+"""NVLink domains: nodes at common switch trays of NVLink, one domain for each instance of the spec's level."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clusterwright.plan.model import Device, Plan
 
 
 def nvlink_domains(plan: Plan) -> Mapping[str, tuple[Device, ...]]:
-    """By group, the nodes of each NVLink domain in plan order, whatever state they are in."""
+    """By group, the nodes of each NVLink domain in plan order, in any state."""
     members: dict[str, list[Device]] = {}
     for device in plan.devices:
         domain = nvlink_domain_of(plan, device)
@@ -18,7 +18,7 @@ def nvlink_domains(plan: Plan) -> Mapping[str, tuple[Device, ...]]:
 
 
 def nvlink_domain_of(plan: Plan, device: Device) -> str | None:
-    """The group whose nodes share NVLink's switch trays with a node; None for a device that shares none."""
+    """The group of nodes at a node's NVLink switch trays; None for a device outside of any."""
     group = plan.spec.node_group(device.node_group) if device.kind == "node" else None
     if group is None or group.nvlink_domain is None:
         return None

@@ -1,7 +1,7 @@
-"""Every address that a device of the plan bears itself, and the interface that has it, as the device's system calls it.
+"""Every address of a device of the plan, with its interface under the device's own name for it.
 
-Ports have the names of the hardware catalogue. Loopbacks and the gateways of shared host subnets lie on interfaces that
-each system names by itself (inventory/systems).
+Ports have the names of the hardware catalogue. Loopbacks and the gateways of shared host subnets lie on interfaces
+named by each system itself (inventory/systems).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def own_addresses(plan: Plan) -> Iterator[OwnAddress]:
 
 
 def _systems_by_model(plan: Plan) -> Mapping[str, System | None]:
-    known = systems()
-    return {name: known.get(model.network_os or "") for name, model in plan.spec.catalogue.items()}
+    by_name = systems()
+    return {name: by_name.get(model.network_os or "") for name, model in plan.spec.catalogue.items()}
 
 
 def _loopbacks(plan: Plan) -> Iterator[OwnAddress]:
@@ -133,13 +133,13 @@ def _ipoib_addresses(plan: Plan) -> Iterator[OwnAddress]:
 
 
 def ipoib_nodes(plan: Plan) -> Iterator[tuple[Device, tuple[IpoibInterface, ...]]]:
-    """The nodes with an interface of IP over InfiniBand, those that run an image."""
+    """The nodes with an image and an interface of IP over InfiniBand."""
     if any(carrying(plan.spec)):
         for device in plan.devices:
             if device.kind == "node" and device.image is not None:
                 cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
-                if own := ipoib_of(plan.spec, device.node_group, cabled):
-                    yield device, own
+                if interfaces := ipoib_of(plan.spec, device.node_group, cabled):
+                    yield device, interfaces
 
 
 def mesh_addresses(plan: Plan) -> Mapping[str, str]:

@@ -29,7 +29,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
     rank = 0
     for slot in layout.nodes:
         group = spec.node_groups[slot.node_group]
-        around = tuple(layout.groups[at].name for at in slot.groups)
+        around = tuple(layout.groups[group_index].name for group_index in slot.groups)
         rack = _rack_of(skeleton, slot)
         gpus = group.model.gpus
         # What stands in the racks of others without an image has none because their rack has another.
@@ -74,7 +74,7 @@ def place_switches(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple
 
 
 def keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
-    """Leave every device where it stands, before any other is placed."""
+    """Leave every allocated device at its place, before any other is placed."""
     layout, standing = skeleton.layout, skeleton.standing
     rack_of: dict[tuple[int, ...], str] = {}
     for slot in layout.nodes:
@@ -91,7 +91,7 @@ def keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
 
 
 def _rack_of(skeleton: Skeleton, slot: NodeSlot) -> str:
-    around = [skeleton.layout.groups[at] for at in slot.groups]
+    around = [skeleton.layout.groups[group_index] for group_index in slot.groups]
     return next((group.name for group in around if group.level == "rack"), around[0].name)
 
 
@@ -130,7 +130,9 @@ def _switch(
 ) -> Device:
     layout = skeleton.layout
     tier = fabric.fabric.tiers[seat.tier]
-    around = tuple(layout.groups[at].name for at in layout.around[seat.group]) if seat.group >= 0 else ()
+    around = (
+        tuple(layout.groups[group_index].name for group_index in layout.around[seat.group]) if seat.group >= 0 else ()
+    )
     rack, unit = racks.place_switch(seat.group, tier.model.units, seat.name)
     return Device(
         name=seat.name,
@@ -161,7 +163,7 @@ def _switch(
 
 
 def _guid(skeleton: Skeleton, fabric: Fabric, seat: Seat) -> int | None:
-    """The scanned GUID of a switch, or the one that is planned for it."""
+    """The scanned GUID of a switch, or its planned one."""
     manager = fabric.subnet_manager
     if manager is None:
         return None
@@ -173,15 +175,15 @@ def _guid(skeleton: Skeleton, fabric: Fabric, seat: Seat) -> int | None:
 def as_numbers(fabric: FabricSkeleton) -> list[int | None]:
     """The AS number of every switch of a fabric, in the order of its seats.
 
-    A number that stands counts from the tier's base on; what shares one is a switch, the switches of one group or the
-    tier.
+    An allocated number counts from the tier's base on; one number is shared by a switch alone, by the switches of one
+    group or by the tier.
     """
     asn_by_seat: list[int | None] = [None] * len(fabric.seats)
     for depth, tier in enumerate(fabric.fabric.tiers):
         plan = tier.asn
         if plan is None:
             continue
-        seats = [(at, seat) for at, seat in enumerate(fabric.seats) if seat.tier == depth]
+        seats = [(seat_index, seat) for seat_index, seat in enumerate(fabric.seats) if seat.tier == depth]
         standing = [(seat, seat.standing.asn) for _, seat in seats if seat.standing and seat.standing.asn is not None]
         kept = [(seat, asn - plan.base) for seat, asn in standing if asn >= plan.base]
         numbers = Numbers(number for _, number in kept)
@@ -191,14 +193,14 @@ def as_numbers(fabric: FabricSkeleton) -> list[int | None]:
         else:
             for seat, number in kept:
                 given.setdefault(_sharing(plan, seat), number)
-        for at, seat in seats:
+        for seat_index, seat in seats:
             who = _sharing(plan, seat)
             if who not in given:
                 given[who] = numbers.take()
-            asn_by_seat[at] = plan.base + given[who]
+            asn_by_seat[seat_index] = plan.base + given[who]
     return asn_by_seat
 
 
 def _sharing(plan: AsnPlan, seat: Seat) -> int:
-    """What tells apart the switches of a tier that have numbers of their own."""
+    """Key of the switches with a common AS number in a tier."""
     return {"tier": 0, "switch": seat.index, "group": seat.group}[plan.per]

@@ -1,6 +1,7 @@
-"""What pods are called. A pod's name is that of its group (``p00``): racks and devices are called after it, and every
-list has it. What is deployed of it is a layer, called by level and number (``pod0``), as its stack is. Whoever names a
-pod may say either.
+"""Names of pods.
+
+A pod's name is that of its group (``p00``): racks and devices are called after it, and every list has it. Its deployed
+part is a layer, called by level and number (``pod0``), as its stack is. Commands take either.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def layers(plan: Plan) -> Mapping[str, str]:
 
 
 def group_named(plan: Plan, name: str) -> str:
-    """The group that is called ``name``, or whose layer is. Raises ClusterwrightError where there is none."""
+    """The group with this name, its own or its layer's. Raises ClusterwrightError without one."""
     group = name if name in plan.group_by_name else layers(plan).get(name)
     if group is None:
         pods = sorted({device.pod for device in plan.devices} - {""})

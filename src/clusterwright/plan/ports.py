@@ -1,10 +1,10 @@
-"""Which ports of a switch carry which links.
+"""Allocation of a switch's ports to its links.
 
 A cage in one mode offers its subports in order; a mode may disable a cage of another block. Ports are handed out in the
 order of the blocks, so that equal switches use equal ports and a technician finds link n at the same place everywhere.
 
-Some systems know ports by more than their names: by ids and speed profiles, by lanes. Where a platform lacks them for
-ports that the model lists and a plan uses, nothing can be written for the switch.
+Some systems know ports by more than their names: by ids and speed profiles, by lanes. If a platform lacks them for used
+ports of a model, nothing can be written for the switch.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from clusterwright.spec.hardware.systems import system_of
 class PortShortage(Exception):
     """A switch has fewer ports than its links need.
 
-    ``side`` is ``down`` or ``up``, ``have`` what it offers there. ``switch`` and ``tier`` (its index) are known once
-    the allocation belongs to a fabric.
+    ``side`` is ``down`` or ``up``, ``have`` the number of ports there. ``switch`` and ``tier`` (its index) are known
+    once the allocation belongs to a fabric.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ def allocate(
     up_speed_gbps: int,
     up_links: int,
 ) -> Allocation:
-    """Hand out the ports of one switch: first the downlinks in order, then the uplinks from what is left.
+    """Hand out the ports of one switch: first the downlinks in order, then the uplinks from the remaining ones.
 
-    ``down_speeds`` is the speed in Gb/s of each downlink. Raises PortShortage, counting what the side offers in all.
+    ``down_speeds`` is the speed in Gb/s of each downlink. Raises PortShortage, counting all ports of the side.
     """
     taken: set[tuple[str, int]] = set()
     reserved = set(up.blocks) if up is not None and up.blocks else set()
@@ -79,8 +79,10 @@ def allocate(
 def moved(
     allocation: Allocation, model: HardwareModel, dead: frozenset[str], down_speeds: Sequence[int], up_speed_gbps: int
 ) -> Allocation:
-    """The allocation without the ports ``dead``: each of their links in the first free port of its speed, all others
-    where they were. A link for which no port is left stays on its dead one."""
+    """The allocation without the ports ``dead``: each of their links in the first free port of its speed.
+
+    All other links stay. A link without a free port stays on its dead one.
+    """
     taken = set(allocation.taken)
     free: dict[int, Iterator[str]] = {}
 
@@ -105,12 +107,13 @@ def capacity(model: HardwareModel, blocks: Sequence[str], speed_gbps: int, mode:
 
 
 def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mapping[str, tuple[PortBlock, PortMode]]:
-    """For each port that a model has at a speed its block, and the mode: the one that ``side`` names, or the first.
+    """For each port of a model at a speed its block, and the mode: the one named by ``side``, or the first.
 
-    A link that was moved to a spare port runs in the first mode there.
+    A link moved to a spare port runs in the first mode there.
     """
     modes: dict[str, tuple[PortBlock, PortMode]] = {}
-    for name in dict.fromkeys((side.mode if side is not None else None, None)):
+    named_mode = side.mode if side is not None else None
+    for name in dict.fromkeys((named_mode, None)):
         for block in model.blocks:
             mode = block.mode(speed_gbps, name)
             if mode is not None:
@@ -121,30 +124,29 @@ def modes_at(model: HardwareModel, side: Side | None, speed_gbps: int) -> Mappin
 
 
 def spare_ports(model: HardwareModel, used: Mapping[str, PortMode | None]) -> tuple[tuple[str, PortMode], ...]:
-    """Ports that no cable uses, each with the mode of its cage, in the catalogue's order, without those that the mode
-    of a neighbouring cage disables.
+    """Ports without a cable, each with the mode of its cage, in the catalogue's order.
 
-    ``used`` maps port names to the mode that they run in (``modes_at``); an empty cage is shown in its first mode.
+    Without those disabled by the mode of a neighbouring cage. ``used`` maps port names to their modes (``modes_at``);
+    an empty cage is shown in its first mode.
     """
     modes: dict[tuple[str, int], PortMode] = {}
     disabled: set[tuple[str, int]] = set()
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
             for mode in block.modes:
-                if any((known := used.get(port)) is mode or known == mode for port in mode.ports(cage)):
+                if any((used_mode := used.get(port)) is mode or used_mode == mode for port in mode.ports(cage)):
                     modes[block.name, index] = mode
                     if mode.disables is not None:
                         disabled.add((mode.disables, index))
                     break
-    return tuple(
-        (port, mode)
-        for block in model.blocks
-        for index, cage in enumerate(block.cages)
-        if (block.name, index) not in disabled
-        for mode in (modes.get((block.name, index), block.modes[0]),)
-        for port in mode.ports(cage)
-        if port not in used
-    )
+    spare: list[tuple[str, PortMode]] = []
+    for block in model.blocks:
+        for index, cage in enumerate(block.cages):
+            if (block.name, index) in disabled:
+                continue
+            mode = modes.get((block.name, index), block.modes[0])
+            spare.extend((port, mode) for port in mode.ports(cage) if port not in used)
+    return tuple(spare)
 
 
 def free_ports_at(
@@ -193,7 +195,7 @@ def _count(
 def _free_cages(
     blocks: Sequence[PortBlock], speed_gbps: int, mode_name: str | None, lost: set[tuple[str, int]]
 ) -> Iterator[tuple[str, PortMode]]:
-    """Cages that are not ``lost`` and run at a speed, in order, with the mode they then run in; ``lost`` gains each."""
+    """Cages outside ``lost`` with a mode of this speed, in order, with that mode; ``lost`` gains each."""
     for block in blocks:
         mode = block.mode(speed_gbps, mode_name)
         if mode is None:
@@ -213,9 +215,9 @@ LANES = 4  # of a port whose model lists no mode at its speed
 
 
 def platform_faults(tier: Tier, allocation: Allocation, down_speeds: Sequence[int]) -> Iterator[str]:
-    """What stands in the way of writing the ports of a switch of this tier: a sentence for each port and reason.
+    """Missing data of the platform for the ports of a switch of this tier: a sentence for each port and reason.
 
-    ``down_speeds`` are those of ``allocation.down`` in Gb/s. A system that knows ports by name alone has no faults.
+    ``down_speeds`` are those of ``allocation.down`` in Gb/s. A system with names alone for ports has no faults.
     """
     system = system_of(tier.model)
     if system is None or not system.ports_of_platform:
@@ -224,21 +226,24 @@ def platform_faults(tier: Tier, allocation: Allocation, down_speeds: Sequence[in
     if tier.up is not None:
         sides += [(port, tier.up.speed_gbps, tier.up.side) for port in allocation.up]
     modes = {(id(side), speed): modes_at(tier.model, side, speed) for _, speed, side in sides}
-    found = [(port, speed, modes[id(side), speed].get(port)) for port, speed, side in sides]
-    asked: list[tuple[str, PortMode | None, int, int]] = [
-        (port, None, speed, LANES) if each is None else (port, each[1], speed, each[0].lanes(each[1]))
-        for port, speed, each in found
-    ]
+    asked: list[tuple[str, PortMode | None, int, int]] = []
+    for port, speed, side in sides:
+        place = modes[id(side), speed].get(port)
+        if place is None:
+            asked.append((port, None, speed, LANES))
+        else:
+            block, mode = place
+            asked.append((port, mode, speed, block.lanes(mode)))
     if system.writes_spare_ports:
         used = {port: mode for port, mode, _, _ in asked}
         asked += [(port, mode, 0, 0) for port, mode in spare_ports(tier.model, used)]  # never in service, at no speed
     faults: dict[str, None] = {}
-    for port, mode, speed, lanes in asked:
+    for port, port_mode, speed, lanes in asked:
         try:
-            known = tier.model.platform_port(port, mode)
-            if known.profiles and speed:
+            platform_port = tier.model.platform_port(port, port_mode)
+            if platform_port.profiles and speed:
                 # Which media a speed has profiles for decides which is taken, never whether there is one.
-                known.profile(port, speed, "dac", lanes)
+                platform_port.profile(port, speed, "dac", lanes)
         except PlatformPortError as error:
             faults[str(error)] = None
     yield from faults

@@ -1,4 +1,4 @@
-"""Switches and attachments before they have ports: the words in which a skeleton speaks."""
+"""Switches and attachments before they have ports: the terms of a skeleton."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from clusterwright.spec.model import NodeGroup
 class Seat:
     """A switch before it is a device.
 
-    ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None where its tier has
-    one
+    ``group`` is the index of its group in the layout, -1 for the whole cluster. ``plane`` is None if its tier has one
     plane; ``rail`` is set while planes are rails. ``position`` counts within group and plane, ``index`` within the
-    tier. ``standing`` is what it has already. ``planned_name`` is its name where the site gives none.
+    tier. ``standing`` is its entry in the allocation file. ``planned_name`` is its name without one by the site.
     """
 
     name: str
@@ -32,9 +31,10 @@ class Seat:
 
 
 class NodeSeats(NamedTuple):
-    """The NICs of a node, by index, on a fabric: the seat of each in NIC order, one tuple for nodes that are attached
-    alike in turn. ``bond`` is the link that all of them are parts of; ``standing`` has the cable of each where that
-    stands at its seat, and is empty where none does.
+    """The NICs of a node, by index, on a fabric: the seat of each in NIC order, one tuple for nodes attached alike.
+
+    ``bond`` is the bond of all of them; ``standing`` has the cable of each if it is allocated at its seat, and is empty
+    without any.
     """
 
     node: int
@@ -45,14 +45,16 @@ class NodeSeats(NamedTuple):
 
     @property
     def addressed(self) -> tuple[int, ...]:
-        """The seats of NICs with addresses of their own: of a bond the first alone, whose address is that of all."""
+        """The seats of NICs with addresses of their own: of a bond the first alone, with the address of all."""
         return self.seats if self.bond is None else self.seats[:1]
 
 
 class Attachment(NamedTuple):
-    """A NIC on a switch: node and NIC by index. For a switch's own management port ``node`` is -1, and ``switch`` and
-    ``port`` name it. ``standing`` is its cable where that stands at this switch, ``bond`` the link that it is a part of
-    with the node's others."""
+    """A NIC on a switch: node and NIC by index.
+
+    For a switch's own management port ``node`` is -1, and ``switch`` and ``port`` name it. ``standing`` is its cable if
+    it is allocated at this switch, ``bond`` its bond with the node's other NICs.
+    """
 
     node: int
     nic: int
@@ -65,13 +67,14 @@ class Attachment(NamedTuple):
 
     @property
     def has_address(self) -> bool:
-        """False for those of a bond but its first, whose address is that of all."""
+        """False for the NICs of a bond but its first, which has the address of all."""
         return self.bond is None or self.nic == 0
 
 
 class SeatLink(NamedTuple):
-    """An uplink: the seat that it leads to, and its cable where that stands; ``is_replugged`` says that only the lower
-    end of it does.
+    """An uplink: its upper seat, and its cable if that is allocated.
+
+    ``is_replugged``: only the cable's lower end stays.
     """
 
     upper: int
@@ -80,13 +83,13 @@ class SeatLink(NamedTuple):
 
     @property
     def upper_port(self) -> str:
-        """The upper port in which the cable stands, "" for none."""
+        """The allocated upper port of the cable, "" for none."""
         return self.standing.upper_port if self.standing is not None and not self.is_replugged else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Lower switches that all spread their uplinks over the same upper switches; both as seat indexes."""
+    """Lower switches with uplinks spread over the same upper switches; both as seat indexes."""
 
     tier: int
     lowers: tuple[int, ...]
@@ -94,7 +97,7 @@ class Bundle:
 
 
 def nic_speeds(group: NodeGroup, attach: Attach | None) -> list[int]:
-    """Speeds in Gb/s of the NICs that an attachment takes of each node, in NIC order."""
+    """Speeds in Gb/s of an attachment's NICs on each node, in NIC order."""
     if attach is None:
         return []
     if attach.is_management:

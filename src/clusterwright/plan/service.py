@@ -1,8 +1,8 @@
-"""What the spec takes out of service: devices, whole groups of them, and single ports of switches.
+"""Devices, whole groups and single ports of switches out of service by the spec.
 
-Drained means "carries no traffic, stays managed": the cables of a drained device are out of service, but the one at its
-management port, by which it will be mended. Out of service means gone: all of its cables are, and the cable of a port
-that is out of service moves to a spare port where the switch has one.
+Drained means "carries no traffic, stays managed": the cables of a drained device are out of service, except the one at
+its management port, needed for repairs. Out of service means gone: all of its cables are, and the cable of a port out
+of service moves to a spare port if the switch has one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OUT_OF_SERVICE = "out-of-service"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Names of devices that are not active, of those among them that are gone, and (device, port) of stopped ports."""
+    """Names of devices not active, of those among them gone, and (device, port) of stopped ports."""
 
     idle: frozenset[str]
     gone: frozenset[str]
@@ -38,7 +38,7 @@ class Service:
 
 
 def service_of(spec: ClusterSpec, devices: Iterable[Device]) -> Service:
-    """What is out of service among ``devices``, whose states are those of the spec's exceptions."""
+    """Everything out of service among ``devices`` by the states in the spec's exceptions."""
     all_devices = list(devices)
     return Service(
         frozenset(device.name for device in all_devices if device.state != ACTIVE),
@@ -48,10 +48,10 @@ def service_of(spec: ClusterSpec, devices: Iterable[Device]) -> Service:
 
 
 def cabled(plan: Plan, fabric: str) -> Iterator[Cable]:
-    """The cables of a fabric that are plugged in: all but those of devices and ports that are out of service.
+    """The plugged-in cables of a fabric: all but those of devices and ports out of service.
 
     A drained device keeps its cables, and its links are up: an InfiniBand switch announces nothing that it could
-    withdraw, so whoever routes must be told to go around it.
+    withdraw, so the routing engine must be told to go around it.
     """
     gone = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
     dead = dead_ports(plan.spec)
@@ -64,38 +64,40 @@ def cabled(plan: Plan, fabric: str) -> Iterator[Cable]:
 
 
 def stated(spec: ClusterSpec) -> Mapping[str, str]:
-    """States of whole devices and groups that the spec does not leave active, by name."""
+    """States of whole devices and groups other than active, by name."""
     return {item.device or item.group or "": item.state for item in spec.exceptions if item.state and not item.port}
 
 
 def state_of(states: Mapping[str, str], name: str, groups: Sequence[str]) -> str:
-    """The state of a device: its own, or that of the smallest group around it that has one."""
-    return next((states[at] for at in (name, *groups) if at in states), ACTIVE)
+    """The state of a device: its own, or that of the smallest group around it with one."""
+    return next((states[name_or_group] for name_or_group in (name, *groups) if name_or_group in states), ACTIVE)
 
 
 def groups_around(skeleton: Skeleton, fabric: FabricSkeleton, seat: int) -> list[str]:
     """Names of the groups around a switch, the smallest first."""
     layout, group = skeleton.layout, fabric.seats[seat].group
-    return [layout.groups[at].name for at in layout.around[group]] if group >= 0 else []
+    return [layout.groups[group_index].name for group_index in layout.around[group]] if group >= 0 else []
 
 
 def device_states(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, str]:
     """The state of every node and switch by name, as the plan will have it."""
     stated_items, layout = stated(spec), skeleton.layout
-    switches = ((seat.name, fabric, at) for fabric in skeleton.fabrics for at, seat in enumerate(fabric.seats))
+    states = dict.fromkeys((node.name for node in layout.nodes), ACTIVE)
+    for fabric in skeleton.fabrics:
+        states |= dict.fromkeys((seat.name for seat in fabric.seats), ACTIVE)
     if not stated_items:
-        return dict.fromkeys((*(node.name for node in layout.nodes), *(name for name, _, _ in switches)), ACTIVE)
-    states = {
-        node.name: state_of(stated_items, node.name, [layout.groups[at].name for at in node.groups])
-        for node in layout.nodes
-    }
-    return states | {
-        name: state_of(stated_items, name, groups_around(skeleton, fabric, at)) for name, fabric, at in switches
-    }
+        return states
+    for node in layout.nodes:
+        around = [layout.groups[group_index].name for group_index in node.groups]
+        states[node.name] = state_of(stated_items, node.name, around)
+    for fabric in skeleton.fabrics:
+        for number, seat in enumerate(fabric.seats):
+            states[seat.name] = state_of(stated_items, seat.name, groups_around(skeleton, fabric, number))
+    return states
 
 
 def dead_ports(spec: ClusterSpec) -> Mapping[str, frozenset[str]]:
-    """Ports out of service by switch, whose cables move to spare ports."""
+    """Ports out of service by switch; their cables move to spare ports."""
     ports: dict[str, set[str]] = defaultdict(set)
     for item in spec.exceptions:
         if item.device and item.port and item.state == OUT_OF_SERVICE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from clusterwright.plan.layout import group_counts
 from clusterwright.plan.seats import nic_speeds
@@ -17,22 +18,25 @@ def node_count(spec: ClusterSpec) -> int:
 
 
 def cabled_port_count(spec: ClusterSpec) -> int:
-    """All ports of nodes that fabrics attach."""
-    attached = ((group, attach) for fabric in spec.fabrics for attach in fabric.attach for group in spec.node_groups)
-    return sum(
-        group.count * len(nic_speeds(group, attach))
-        for group, attach in attached
-        if attach.is_management or attach.nodes == group.name
-    )
+    """Number of all nodes' ports on fabrics."""
+    ports = 0
+    for fabric in spec.fabrics:
+        for attach, group in product(fabric.attach, spec.node_groups):
+            if attach.is_management or attach.nodes == group.name:
+                ports += group.count * len(nic_speeds(group, attach))
+    return ports
 
 
 def switch_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:
     """Each tier of each fabric with the number of its switches."""
-    return [switch for fabric in spec.fabrics for switch in _switches(spec, fabric)]
+    switches: list[tuple[Tier, int]] = []
+    for fabric in spec.fabrics:
+        switches += _switches(spec, fabric)
+    return switches
 
 
 def uplink_counts(spec: ClusterSpec) -> list[tuple[Tier, int]]:
-    """Each tier that has uplinks, with how many links its switches send up."""
+    """Each tier with uplinks, with the number of its switches' links upwards."""
     return [(tier, switches * tier.up.links) for tier, switches in switch_counts(spec) if tier.up]
 
 

@@ -1,7 +1,7 @@
-"""Which addresses of a fabric belong to a zone, and who enforces its matrix: hosts with an image, and all hosts' edges.
+"""Addresses of a zone on a fabric, and the enforcement of its matrix: hosts with an image, and all hosts' edges.
 
-Who is in a zone is the meaning of the spec, decided once. Writers make prefixes of these addresses and proofs make
-sets, each by its own means: a filter whose prefixes hold other addresses than its zone's is refuted.
+Membership of a zone is the meaning of the spec, decided once. Writers make prefixes of these addresses and proofs make
+sets, each by its own means: a filter with prefixes around other addresses than its zone's is refuted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ Interval = tuple[int, int]  # the first address and the last: those of a prefix
 
 
 def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ...]:
-    """The zone's addresses on a fabric: its whole pool of hosts where all of them are the zone's, as they are of a zone
-    of fabrics alone; else every subnet that holds only members, and members in mixed subnets one by one.
+    """The zone's addresses on a fabric, as intervals.
 
-    A zone of fabrics alone holds what manages devices: of a management network also the loopbacks of its own switches,
+    Its whole pool of hosts if all hosts are the zone's, as they are for a zone of fabrics alone; else every subnet with
+    members alone, and members in mixed subnets one by one.
+
+    A zone of fabrics alone holds the managing devices: of a management network also the loopbacks of its own switches,
     as far as these ask servers from them.
 
-    A member with a link of its own has the link's two addresses: nobody else is there, and links side by side are one
-    prefix, so that filters grow with switches and not with pairs of nodes."""
+    A member with a link of its own has the link's two addresses: no other host is there, and links side by side are one
+    prefix, so that filters grow with switches and not with pairs of nodes.
+    """
     if fabric.addressing is None or not covers(plan.spec, zone, fabric):
         return ()
     members, tenants = frozenset(members_of(plan.spec, zone)), plan.tenants_of.get(fabric.name, {})
@@ -42,16 +45,18 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
     if not members or (tenants and all(tenant.keys() <= members for tenant in tenants.values())):
         return ((int(pool.network_address), int(pool.broadcast_address)),)
     addresses: list[Interval] = []
-    for switch, own in tenants.items():
+    for switch, by_group in tenants.items():
         subnet = plan.host_subnet_of.get((fabric.name, switch))
-        if subnet is not None and own.keys() <= members:
+        if subnet is not None and by_group.keys() <= members:
             size = 1 << (pool.max_prefixlen - subnet.prefix_length)
             addresses.append((subnet.network, subnet.network + size - 1))
         else:
             width = 2 if fabric.addressing.host_links == "point-to-point" else 1
-            for group, those in own.items():
+            for group, those in by_group.items():
                 if group in members:
-                    addresses += [(each - each % width, each - each % width + width - 1) for each in those]
+                    addresses += [
+                        (address - address % width, address - address % width + width - 1) for address in those
+                    ]
     return tuple(addresses)
 
 
@@ -67,7 +72,7 @@ def _among_others(members: Collection[str], tenants: Mapping[str, Mapping[str, S
 
 @dataclass(frozen=True, slots=True)
 class ZoneEnforcement:
-    """The hosts of a zone by name: those that filter besides the ports they hang on, and those that do not."""
+    """The hosts of a zone by name: those with a filter of their own besides their ports', and the others."""
 
     zone: str
     filtering: tuple[str, ...]

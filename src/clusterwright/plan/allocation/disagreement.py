@@ -1,6 +1,7 @@
-"""Where a plan and its allocation file disagree: what the file says wrongly, what is gone, and what it lacks yet.
+"""Disagreements between a plan and its allocation file: wrong facts, removed devices, missing entries.
 
-Looked for in the plan that came of both, fact by fact: whatever the file says, it is so in the plan, or told here.
+They are looked for in the plan built from both, fact by fact: a fact of the file is either true in the plan or reported
+here.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Cable, Device, Plan, format_address
 from clusterwright.plan.service import dead_ports
 from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated, StandingCable, StandingNode, StandingSwitch
+from clusterwright.spec.hardware.cages import PortMode
+from clusterwright.spec.isolation import Network
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A fact of the file, at ``line``, that is otherwise in the plan: what it says, and why the plan cannot follow.
+    """A fact of the file, at ``line``, refused by the plan, with the reason.
 
-    ``is_place`` says that only the place in the rack is another.
+    ``is_place``: nothing but the place in the rack differs.
     """
 
     line: int
@@ -30,14 +33,14 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A plan beside what stands."""
+    """A plan beside its allocation file."""
 
     plan: Plan
     allocated: Allocated
 
     @cached_property
     def standing(self) -> Standing:
-        """What stands, under the names of today."""
+        """The file's facts under today's names."""
         return Standing(self.plan.spec, self.allocated)
 
     @cached_property
@@ -50,35 +53,33 @@ class Comparison:
 
     @cached_property
     def gone(self) -> Sequence[tuple[int, str]]:
-        """What stands by the file and is not in the plan, each with its line and its name."""
-        found = [
-            (each.line, name)
-            for known in (self.standing.nodes, self.standing.switches)
-            for name, each in known.items()
-            if name not in self.plan.by_name
-        ]
+        """Entries of the file without a counterpart in the plan, each with its line and its name."""
+        gone: list[tuple[int, str]] = []
+        for recorded in (self.standing.nodes, self.standing.switches):
+            gone.extend((entry.line, name) for name, entry in recorded.items() if name not in self.plan.by_name)
         for fabric, cables in self.standing.cables.items():
             for (device, port), cable in cables.items():
                 is_there = device in self.plan.by_name and cable.upper in self.plan.by_name
                 if is_there and (fabric, device, port) not in self._cables:
-                    found.append((cable.line, f"the cable of {device} {port}"))
-        return sorted(found)
+                    gone.append((cable.line, f"the cable of {device} {port}"))
+        return sorted(gone)
 
     @cached_property
     def moved_to_new(self) -> Sequence[Cable]:
-        """Cables of the plan that stood at other switches, and that switches which are new have taken."""
-        return tuple(
-            now
-            for fabric, cables in self.standing.cables.items()
-            for (device, port), cable in cables.items()
-            if (now := self._cables.get((fabric, device, port))) is not None
-            and now.b.device != cable.upper
-            and now.b.device not in self.standing.switches
-        )
+        """Cables of the plan moved from other switches to new ones."""
+        moved: list[Cable] = []
+        for fabric, cables in self.standing.cables.items():
+            for (device, port), cable in cables.items():
+                now = self._cables.get((fabric, device, port))
+                if now is None or now.b.device == cable.upper:
+                    continue
+                if now.b.device not in self.standing.switches:
+                    moved.append(now)
+        return tuple(moved)
 
     @cached_property
     def unrecorded(self) -> tuple[int, int]:
-        """How many devices and how many cables the plan has that the file does not."""
+        """Numbers of the plan's devices and cables missing in the file."""
         recorded = {*self.standing.nodes, *self.standing.switches}
         cables = sum(
             (cable.a.device, cable.a.port) not in self.standing.cables.get(cable.fabric, {})
@@ -88,7 +89,7 @@ class Comparison:
 
     @cached_property
     def disagreements(self) -> tuple[Disagreement, ...]:
-        """Facts that are otherwise in the plan, in the order of the file's sections."""
+        """Facts different in the plan, in the order of the file's sections."""
         return tuple(self._found())
 
     def _found(self) -> Iterator[Disagreement]:
@@ -127,23 +128,19 @@ class Comparison:
     def _of_switch(self, switch: StandingSwitch, device: Device) -> Iterator[Disagreement]:
         name = device.name
         if switch.number != device.index or switch.asn != device.asn:
-            has, said = (device.index, switch.number) if switch.asn == device.asn else (device.asn, switch.asn)
+            planned, recorded = (device.index, switch.number) if switch.asn == device.asn else (device.asn, switch.asn)
             what = "number" if switch.asn == device.asn else "AS number"
-            yield Disagreement(switch.line, f"{name} has the {what} {has} by the spec, here {said}.")
+            yield Disagreement(switch.line, f"{name} has the {what} {planned} by the spec, here {recorded}.")
         fabric = self.plan.spec.fabric(device.fabric)
         addressing = fabric.addressing if fabric is not None else None
-        for what, said, has, pool in (
-            ("loopback", switch.loopback, device.loopback, addressing.loopbacks if addressing else None),
-            ("host subnet", switch.hosts, self._hosts.get(name), addressing.hosts if addressing else None),
-        ):
-            if said is not None and has is not None and pool is not None and said != has:
-                text = format_address(said, pool.version) if said.bit_length() <= pool.max_prefixlen else str(said)
-                why = f"is none of {pool}" if not int(pool[0]) <= said <= int(pool[-1]) else "does not begin one there"
-                yield Disagreement(switch.line, f"{text}, here the {what} of {name}, {why}.")
+        if addressing is not None:
+            loopbacks, hosts = addressing.loopbacks, addressing.hosts
+            yield from _of_pool(switch, "loopback", loopbacks, recorded=switch.loopback, planned=device.loopback)
+            yield from _of_pool(switch, "host subnet", hosts, recorded=switch.hosts, planned=self._hosts.get(name))
         yield from self._of_place(switch.line, device, switch.rack, switch.unit)
 
     def _of_model(self, switch: StandingSwitch, device: Device) -> Iterator[Disagreement]:
-        """A switch of another model, whose cables go to other ports."""
+        """A switch of another model, with its cables at other ports."""
         if switch.model == device.model:
             return
         ports = {cable.b.port for cable in self.plan.cables_of[device.name]}
@@ -194,13 +191,10 @@ class Comparison:
 
     def _no_port(self, cable: StandingCable, now: Cable) -> str:
         model = self.plan.spec.catalogue[self.plan.by_name[cable.upper].model]
-        modes = [
-            mode
-            for block in model.blocks
-            for mode in block.modes
-            for cage in block.cages
-            if cable.upper_port in mode.ports(cage)
-        ]
+        modes: list[PortMode] = []
+        for block in model.blocks:
+            for mode in block.modes:
+                modes.extend(mode for cage in block.cages if cable.upper_port in mode.ports(cage))
         if not modes:
             return f"{model.name} has no such port"
         if all(mode.speed_gbps != now.speed_gbps for mode in modes):
@@ -208,8 +202,21 @@ class Comparison:
         return "the spec gives this side other ports or another mode, or its cage is taken"
 
 
+def _of_pool(
+    switch: StandingSwitch, what: str, pool: Network | None, *, recorded: int | None, planned: int | None
+) -> Iterator[Disagreement]:
+    """A recorded number of a switch refused by its pool."""
+    if recorded is None or planned is None or pool is None or recorded == planned:
+        return
+    is_address = recorded.bit_length() <= pool.max_prefixlen
+    text = format_address(recorded, pool.version) if is_address else str(recorded)
+    is_inside = int(pool[0]) <= recorded <= int(pool[-1])
+    why = "does not begin one there" if is_inside else f"is none of {pool}"
+    yield Disagreement(switch.line, f"{text}, here the {what} of {switch.name}, {why}.")
+
+
 def moves_unaided(plan: Plan) -> tuple[int, int, int]:
-    """How many cables, addresses and numbers of what stands would move if nobody knew what stands."""
+    """Number of cables, addresses and numbers moved by a plan built without the file."""
     alone = build_plan(replace(plan.spec, allocated=NOTHING_STANDS))
     standing = Standing(plan.spec, plan.spec.allocated)
     cables = addresses = numbers = 0

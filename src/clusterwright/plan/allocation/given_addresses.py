@@ -1,13 +1,14 @@
-"""Which addresses a fabric's links and hosts have: those that they have already, and for others the next that are free.
+"""Addresses of a fabric's links and hosts: those allocated before, and for others the next free ones.
 
-An address of the allocation file counts where it lies as the spec says it must: in its pool, and a host's behind the
-switch that it hangs at. Another is given in its place, and lint says so (CW262).
+An address of the allocation file counts if it lies where the spec requires: in its pool, and a host's behind its own
+switch. Otherwise the host gets another one, and lint reports it (CW262).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 
 from clusterwright.plan.addressing import FabricAddresses
 from clusterwright.plan.allocation.standing import Numbers
@@ -22,13 +23,13 @@ class GivenAddresses:
         resting = skeleton.resting.addresses
         self.addresses = addresses
         self.subnets: dict[int, int] = {}
-        self._known = {
-            at: addresses.subnet_number(seat.standing.hosts)
-            for at, seat in enumerate(skeleton.seats)
+        self._subnet_by_seat = {
+            number: addresses.subnet_number(seat.standing.hosts)
+            for number, seat in enumerate(skeleton.seats)
             if seat.standing is not None and seat.standing.hosts is not None
         }
         rests = [addresses.subnet_number(address) for address in resting]
-        self._subnets = Numbers(number for number in (*self._known.values(), *rests) if number >= 0)
+        self._subnets = Numbers(number for number in (*self._subnet_by_seat.values(), *rests) if number >= 0)
         self._skeleton = skeleton
         self._links = Numbers(self._taken_links())
         self._hosts: dict[int, Numbers] = {}
@@ -38,25 +39,26 @@ class GivenAddresses:
             self._resting.setdefault(network, []).append(address)
 
     @cached_property
-    def _own(self) -> Mapping[int, list[int]]:
-        """Addresses of hosts that stand, by seat."""
-        found: dict[int, list[int]] = {}
+    def _allocated_hosts(self) -> Mapping[int, list[int]]:
+        """Allocated addresses of hosts, by seat."""
+        by_seat: dict[int, list[int]] = {}
         for item in self._skeleton.attachments():
             if item.standing is not None and item.standing.address is not None:
-                found.setdefault(item.seat, []).append(item.standing.address)
-        return found
+                by_seat.setdefault(item.seat, []).append(item.standing.address)
+        return by_seat
 
     def _taken_links(self) -> Iterator[int]:
-        links = (link.standing for own in self._skeleton.standing.values() for link in own)
-        standing = (cable.address for cable in links if cable is not None and cable.address is not None)
-        for address in (*standing, *self._skeleton.resting.addresses):
+        links = chain.from_iterable(self._skeleton.standing.values())
+        cables = (link.standing for link in links if link.standing is not None)
+        allocated = (cable.address for cable in cables if cable.address is not None)
+        for address in (*allocated, *self._skeleton.resting.addresses):
             if (number := self.addresses.link_number(address)) >= 0:
                 yield number
 
     def subnet(self, seat: int) -> int:
         """The network address of the subnet behind a switch."""
         if seat not in self.subnets:
-            known_subnet = self._known.get(seat, -1)
+            known_subnet = self._subnet_by_seat.get(seat, -1)
             self.subnets[seat] = self.addresses.host_subnet(
                 self._subnets.take(known_subnet if known_subnet >= 0 else None)
             )
@@ -70,9 +72,9 @@ class GivenAddresses:
             if number >= 0:
                 return self.addresses.host(subnet, number)
         if item.seat not in self._hosts:
-            taken = (*self._own.get(item.seat, ()), *self._resting.get(subnet, ()))
+            taken = (*self._allocated_hosts.get(item.seat, ()), *self._resting.get(subnet, ()))
             self._hosts[item.seat] = Numbers(
-                number for each in taken if (number := self.addresses.host_number(subnet, each)) >= 0
+                number for address in taken if (number := self.addresses.host_number(subnet, address)) >= 0
             )
         return self.addresses.host(subnet, self._hosts[item.seat].take())
 

@@ -1,10 +1,11 @@
-"""Cables as they were laid, from a point-to-point list: pinned where they are, whatever the plan would choose."""
+"""Cables of a point-to-point list, pinned as laid, against the plan's own choice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import chain
 
 from clusterwright.finding import MOST_TOLD, Finding, SpecError
 from clusterwright.plan.allocation.disagreement import Comparison
@@ -58,8 +59,9 @@ class _Import:
         return planned.a.address
 
     def _ordered(self, one: End, other: End) -> tuple[End, End]:
-        """The lower end and the upper one: a node is below, of two switches that of the lower tier; a management port
-        is below whatever it is in.
+        """The lower end and the upper one: a node is below a switch, a lower tier below a higher one.
+
+        A management port is below the switch it is in.
         """
 
         def height(end: End) -> tuple[bool, bool, int]:
@@ -86,7 +88,7 @@ class _Import:
         if device.model not in self._names:
             self._names[device.model] = PortNames(self.plan.spec.catalogue[device.model])
         if device.name not in self._in_use:
-            ends = [end for cable in self.plan.cables_of.get(device.name, ()) for end in (cable.a, cable.b)]
+            ends = chain.from_iterable((cable.a, cable.b) for cable in self.plan.cables_of.get(device.name, ()))
             self._in_use[device.name] = frozenset(end.port for end in ends if end.device == device.name)
         return self._names[device.model].of_list(port, self._in_use[device.name])
 
@@ -96,9 +98,9 @@ class _Import:
 
 
 def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
-    """The plan in which the cables of a point-to-point list are where that says, and all else is where it was.
+    """Rebuild a plan with the cables of a point-to-point list, and everything else as before.
 
-    Raises SpecError, at the rows of ``file``, for cables that cannot be there (CW260 to CW262).
+    Raises SpecError, at the rows of ``file``, for impossible cables (CW260 to CW262).
     """
     work = _Import(plan, file)
     work.add(rows)
@@ -109,35 +111,39 @@ def pin(plan: Plan, rows: Iterable[LaidCable], file: str, day: date) -> Plan:
     after = build_plan(replace(plan.spec, allocated=stands))
     laid = work.cables
     comparison = Comparison(after, replace(stands, cables=laid))
-    told = [(disagreement.line, disagreement.message) for disagreement in comparison.disagreements]
-    told += [(line, message) for line, message in _elsewhere(after, laid) if line not in {at for at, _ in told}]
-    if told:
+    messages = [(disagreement.line, disagreement.message) for disagreement in comparison.disagreements]
+    reported_lines = {line for line, _ in messages}
+    messages += [(line, message) for line, message in _elsewhere(after, laid) if line not in reported_lines]
+    if messages:
         hint = "Fix the list, or the spec so that it joins these two."
         raise SpecError(
-            [no_cable(file, line, message, hint, CANNOT_STAND) for line, message in sorted(told)[:MOST_TOLD]]
+            [no_cable(file, line, message, hint, CANNOT_STAND) for line, message in sorted(messages)[:MOST_TOLD]]
         )
     return after
 
 
 def _merged(before: Allocated, laid: Mapping[str, Mapping[End, StandingCable]]) -> dict[str, dict[End, StandingCable]]:
-    """The cables of the plan without those whose ends the list has, and the list's."""
-    ends = {end for own in laid.values() for each in own.values() for end in _ends(each)}
-    found: dict[str, dict[End, StandingCable]] = {}
+    """The list's cables, and the plan's cables without an end in the list."""
+    laid_ends: set[End] = set()
+    for laid_cables in laid.values():
+        laid_ends.update(chain.from_iterable(map(_ends, laid_cables.values())))
+    merged: dict[str, dict[End, StandingCable]] = {}
     for fabric, cables in before.cables.items():
-        own = dict(laid.get(fabric, {}))
-        found[fabric] = own | {end: each for end, each in cables.items() if ends.isdisjoint(_ends(each))}
-    return found
+        kept = {end: cable for end, cable in cables.items() if laid_ends.isdisjoint(_ends(cable))}
+        merged[fabric] = {**laid.get(fabric, {}), **kept}
+    return merged
 
 
 def _elsewhere(plan: Plan, laid: Mapping[str, Mapping[End, StandingCable]]) -> list[tuple[int, str]]:
-    """Rows that the plan does not have as they are, whatever else is said of them."""
+    """Rows without the same cable in the plan."""
     there = {((cable.a.device, cable.a.port), (cable.b.device, cable.b.port)) for cable in plan.cables}
-    return [
-        (each.line, f"The plan has no cable from {each.device} {each.port} to {each.upper} {each.upper_port}.")
-        for own in laid.values()
-        for each in own.values()
-        if _ends(each) not in there
-    ]
+    missing = []
+    for cables in laid.values():
+        for cable in cables.values():
+            if _ends(cable) not in there:
+                lower, upper = f"{cable.device} {cable.port}", f"{cable.upper} {cable.upper_port}"
+                missing.append((cable.line, f"The plan has no cable from {lower} to {upper}."))
+    return missing
 
 
 def _ends(cable: StandingCable) -> tuple[End, End]:

@@ -1,8 +1,8 @@
-"""The ports of a switch of which links stand: they keep theirs, and new links take what those leave.
+"""Ports of a switch with allocated links: these keep theirs, and new links take the remaining ones.
 
-A new link goes into a cage that links of its side and speed have opened already, then into the next free one. A port
-that was given up of late is passed over, and so is one of the allocation file that the model does not have, that runs
-at another speed, or whose cage runs in another mode: its link gets another port, and lint says so (CW262).
+A new link goes into a cage opened already by links of its side and speed, then into the next free one. A port given up
+recently is passed over, and so is a port of the allocation file unknown to the model, with another speed, or in a cage
+with another mode: its link gets another port, and lint reports it (CW262).
 """
 
 from __future__ import annotations
@@ -18,29 +18,32 @@ Cage = tuple[str, int]
 
 
 class CagePlaces:
-    """In which cages and modes ports are; asked for thousands of switches of a few models."""
+    """Cages and modes of ports, cached for thousands of switches of a few models."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int, str | None], Mapping[str, Sequence[tuple[Cage, PortMode]]]] = {}
+        self._places: dict[tuple[str, int, str | None], Mapping[str, Sequence[tuple[Cage, PortMode]]]] = {}
 
     def of(
         self, model: HardwareModel, speed_gbps: int, mode_name: str | None
     ) -> Mapping[str, Sequence[tuple[Cage, PortMode]]]:
-        """For each port at a speed the cages and modes that have it, the mode that is named first."""
+        """For each port at a speed its cages and modes, with the named mode first."""
         key = (model.name, speed_gbps, mode_name)
-        if key not in self._known:
+        if key not in self._places:
             places_by_port: dict[str, list[tuple[Cage, PortMode]]] = {}
             for block in model.blocks:
                 for mode in sorted(block.modes, key=lambda mode: mode.name != mode_name):
-                    for index, cage in enumerate(block.cages if mode.speed_gbps == speed_gbps else ()):
+                    if mode.speed_gbps != speed_gbps:
+                        continue
+                    for index, cage in enumerate(block.cages):
                         for port in mode.ports(cage):
                             places_by_port.setdefault(port, []).append(((block.name, index), mode))
-            self._known[key] = places_by_port
-        return self._known[key]
+            self._places[key] = places_by_port
+        return self._places[key]
 
     def handed_on(self, port: str, before: HardwareModel, now: HardwareModel, speed_gbps: int) -> str:
-        """Where a cable in ``port`` of the model ``before`` goes ``now``: to the same port, else to that which is at
-        the same place among the ports of its speed; "" where there is none.
+        """The port of model ``now`` for a cable in ``port`` of model ``before``; "" without one.
+
+        The same port, else the one at the same place among the ports of its speed.
         """
         before_by_port, ports = self.of(before, speed_gbps, None), self.of(now, speed_gbps, None)
         if port in ports or port not in before_by_port:
@@ -60,7 +63,7 @@ class _Cages:
         self._open: dict[Cage, tuple[PortMode, str]] = {}  # the mode that a cage runs in, and its side
 
     def keep(self, port: str, speed_gbps: int, side: str, mode_name: str | None, blocks: tuple[str, ...]) -> bool:
-        """Leave a link in its port; False where it cannot be there: ``blocks`` are those of its side."""
+        """Leave a link in its port; False if it cannot be there. ``blocks`` are those of its side."""
         for cage, mode in self.places.of(self.model, speed_gbps, mode_name).get(port, ()):
             if cage[0] not in blocks or (mode_name is not None and mode.name != mode_name):
                 continue
@@ -80,14 +83,14 @@ class _Cages:
             return True
         return False
 
-    def free(self, side: str, own: Side, blocks: tuple[str, ...], speed_gbps: int) -> Iterator[str]:
-        """The ports that are left to a side at a speed: those of cages that it has opened first."""
+    def free(self, side: str, side_of_model: Side, blocks: tuple[str, ...], speed_gbps: int) -> Iterator[str]:
+        """The remaining ports of a side at a speed: those of cages opened by it first."""
         for cage, (mode, opened_by) in list(self._open.items()):
             block = self.model.block(cage[0])
             if opened_by == side and mode.speed_gbps == speed_gbps and block is not None and cage[0] in blocks:
                 yield from (port for port in mode.ports(block.cages[cage[1]]) if port not in self._used)
         chosen = blocks_of(self.model, blocks)
-        for port in free_ports_at(chosen, speed_gbps, own.mode, self.taken):
+        for port in free_ports_at(chosen, speed_gbps, side_of_model.mode, self.taken):
             if port not in self._used:
                 yield port
 
@@ -103,10 +106,10 @@ def allocate_beside(
     above: Sequence[str],
     resting: frozenset[str],
 ) -> Allocation:
-    """The ports of one switch, as ``allocate`` gives them, where links stand.
+    """Allocate one switch's ports beside existing links, in the form of ``allocate``.
 
-    ``below`` and ``above`` are the ports of downlinks and uplinks that stand, "" for new ones; ``resting`` go to
-    nobody. Raises PortShortage.
+    ``below`` and ``above`` are the allocated ports of downlinks and uplinks, "" for new ones; ``resting`` ports stay
+    free. Raises PortShortage.
     """
     cages = _Cages(places, model, resting - {*below, *above})
     every = tuple(block.name for block in model.blocks)
@@ -151,8 +154,11 @@ def _filled(
             free[speed] = cages.free(side, side_of_model, blocks, speed)
         new = next(free[speed], None)
         if new is None:
-            at = len(filled)
-            lacking = sum(not port and each == speed for port, each in zip(kept[at:], speeds[at:], strict=True))
+            index = len(filled)
+            lacking = sum(
+                not port and other_speed == speed
+                for port, other_speed in zip(kept[index:], speeds[index:], strict=True)
+            )
             need = speeds.count(speed)
             raise PortShortage(side, speed, need, need - lacking)
         filled.append(new)

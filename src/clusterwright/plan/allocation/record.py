@@ -1,11 +1,10 @@
-"""What stands once a plan is built: the facts that its allocation file holds from then on, and what nothing has any
-more since then.
-"""
+"""Record a plan's allocations for its allocation file, with the ports and addresses freed since then."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date
+from itertools import chain
 
 from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.model import Device, Plan
@@ -25,19 +24,19 @@ FabricAddress = tuple[str, int]
 
 
 def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
-    """Everything that stands by a plan. ``before`` is what stood, the spec's own file where that is left out.
+    """Everything allocated by a plan; ``before`` is the former record, by default the spec's own file.
 
-    What has no cable or no owner any more has rested since ``day``, and rests for the spec's quarantine.
+    A port without a cable and an address without an owner rest from ``day`` on, for the spec's quarantine.
     """
     standing = Standing(plan.spec, plan.spec.allocated if before is None else before)
     cables: dict[str, dict[End, StandingCable]] = {fabric.name: {} for fabric in plan.spec.fabrics}
     planned = {device.name: device.planned_name for device in plan.devices}
     for cable in plan.cables:
         lower, upper = planned[cable.a.device], planned[cable.b.device]
-        own = StandingCable(
+        standing_cable = StandingCable(
             device=lower, port=cable.a.port, upper=upper, upper_port=cable.b.port, address=cable.a.address, line=0
         )
-        cables[cable.fabric][own.device, own.port] = own
+        cables[cable.fabric][standing_cable.device, standing_cable.port] = standing_cable
     hosts = {device: subnet.network for (_, device), subnet in plan.host_subnet_of.items()}
     nodes: dict[str, StandingNode] = {}
     switches: dict[str, StandingSwitch] = {}
@@ -55,7 +54,8 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
         switches=switches,
         cables=cables,
     )
-    ports, addresses = _freed(plan, standing, allocated, day)
+    ports = _freed_ports(plan, standing, allocated, day)
+    addresses = _freed_addresses(plan, standing, allocated, day)
     return Allocated(
         groups=allocated.groups,
         nodes=allocated.nodes,
@@ -68,15 +68,15 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
 
 
 def addresses_of(switches: Mapping[str, StandingSwitch], cables: Mapping[str, Cables]) -> Iterator[FabricAddress]:
-    """Every address that stands: loopbacks, host subnets, and the lower end of every cable."""
+    """Every allocated address: loopbacks, host subnets, and the lower end of every cable."""
     for switch in switches.values():
-        yield from ((switch.fabric, each) for each in (switch.loopback, switch.hosts) if each is not None)
-    for fabric, own in cables.items():
-        yield from ((fabric, cable.address) for cable in own.values() if cable.address is not None)
+        yield from ((switch.fabric, address) for address in (switch.loopback, switch.hosts) if address is not None)
+    for fabric, fabric_cables in cables.items():
+        yield from ((fabric, cable.address) for cable in fabric_cables.values() if cable.address is not None)
 
 
 def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
-    """Names in their order, those that the spec leaves out at their place."""
+    """Names of groups in their order, with those left out by the spec at their place."""
     names: dict[GroupKey, list[str]] = {}
     for group in plan.groups:
         if group.node_group:
@@ -119,21 +119,26 @@ def _switch(device: Device, hosts: int | None) -> StandingSwitch:
     )
 
 
-def _freed(
-    plan: Plan, standing: Standing, now: Allocated, day: date
-) -> tuple[dict[End, Freed], dict[FabricAddress, Freed]]:
-    """Ports of switches and addresses that rest: those that rested before, while they have to, and new ones."""
+def _freed_ports(plan: Plan, standing: Standing, now: Allocated, day: date) -> dict[End, Freed]:
+    """Resting ports of switches: earlier ones until their quarantine ends, and new ones."""
     switches = {device.name: device.planned_name for device in plan.devices if device.kind == "switch"}
     since: dict[End, Freed] = {}
     for (name, port), freed in standing.allocated.freed_ports.items():
         if standing.name(name) in switches:
             since[switches[standing.name(name)], port] = freed
-    used = {end for cables in now.cables.values() for cable in cables.values() for end in _ends(cable)}
+    used: set[End] = set()
+    for cables in now.cables.values():
+        used.update(chain.from_iterable(map(_ends, cables.values())))
     for cables in standing.cables.values():
         for cable in cables.values():
             for name, port in _ends(cable):
                 if name in switches and (switches[name], port) not in used:
                     since.setdefault((switches[name], port), Freed(day, 0))
+    return {end: freed for end, freed in since.items() if end not in used and _rests(plan, freed, day)}
+
+
+def _freed_addresses(plan: Plan, standing: Standing, now: Allocated, day: date) -> dict[FabricAddress, Freed]:
+    """Resting addresses: earlier ones until their quarantine ends, and new ones."""
     gone: dict[FabricAddress, Freed] = {
         (standing.fabric(fabric), address): freed
         for (fabric, address), freed in standing.allocated.freed_addresses.items()
@@ -141,16 +146,13 @@ def _freed(
     taken = set(addresses_of(now.switches, now.cables))
     for fabric, address in addresses_of(standing.allocated.switches, standing.allocated.cables):
         gone.setdefault((standing.fabric(fabric), address), Freed(day, 0))
-    known = {fabric.name for fabric in plan.spec.fabrics if fabric.addressing is not None}
-    days = plan.spec.allocation.quarantine_days
+    addressed = {fabric.name for fabric in plan.spec.fabrics if fabric.addressing is not None}
+    kept = {owned: freed for owned, freed in gone.items() if owned not in taken and owned[0] in addressed}
+    return {owned: freed for owned, freed in kept.items() if _rests(plan, freed, day)}
 
-    def rests(freed: Freed) -> bool:
-        return (day - freed.day).days < days
 
-    return (
-        {end: freed for end, freed in since.items() if end not in used and rests(freed)},
-        {each: freed for each, freed in gone.items() if each not in taken and each[0] in known and rests(freed)},
-    )
+def _rests(plan: Plan, freed: Freed, day: date) -> bool:
+    return (day - freed.day).days < plan.spec.allocation.quarantine_days
 
 
 def _ends(cable: StandingCable) -> tuple[End, End]:

@@ -1,4 +1,4 @@
-"""Names and numbers of a tier's switches: those that they have, and for new ones the next that nothing has."""
+"""Names and numbers of a tier's switches: the allocated ones, and for new switches the next free ones."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Numbering:
         self._new: set[str] = set()
 
     def at(self, group: str, plane: int, position: int) -> StandingSwitch | None:
-        """The switch that stands at a place of the tier; ``group`` is "" for the cluster."""
+        """The allocated switch at a place of the tier; ``group`` is "" for the cluster."""
         return self._standing.seats.get((self._fabric, self._role, group, plane, position))
 
     def take(self, standing_number: int | None) -> int:
-        """The number in the tier of the next switch, its ``own`` where it stands."""
+        """The next switch's number in the tier, or its ``own`` if it is allocated."""
         return self._numbers.take(standing_number)
 
     def planned_name(
@@ -40,5 +40,5 @@ class Numbering:
         return name
 
     def name(self, planned: str) -> str:
-        """What the site calls the switch of a planned name."""
+        """The site's name for a switch, from its planned name."""
         return self._standing.naming.switch(self._tier, planned)

@@ -1,11 +1,11 @@
-"""How uplinks spread over the switches above: those that stand where they are, the others as evenly as that leaves."""
+"""Distribution of uplinks over upper switches: allocated ones stay, the others as evenly as possible."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby, repeat
+from itertools import chain, groupby, repeat
 from operator import itemgetter
 
 from clusterwright.plan.seats import Bundle, Seat, SeatLink
@@ -17,24 +17,24 @@ _link = partial(tuple.__new__, SeatLink)  # its own constructor takes twice as l
 
 
 def spread_over(uppers: int, start: int, links: int, spread: str) -> Sequence[int]:
-    """Which of ``uppers`` switches each of ``links`` links goes to, from the one ``start`` on, in turn.
+    """The upper switch, as an index below ``uppers``, of each of ``links`` links, in turn from ``start`` on.
 
     Adjacent links are the same ones, those to one switch side by side.
     """
     turns = [(start + link) % uppers for link in range(links)]
     if spread != ADJACENT:
         return turns
-    order = {at: place for place, at in reversed(list(enumerate(turns)))}
-    return sorted(turns, key=lambda at: order[at])
+    order = {upper: place for place, upper in reversed(list(enumerate(turns)))}
+    return sorted(turns, key=lambda upper: order[upper])
 
 
 def standing_links(
     fabric: Fabric, seats: Sequence[Seat], bundles: Iterable[Bundle], cables: Cables
 ) -> Mapping[int, tuple[SeatLink, ...]]:
-    """The uplinks of every lower switch in bundles of which something stands, by its seat."""
+    """The uplinks of every lower switch in partly allocated bundles, by its seat."""
     if not cables:
         return {}
-    names = {seat.name: at for at, seat in enumerate(seats)}
+    names = {seat.name: number for number, seat in enumerate(seats)}
     cables_by_seat: dict[int, list[StandingCable]] = {}
     for device, together in groupby(cables.values(), key=itemgetter(0)):
         if (lower := names.get(device)) is not None:
@@ -67,14 +67,14 @@ def _bundle(
     is_new = (seats[upper].standing is None for upper in uppers)
     if not any(is_new) and all(len(links) == _links(fabric, seats, lower) for lower, links in kept.items()):
         return {lower: tuple(links) for lower, links in kept.items()}  # most bundles stand as a whole
-    total = Counter(link.upper for links in kept.values() for link in links)
+    total = Counter(link.upper for link in chain.from_iterable(kept.values()))
     _give_to_new(fabric, seats, bundle, kept=kept, loose=loose, total=total)
     links_by_seat = {}
     for lower in bundle.lowers:
         count = Counter(link.upper for link in kept[lower])
         fresh = []
         for _ in range(_links(fabric, seats, lower) - len(kept[lower])):
-            upper = min(bundle.uppers, key=lambda at: (count[at], total[at]))
+            upper = min(bundle.uppers, key=lambda candidate: (count[candidate], total[candidate]))
             count[upper] += 1
             total[upper] += 1
             fresh.append(upper)
@@ -97,19 +97,19 @@ def _give_to_new(
     loose: dict[int, list[StandingCable]],
     total: Counter[int],
 ) -> None:
-    """Take from every lower switch the links that switches new above it have a right to, from those with the most."""
+    """Take the share of new upper switches from every lower switch, from its largest upper first."""
     new = frozenset(upper for upper in bundle.uppers if seats[upper].standing is None)
     if not new or len(new) == len(bundle.uppers):
         return
     start = 0
     for lower in bundle.lowers:
         links = _links(fabric, seats, lower)
-        share = sum(bundle.uppers[at] in new for at in spread_over(len(bundle.uppers), start, links, ""))
+        share = sum(bundle.uppers[turn] in new for turn in spread_over(len(bundle.uppers), start, links, ""))
         start += links
         while links - len(kept[lower]) < share:
             mine = Counter(link.upper for link in kept[lower])
-            most = max(mine, key=lambda at: (mine[at], total[at], at))
-            last = max(at for at, link in enumerate(kept[lower]) if link.upper == most)
+            most = max(mine, key=lambda upper: (mine[upper], total[upper], upper))
+            last = max(index for index, link in enumerate(kept[lower]) if link.upper == most)
             released = kept[lower].pop(last).standing
             if released is not None:
                 loose[lower].append(released)

@@ -1,7 +1,7 @@
-"""What stands already, as the plan asks for it: by seats, ports and names of today.
+"""The allocation file as the plan uses it: by seats, ports and today's names.
 
-Every number, port and address is either taken from here or is the first that nothing has and nothing had of late: a
-plan is a function of the spec and of what was allocated before, and the same for a spec of which nothing stands.
+Every number, port and address is either taken from here or is the first one neither in use nor given up recently: a
+plan is a function of the spec and of earlier allocations, and the same for a spec without any.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cached_property
 
 from clusterwright.plan.naming import Naming
 from clusterwright.spec.allocated.facts import Allocated, Cables, StandingCable, StandingNode, StandingSwitch
+from clusterwright.spec.fabric import Tier
 from clusterwright.spec.growth import Renamed
 from clusterwright.spec.model import ClusterSpec
 
@@ -20,8 +21,9 @@ SeatKey = tuple[str, str, str, int, int]
 
 
 class Numbers:
-    """Counts up from 0 without the numbers that are ``taken``: looked at once a number is wanted, which is never where
-    everything stands.
+    """Count up from 0 without the ``taken`` numbers.
+
+    These are read at the first request for a number: a fully allocated fabric has none.
     """
 
     def __init__(self, taken: Iterable[int] = ()) -> None:
@@ -33,7 +35,7 @@ class Numbers:
         return frozenset(self._given)
 
     def take(self, kept_number: int | None = None) -> int:
-        """``own``, or where that is None the first number that is free."""
+        """``own``, or if it is None the first free number."""
         if kept_number is not None:
             return kept_number
         while self._next in self._taken:
@@ -44,7 +46,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """Ports by device, and addresses, that were given up of late: they go to nothing else."""
+    """Ports by device, and addresses, given up recently: nothing else may use them."""
 
     ports: Mapping[str, frozenset[str]]
     addresses: frozenset[int]
@@ -55,19 +57,19 @@ NOTHING_RESTS = Resting({}, frozenset())
 
 @dataclass(frozen=True)
 class Standing:
-    """What ``allocated`` says, under the names of ``spec``: node groups, tiers and fabrics may have been renamed."""
+    """The facts of ``allocated`` under the names of ``spec``: node groups, tiers and fabrics may have been renamed."""
 
     spec: ClusterSpec
     allocated: Allocated
 
     @cached_property
     def naming(self) -> Naming:
-        """The names that the site gives."""
+        """The site's names."""
         return Naming(self.spec)
 
     @cached_property
     def planned_names(self) -> Mapping[str, str]:
-        """The planned name of today of every device whose planned name is another one now."""
+        """Today's planned name of every device with another planned name in the file."""
         prefixes = {group.name: group.prefix for group in self.spec.node_groups}
         names = {}
         for node in self.allocated.nodes.values():
@@ -83,11 +85,13 @@ class Standing:
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """The name of today of every device that is called otherwise than in the file, by the site or the plan."""
+        """Today's name of every device renamed since the file, by the site or by the plan."""
         if self.naming.is_planned_everywhere:
             return self.planned_names
         group_by_name = {group.name: group for group in self.spec.node_groups}
-        tier_by_name = {(fabric.name, tier.role): tier for fabric in self.spec.fabrics for tier in fabric.tiers}
+        tier_by_name: dict[tuple[str, str], Tier] = {}
+        for fabric in self.spec.fabrics:
+            tier_by_name |= {(fabric.name, tier.role): tier for tier in fabric.tiers}
         names: dict[str, str] = {}
         for node in self.allocated.nodes.values():
             planned = self.planned_names.get(node.name, node.name)
@@ -101,17 +105,18 @@ class Standing:
 
     @cached_property
     def planned_switches(self) -> frozenset[str]:
-        """The planned names of switches that stand."""
+        """The planned names of allocated switches."""
         return frozenset(self.planned_names.get(name, name) for name in self.allocated.switches)
 
     @cached_property
     def former(self) -> Mapping[str, str]:
-        """What devices of today were called before, as long as the spec says that something was renamed.
+        """Former names of today's devices, while the spec lists anything as renamed.
 
-        What the site names is called so whatever its node group or tier is called.
+        A device named by the site keeps its name when its node group or tier is renamed.
         """
-        known = self.allocated.former.items() if self.spec.renamed else ()
-        former = {self.planned_names.get(now, now): was for now, was in known}
+        former: dict[str, str] = {}
+        if self.spec.renamed:
+            former = {self.planned_names.get(now, now): was for now, was in self.allocated.former.items()}
         former |= {now: was for was, now in self.planned_names.items()}
         if self.naming.is_planned_everywhere:
             return former
@@ -120,19 +125,19 @@ class Standing:
         return {now: was for now, was in former.items() if now not in site_named}
 
     def name(self, before: str) -> str:
-        """What the device ``before`` of the file is called now."""
+        """Today's name of the file's device ``before``."""
         return self.names.get(before, before)
 
     def node_group(self, before: str) -> str:
-        """What the node group ``before`` of the file is called now."""
+        """Today's name of the file's node group ``before``."""
         return self._now(before, "nodes")
 
     def fabric(self, before: str) -> str:
-        """What the fabric ``before`` of the file is called now."""
+        """Today's name of the file's fabric ``before``."""
         return self._now(before, "fabric")
 
     def tier(self, switch: StandingSwitch) -> str:
-        """What the tier of a switch is called now."""
+        """Today's role of a switch's tier."""
         fabric = self.fabric(switch.fabric)
         for item in self.spec.renamed:
             if item.tier is not None and item.fabric == fabric and item.was == switch.tier:
@@ -149,7 +154,7 @@ class Standing:
 
     @cached_property
     def group_names(self) -> frozenset[str]:
-        """All names of groups that stand, and of racks that switches stand in: no other group is given one of them."""
+        """All names of groups, and of racks with switches: reserved against other groups."""
         racks = (switch.rack for switch in self.allocated.switches.values())
         return frozenset(racks).union(*self.groups.values())
 
@@ -169,15 +174,15 @@ class Standing:
     @cached_property
     def switches(self) -> Mapping[str, StandingSwitch]:
         """Switches by their name of today."""
-        return {self.name(name): each for name, each in self.allocated.switches.items()}
+        return {self.name(name): switch for name, switch in self.allocated.switches.items()}
 
     @cached_property
     def cables(self) -> Mapping[str, Cables]:
         """The cables of each fabric by their lower end, under the names of today."""
-        found: dict[str, Cables] = {}
+        by_fabric: dict[str, Cables] = {}
         for fabric, cables in self.allocated.cables.items():
-            found[self.fabric(fabric)] = cables if not self.names else self._renamed(cables)
-        return found
+            by_fabric[self.fabric(fabric)] = cables if not self.names else self._renamed(cables)
+        return by_fabric
 
     def _renamed(self, cables: Cables) -> Cables:
         renamed = {}
@@ -193,8 +198,10 @@ class Standing:
         cables: Iterable[StandingCable | None],
         replugged: Iterable[StandingCable | None],
     ) -> Resting:
-        """What rests of a fabric in which these ``seats`` and ``cables`` stand on, those ``replugged`` with their lower
-        end alone: what was freed, and what has gone since. Where the spec sets no quarantine, that is free at once.
+        """Resting ports and addresses of a fabric: freed ones, and those gone since the file was written.
+
+        ``seats`` and ``cables`` are still in use, ``replugged`` cables at their lower end alone. Without a quarantine
+        in the spec, everything gone since is free at once.
         """
         ports: dict[str, set[str]] = {}
         if not self.allocated:
@@ -204,12 +211,12 @@ class Standing:
         freed = self.allocated.freed_addresses
         addresses = {address for owner, address in freed if self.fabric(owner) == fabric}
         if self.spec.allocation.quarantine_days:
-            known = self.cables.get(fabric, {})
-            own = [cable for cable in cables if cable is not None]
+            recorded_cables = self.cables.get(fabric, {})
+            kept_cables = [cable for cable in cables if cable is not None]
             gone = []
-            if len(own) < len(known):
-                there = {(cable.device, cable.port) for cable in own}
-                gone = [cable for end, cable in known.items() if end not in there]
+            if len(kept_cables) < len(recorded_cables):
+                there = {(cable.device, cable.port) for cable in kept_cables}
+                gone = [cable for end, cable in recorded_cables.items() if end not in there]
             for cable in gone:
                 ports.setdefault(cable.upper, set()).add(cable.upper_port)
                 ports.setdefault(cable.device, set()).add(cable.port)
@@ -219,8 +226,9 @@ class Standing:
             seated = {switch.name for switch in seats if switch is not None}
             for switch in self.allocated.switches.values():
                 if switch.name not in seated and self.fabric(switch.fabric) == fabric:
-                    addresses.update(each for each in (switch.loopback, switch.hosts) if each is not None)
-        return Resting({device: frozenset(found) for device, found in ports.items()}, frozenset(addresses))
+                    numbers = (switch.loopback, switch.hosts)
+                    addresses.update(number for number in numbers if number is not None)
+        return Resting({device: frozenset(given_up) for device, given_up in ports.items()}, frozenset(addresses))
 
     def _now(self, name: str, kind: str) -> str:
         if not self.spec.renamed:

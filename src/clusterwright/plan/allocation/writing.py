@@ -1,4 +1,4 @@
-"""The text of an allocation file: YAML, one fact a line in the order of the plan, ranges where names count up."""
+"""Text of an allocation file: YAML, one fact a line in the plan's order, with ranges for consecutive names."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def allocation_text(spec: ClusterSpec, stands: Allocated) -> str:
         if cables:
             lines.append(f"\n{CABLES}{fabric}:\n")
             # The ports of a bond share the address of the first: a line has one for each of its ports, or none.
-            for _, own in groupby(cables.values(), key=lambda cable: (cable.device, cable.address is None)):
-                lines.append(f"  {_cables(list(own), versions.get(fabric, 0))}\n")
+            for _, device_cables in groupby(cables.values(), key=lambda cable: (cable.device, cable.address is None)):
+                lines.append(f"  {_cables(list(device_cables), versions.get(fabric, 0))}\n")
     if stands.freed:
         lines.append("\nfreed:\n")
         lines += (f"  {line}\n" for line in _freed(stands, versions))
@@ -50,14 +50,14 @@ def allocation_text(spec: ClusterSpec, stands: Allocated) -> str:
 
 
 def _former(former: Mapping[str, str]) -> Iterator[str]:
-    """Names of today in runs that are one word, and so are those before."""
+    """Runs of today's names and of former names, each run one word."""
     names = list(former)
     start = 0
     for word in fold(names).split():
-        own = names[start : start + len(expand(word))]
-        before = fold([former[name] for name in own])
-        yield from (f"{name}: {former[name]}" for name in own) if " " in before else (f"{word}: {before}",)
-        start += len(own)
+        run_names = names[start : start + len(expand(word))]
+        before = fold([former[name] for name in run_names])
+        yield from (f"{name}: {former[name]}" for name in run_names) if " " in before else (f"{word}: {before}",)
+        start += len(run_names)
 
 
 def _nodes(stands: Allocated) -> Iterator[str]:
@@ -65,14 +65,14 @@ def _nodes(stands: Allocated) -> Iterator[str]:
         return node.group, node.name.rpartition("n")[0]
 
     for (group, _), alike in groupby(stands.nodes.values(), key=home):
-        own = list(alike)
-        for names, nodes in _one_word(own):
+        rack_nodes = list(alike)
+        for names, nodes in _one_word(rack_nodes):
             numbers = fold([str(node.number) for node in nodes])
             yield f"{names}: of {group} numbers {numbers} units {' '.join(f'{node.unit:g}' for node in nodes)}"
 
 
 def _one_word(nodes: Sequence[StandingNode]) -> Iterator[tuple[str, list[StandingNode]]]:
-    """Nodes of one group in runs whose names are one word."""
+    """Runs of one group's nodes, the names of each run one word."""
     start = 0
     for word in fold([node.name for node in nodes]).split():
         count = len(expand(word))
@@ -105,24 +105,24 @@ def _cables(cables: Sequence[StandingCable], version: int) -> str:
 
 def _ends(cables: Sequence[StandingCable]) -> Iterator[str]:
     """Upper ends in runs of one switch, or of one port of several: whichever is longer."""
-    at = 0
-    while at < len(cables):
-        one_switch = _run(cables, at, "upper")
-        one_port = _run(cables, at, "upper_port")
+    start = 0
+    while start < len(cables):
+        one_switch = _run(cables, start, "upper")
+        one_port = _run(cables, start, "upper_port")
         if one_switch >= one_port:
-            yield f"{cables[at].upper} {fold([cable.upper_port for cable in cables[at : at + one_switch]])}"
-            at += one_switch
+            yield f"{cables[start].upper} {fold([cable.upper_port for cable in cables[start : start + one_switch]])}"
+            start += one_switch
             continue
-        for word in fold([cable.upper for cable in cables[at : at + one_port]]).split():
-            yield f"{word} {cables[at].upper_port}"
-        at += one_port
+        for word in fold([cable.upper for cable in cables[start : start + one_port]]).split():
+            yield f"{word} {cables[start].upper_port}"
+        start += one_port
 
 
-def _run(cables: Sequence[StandingCable], at: int, field: str) -> int:
-    first, end = getattr(cables[at], field), at + 1
+def _run(cables: Sequence[StandingCable], start: int, field: str) -> int:
+    first, end = getattr(cables[start], field), start + 1
     while end < len(cables) and getattr(cables[end], field) == first:
         end += 1
-    return end - at
+    return end - start
 
 
 def _addresses(addresses: Sequence[int], version: int) -> str:
@@ -136,7 +136,7 @@ def _freed(stands: Allocated, versions: Mapping[str, int]) -> Iterator[str]:
     ports: dict[tuple[str, Freed], list[str]] = {}
     for (device, port), freed in stands.freed_ports.items():
         ports.setdefault((device, freed._replace(line=0)), []).append(port)
-    for (device, freed), own in ports.items():
-        yield f"port {device} {fold(own)}: {freed.day}"
+    for (device, freed), port_names in ports.items():
+        yield f"port {device} {fold(port_names)}: {freed.day}"
     for (fabric, address), freed in stands.freed_addresses.items():
         yield f"address {fabric} {format_address(address, versions[fabric])}: {freed.day}"

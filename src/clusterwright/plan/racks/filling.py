@@ -1,9 +1,8 @@
-"""Where devices stand: nodes and rack switches in their rack, other switches where there is room.
+"""Places in racks: nodes and rack switches in their rack, other switches in any rack with room.
 
-Switches of a level inside a pod stand in the first of that level's racks with room; those of the outermost level and
-of the
-whole cluster stand in network racks of their own, filled from the bottom. What stands already stays where it is, and
-others find their place around it.
+Switches of a level inside a pod stand in the first of that level's racks with room; those of the outermost level and of
+the whole cluster stand in network racks of their own, filled from the bottom. Allocated devices stay at their place,
+and others find theirs around them.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ class Racks:
                     self._inside.setdefault(outer, []).append(group.name)
 
     def keep(self, device: str, rack: str, unit: float, units: float, parent: str | None) -> None:
-        """Leave a device where it stands, unless something else takes that place: before any other is placed.
+        """Leave a device at its place, unless it is taken: before any other is placed.
 
-        ``parent`` is the group whose network racks a switch may stand in, None for a node.
+        ``parent`` is the group with network racks for a switch, None for a node.
         """
         height = math.ceil(units)
         spaces = range(int(unit), int(unit) + height)
@@ -64,8 +63,9 @@ class Racks:
             self._used[rack] = max(self._used.get(rack, 0.0), unit - 1 + height)
 
     def place(self, rack: str, units: float, device: str = "") -> float:
-        """Put a device on top of what stands in a rack, or below it where there is room only there; returns its lowest
-        rack unit, from 1. One that stands there stays.
+        """Put a device on top of a rack's devices, or below them if there is room only there.
+
+        Returns its lowest rack unit, from 1. A device in the rack already stays.
         """
         if device in self._kept and self._kept[device][0] == rack:
             return self._kept[device][1]
@@ -76,7 +76,7 @@ class Racks:
         return unit
 
     def _lowest(self, rack: str, units: float) -> float:
-        """The first unit above all that stands in a rack; or the lowest in a gap, where that leaves the rack."""
+        """The first unit above all devices in a rack; or the lowest in a gap, if that is outside the rack."""
         top = self._used.get(rack, 0.0) + 1
         height, full = math.ceil(units), self._full.get(rack)
         if full is None or top - 1 + height <= self.rack_units:

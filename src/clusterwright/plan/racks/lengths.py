@@ -1,9 +1,9 @@
-"""How long the cable to order is, from where its two ends stand.
+"""Length of the cable to order, from the places of its two ends.
 
-Only places that the spec states shorten a cable: the rack of a node group's level, and racks on the floor. A rack that
-the planner chose for a switch is a guess, so the tier's ``length_m`` counts there as it does between racks without a
+Only places stated by the spec shorten a cable: the rack of a node group's level, and racks on the floor. A rack chosen
+by the planner for a switch is a guess, so the tier's ``length_m`` counts there as it does between racks without a
 floor. Within a stated rack ``length_m`` counts while it is long enough and no longer than any two units of a rack need,
-so that one length is ordered for all; what is longer was meant for others.
+so that one length is ordered for all; a longer one was meant for others.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def reach_m(speed_gbps: int) -> float:
 
 
 class CableRun(NamedTuple):
-    """The way of a cable: its length to order in metres, and the trays that it lies in, from its lower end on.
+    """The path of a cable: its length to order in metres, and its trays, from its lower end on.
 
-    ``is_measured`` is False where only the tier says how long it is.
+    ``is_measured`` is False if only the tier sets the length.
     """
 
     length_m: float
@@ -55,8 +55,10 @@ class RackPlace:
 
 
 class CableRuns:
-    """The ways between ``devices``, by name. A device stands in a rack where one of ``groups`` with that name is one
-    and the spec states it; it may also be counted in a larger group, of which nobody knows how wide it is.
+    """The paths between ``devices``, by name.
+
+    A device stands in a rack if one of ``groups`` has its name and the spec states it; it may also be counted in a
+    larger group of unknown width.
     """
 
     def __init__(self, spec: ClusterSpec, groups: Iterable[Group], devices: Mapping[str, Device]) -> None:
@@ -72,7 +74,7 @@ class CableRuns:
         self._known: dict[tuple[object, ...], CableRun] = {}
 
     def between(self, lower: str, upper: str, planned_m: float) -> CableRun:
-        """The way between two devices whose tier plans ``planned_m``."""
+        """The path between two devices, with ``planned_m`` for their tier."""
         one, other = self._devices[lower], self._devices[upper]
         if not self._places and not self._share_stated_rack(one, other):
             return CableRun(planned_m, (), False)
@@ -82,7 +84,7 @@ class CableRuns:
         return self._known[key]
 
     def ordered(self, metres: float) -> float:
-        """The next length that cables are bought in; whole metres beyond the longest."""
+        """The next length on sale; whole metres beyond the longest."""
         return _ordered(metres, self._lengths)
 
     def _between(self, one: Device, other: Device, planned_m: float) -> CableRun:
@@ -94,7 +96,7 @@ class CableRuns:
         if self._floor is None or here is None or there is None:
             return CableRun(planned_m, (), False)
         trays, along = _way(self._floor, here, there)
-        upright = sum(abs(self._floor.tray_m - self._height(each)) for each in (one, other))
+        upright = sum(abs(self._floor.tray_m - self._height(end)) for end in (one, other))
         return CableRun(self.ordered(upright + along + 2 * self._slack), trays, True)
 
     def _share_stated_rack(self, one: Device, other: Device) -> bool:
@@ -114,14 +116,14 @@ class CableRuns:
 
 
 def _ordered(metres: float, lengths: Sequence[float]) -> float:
-    at = bisect_left(lengths, round(metres, 3))
-    return float(lengths[at]) if at < len(lengths) else float(ceil(metres))
+    index = bisect_left(lengths, round(metres, 3))
+    return float(lengths[index]) if index < len(lengths) else float(ceil(metres))
 
 
 def at_most_m(spec: ClusterSpec, planned_m: float) -> float:
-    """What no cable of a tier that plans ``planned_m`` is longer than, wherever in its rack either end stands.
+    """An upper bound on the cables of a tier with ``planned_m``, for all places of both ends in their racks.
 
-    Infinity where only the plan can tell: with a floor, beside what stands, and where nodes overflow their racks.
+    Infinity if only the plan can decide: with a floor, beside allocated devices, and with nodes outside their racks.
     """
     rack_units = spec.site.rack_units
     if spec.site.floor is not None or spec.allocated or any(_pile(group) > rack_units for group in spec.node_groups):
@@ -130,7 +132,7 @@ def at_most_m(spec: ClusterSpec, planned_m: float) -> float:
 
 
 def cables_at_most(spec: ClusterSpec, fabrics: Iterable[FabricSkeleton]) -> Mapping[tuple[str, int, str], float]:
-    """What ``longest_cables`` will be at most, known without a plan; nothing where only that can tell."""
+    """An upper bound on ``longest_cables``, known without a plan; nothing if only a plan has one."""
     cables: dict[tuple[str, int, str], float] = {}
     if isinf(at_most_m(spec, 0)):
         return cables
@@ -160,8 +162,10 @@ def runs_of(plan: Plan) -> CableRuns:
 
 
 def longest_cables(plan: Plan) -> Mapping[tuple[str, int, str], float]:
-    """The length in metres that headroom is sized for, of the longest cable of each fabric, tier and side of its
-    switches (``down``, ``up``)."""
+    """The longest cable's length in metres of each fabric, tier and side of its switches (``down``, ``up``).
+
+    Headroom is sized for it.
+    """
     cables: dict[tuple[str, int, str], float] = {}
     for cable in plan.cables:
         below = plan.by_name[cable.a.device].tier
@@ -171,7 +175,7 @@ def longest_cables(plan: Plan) -> Mapping[tuple[str, int, str], float]:
 
 
 def rack_places(floor: Floor | None) -> Mapping[str, RackPlace]:
-    """Where each rack of the floor stands. Lint refuses what stands twice (CW704): here it stands where it is first."""
+    """Place of each rack on the floor. Lint refuses a rack with two (CW704): here the first one counts."""
     places: dict[str, RackPlace] = {}
     if floor is None:
         return places
@@ -180,9 +184,10 @@ def rack_places(floor: Floor | None) -> Mapping[str, RackPlace]:
             names = [name for name, _ in row.places()]
         except ValueError:  # lint says so (CW704)
             continue
-        for at, name in enumerate(names):
+        for index, name in enumerate(names):
             places.setdefault(
-                name, RackPlace(row=number, row_name=row.name, position=at + 1, x_m=(at + 0.5) * floor.rack_width_m)
+                name,
+                RackPlace(row=number, row_name=row.name, position=index + 1, x_m=(index + 0.5) * floor.rack_width_m),
             )
     return places
 
@@ -195,6 +200,6 @@ def _way(floor: Floor, here: RackPlace, there: RackPlace) -> tuple[tuple[str, ..
     across = abs(here.row - there.row) * floor.row_pitch_m
     if not floor.crossings_m:
         return (here.row_name, there.row_name), abs(x - other_x) + across
-    crossing = min(floor.crossings_m, key=lambda at: (abs(x - at) + abs(other_x - at), at))
+    crossing = min(floor.crossings_m, key=lambda metres: (abs(x - metres) + abs(other_x - metres), metres))
     trays = (here.row_name, f"crossing {crossing:g} m", there.row_name)
     return trays, abs(x - crossing) + abs(other_x - crossing) + across
