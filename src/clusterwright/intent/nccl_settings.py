@@ -139,10 +139,7 @@ def job_environment(plan: Plan, node_group: str) -> tuple[Setting, ...]:
 
 
 def job_paths(plan: Plan, node_group: str) -> tuple[tuple[str, str], ...]:
-    """Paths for a job's container, each with ``file``, ``files``, ``topology`` or ``records``.
-
-    The container writes to the last kind alone.
-    """
+    """Paths for a job's container, each with ``file``, ``files``, ``topology`` or (written to) ``records``."""
     nccl, is_described = plan.spec.nccl(node_group), has_topology(plan, node_group)
     if nccl is None:
         return ()
