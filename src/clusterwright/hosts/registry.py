@@ -1,4 +1,4 @@
-"""What writes files of hosts, in the order in which a node's files are made."""
+"""Writers of hosts' files, in the order of a node's files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from clusterwright.plan.node_parts import owns_kind
 
 
 def _on_owned_parts(writer: Writer) -> Writer:
-    """The same writer, without the nodes of which somebody else owns what it writes."""
+    """The same writer, without nodes on which others own its part."""
 
     def applies(plan: Plan, device: Device) -> bool:
         return owns_kind(plan, device.image, writer.kind) and writer.applies(plan, device)

@@ -1,8 +1,8 @@
-"""DHCP for devices that nobody has configured yet: their planned address, and to switches the URL of their first file.
+"""DHCP for unconfigured devices: their planned address, and for switches the URL of their first file.
 
-A device is known by its management port's MAC address, or, where nobody has noted that, by the port of the management
-switch that its relay names (RFC 3046, circuit ID). All others get no answer. What a switch is told depends on the
-system that the plan has it run and on what asks: the same hardware is first ONIE and then that system.
+A device is known by its management port's MAC address, or, if that has not been noted, by the management switch's port
+named by its relay (RFC 3046, circuit ID). All others get no answer. A switch's answer depends on its planned system and
+on the client: the same hardware is first ONIE and then that system.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ _TEXT_FROM = {15: 2, 16: 6}
 
 
 class ServedSwitch(NamedTuple):
-    """The name of the file that a switch fetches first, and how it is known over the server's version of IP."""
+    """The name of a switch's first file, and its identifier over the server's version of IP."""
 
     file: str
     words: ContactWords
 
 
 def contact_url(section: FirstContact, path: str) -> str:
-    """Where the server of first contact offers a file."""
+    """URL of a file on the server of first contact."""
     host = f"[{section.server}]" if section.server.version == 6 else str(section.server)
     return f"http://{host}/{path}"
 
 
 def contact_kea(plan: Plan, section: FirstContact, served: Mapping[str, ServedSwitch]) -> bytes:
-    """Kea's configuration; ``served`` are the switches that get a file, by name."""
+    """Kea's configuration; ``served`` are the switches with a first file, by name."""
     version = section.server.version
     by_switch: dict[tuple[str, str], list[PortContact]] = {}
     for contact in contacts(plan):
         by_switch.setdefault((contact.fabric, contact.switch), []).append(contact)
     subnets = []
-    for number, (place, own) in enumerate(by_switch.items(), 1):
-        subnets.append(_subnet(number, plan.host_subnet_of[place], own, section, served))
+    for number, (place, switch_contacts) in enumerate(by_switch.items(), 1):
+        subnets.append(_subnet(number, plan.host_subnet_of[place], switch_contacts, section, served))
     identifiers = ["hw-address"] if section.relay_ports is None else ["hw-address", "circuit-id"]
     nics = [(section.interface or "*", str(section.server))]
     settings = {
@@ -63,11 +63,15 @@ def contact_kea(plan: Plan, section: FirstContact, served: Mapping[str, ServedSw
 
 
 def _subnet(
-    number: int, subnet: Subnet, own: Sequence[PortContact], section: FirstContact, served: Mapping[str, ServedSwitch]
+    number: int,
+    subnet: Subnet,
+    switch_contacts: Sequence[PortContact],
+    section: FirstContact,
+    served: Mapping[str, ServedSwitch],
 ) -> dict[str, Any]:
     gateway = format_address(subnet.gateway or 0, subnet.version)
     reservations = []
-    for contact in own:
+    for contact in switch_contacts:
         reservation = _reservation(contact, section, served.get(contact.device))
         if reservation is not None:
             reservations.append(reservation)
@@ -84,16 +88,16 @@ def _subnet(
 
 
 def _reservation(contact: PortContact, section: FirstContact, served: ServedSwitch | None) -> dict[str, Any] | None:
-    """None for a device that nothing tells from others."""
+    """None for a device without an identifier."""
     if contact.mac is not None:
-        known = {"hw-address": format_mac(contact.mac)}
+        identifier = {"hw-address": format_mac(contact.mac)}
     elif section.relay_ports is not None:
-        known = {"circuit-id": f"'{section.relay_ports.replace('{port}', contact.switch_port)}'"}
+        identifier = {"circuit-id": f"'{section.relay_ports.replace('{port}', contact.switch_port)}'"}
     else:
         return None
     address = format_address(contact.address, section.server.version)
     reservation: dict[str, Any] = {
-        **known,
+        **identifier,
         **({"ip-addresses": [address]} if section.server.version == 6 else {"ip-address": address}),
         "hostname": contact.host_name,
         "user-context": {"port": contact.port},
@@ -107,9 +111,9 @@ def _reservation(contact: PortContact, section: FirstContact, served: ServedSwit
 
 
 def _classes(section: FirstContact, served: Mapping[str, ServedSwitch]) -> Iterator[dict[str, Any]]:
-    """First the names that reservations give their devices, then what is told to whom.
+    """First the classes of reservations by device, then the answers for each.
 
-    Kea looks at a class that asks for ``KNOWN`` once it has found the reservation.
+    Kea evaluates a class with a test for ``KNOWN`` once it has found the reservation.
     """
     files = {switch.file: switch.words for switch in served.values()}
     for file in files:
@@ -143,7 +147,7 @@ def _is_installed(system: str) -> str:
 
 
 def _asks(words: ContactWords) -> str:
-    """A system that says nothing of itself is whatever is not ONIE."""
+    """A system without a vendor class of its own is any client but ONIE."""
     return f"not ({_begins(ONIE)})" if words.option is None else _begins(words)
 
 

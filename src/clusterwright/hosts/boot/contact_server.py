@@ -1,4 +1,4 @@
-"""The files of the site's server of first contact: DHCP, the web server, and what switches fetch."""
+"""The files of the site's server of first contact: DHCP, the web server, and switches' first files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEB_SERVER = "etc/nginx/conf.d/clusterwright-first-contact.conf"
 def server_files(
     plan: Plan, section: FirstContact, served: Mapping[str, ServedSwitch], texts: Mapping[str, str]
 ) -> Iterator[Artifact]:
-    """All of them; ``texts`` are the first files by name, ``served`` the switches that fetch them."""
+    """All of them; ``texts`` are the first files by name, ``served`` the switches with one."""
     version = section.server.version
     yield _file(f"etc/kea/kea-dhcp{version}.conf", contact_kea(plan, section, served))
     host = f"[{section.server}]" if version == 6 else str(section.server)

@@ -1,11 +1,11 @@
-"""DHCP for nodes that boot: Kea with one reservation per adapter, and nothing for anybody else.
+"""DHCP for booting nodes: Kea with one reservation per adapter, and nothing for other clients.
 
-The address is the planned one, so that a node has the same one before and after its system runs. An adapter that nobody
-has noted gets no answer. Over IPv6 firmware, iPXE and the next boot are clients of their own, each with another
-identity, while the planned address is still lent to the one before: a pool for noted adapters alone has one for each of
-them, in the same subnet, which is all that packet filters ask. Over IPv4 the adapter is the identity. Requests come
-through the rack switches' relays, so a server knows the rack by the relay's address. Which file is offered depends on
-who asks: firmware gets iPXE, iPXE its script.
+The address is the planned one, so that a node has the same one before and after its system runs. An unknown adapter
+gets no answer. Over IPv6 firmware, iPXE and the next boot are clients of their own, each with another identity, while
+the planned address is still lent to the one before: a pool for known adapters alone has one for each of them, in the
+same subnet, as packet filters require. Over IPv4 the adapter is the identity. Requests come through the rack switches'
+relays, so a server knows the rack by the relay's address. The offered file depends on the client: firmware gets iPXE,
+iPXE its script.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
     version = served[0][0].version
     url = f"http://[{address}]" if version == 6 else f"http://{address}"
     name = ipxe_of(plan.spec).rpartition("/")[2]
-    numbers = {switch: at for at, switch in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)}
+    numbers = {
+        switch: number for number, switch in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)
+    }
     settings = {
         **server_settings(version, nics, identifiers=("hw-address",)),
         "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
@@ -49,7 +51,7 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
 
 
 def server_settings(version: int, nics: Iterable[tuple[str, str]], *, identifiers: Sequence[str]) -> dict[str, Any]:
-    """What every server of reservations is told; ``nics`` are the interfaces that hear relays, with their addresses."""
+    """Settings of every server of reservations; ``nics`` are its interfaces for relays, with their addresses."""
     settings: dict[str, Any] = {
         # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
         "interfaces-config": {

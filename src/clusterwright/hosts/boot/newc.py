@@ -1,4 +1,4 @@
-"""cpio archives in the ``newc`` format, which the kernel unpacks into its first root and every install shell can read.
+"""cpio archives in the ``newc`` format, unpacked by the kernel into its first root and readable in any shell.
 
 The same files give the same bytes: times are zero, owners root, inodes counted up. (Format: the kernel's
 Documentation/driver-api/early-userspace/buffer-format.rst.)
@@ -46,7 +46,7 @@ def _folders(path: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _header(inode: int, name: str, mode: int, links: int, size: int) -> bytes:
-    """What stands before an entry's content. Nodes' archives differ in content more than in names and sizes."""
+    """The bytes before an entry's content. Nodes' archives differ in content more than in names and sizes."""
     encoded = name.encode() + b"\0"
     fields = (inode, mode, 0, 0, links, 0, size, 0, 0, 0, 0, len(encoded), 0)
     header = b"070701" + b"".join(b"%08x" % field for field in fields) + encoded

@@ -1,7 +1,7 @@
-"""What iPXE does on a node: fetch kernel, image and files from the rack's first boot server, or else the second.
+"""A node's iPXE script: fetch kernel, image and files from the rack's first boot server, or else the second.
 
-A node that is installed starts from its disk, unless a mark for it lies on the first server. Whoever puts it there
-wants the disks wiped; the installer takes it away before it wipes, and wipes nothing where there is none.
+An installed node starts from its disk, unless its mark lies on the first server. The mark is an order to wipe the
+disks; the installer removes it before it wipes, and wipes nothing without one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ What = tuple[str, str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """One attempt: what is fetched from one server, the kernel's command line, and where to go when it fails."""
+    """One attempt: the files from one server, the kernel's command line, and the label for a failure."""
 
     label: str
     otherwise: str
@@ -48,30 +48,30 @@ def boot_script(
         return _image(node, image, distribution, identity, server)
 
     fetches = tuple(
-        Fetch(f"server{at}", f"server{at + 1}" if at + 1 < len(servers) else "failed", *what(server))
-        for at, server in enumerate(servers)
+        Fetch(f"server{number}", f"server{number + 1}" if number + 1 < len(servers) else "failed", *what(server))
+        for number, server in enumerate(servers)
     )
     words = {"node": node, "image": identity, "fetches": fetches, "servers": servers, "mark": mark}
     return template("boot/node.ipxe.j2").render(words)
 
 
 def mark_url(server: str, node: str) -> str:
-    """Where a boot server has the mark of a node that is to be installed."""
+    """URL of a node's mark for installation on a boot server."""
     return f"{server}/{MARKS}/{node}"
 
 
 def tree_path(identity: ImageIdentity) -> str:
-    """Where a boot server offers the archive of the files that an image's nodes have alike, with answer files."""
+    """Path of the archive of an image's shared files on a boot server, beside answer files."""
     return f"images/{identity.name}/{identity.version}"
 
 
 def script_name(mac: int) -> str:
-    """The file by which iPXE asks for an adapter's script: ``${netX/mac:hexhyp}``."""
+    """Name of an adapter's script for iPXE: ``${netX/mac:hexhyp}``."""
     return f"by-mac/{format_mac(mac).replace(':', '-')}.ipxe"
 
 
 def _image(node: str, image: Image, distribution: Distribution, identity: ImageIdentity, server: str) -> What:
-    """The whole system as the kernel's first root; what nodes have alike, and what this one has, unpacked over it."""
+    """The whole system as the kernel's first root, with shared files and the node's own unpacked over it."""
     files = f"{server}/images/{identity.name}_{identity.version}"
     archives = (
         ("image", f"{files}.cpio.zst"),
@@ -84,13 +84,13 @@ def _image(node: str, image: Image, distribution: Distribution, identity: ImageI
 
 
 def _installer(node: str, distribution: Distribution, identity: ImageIdentity, server: str, mark: str) -> What:
-    """The distribution's installer, which the site puts beside the images, with the answers for this image."""
+    """The distribution's installer, placed beside the images by the site, with the answers for this image."""
     folder = f"{server}/install/{distribution.tool}-{distribution.release}"
     places = {"answers": f"{server}/{tree_path(identity)}", "folder": folder}
-    own: tuple[str, ...] = ()
+    family_words: tuple[str, ...] = ()
     installer = distribution.family.installer
     if installer is not None:
         arguments = tuple(argument.format(**places) for argument in installer.arguments)
-        own = (*arguments, installer.over_ipv6 if "[" in server else installer.over_ipv4)
-    words = ("initrd=installer", *own, f"clusterwright.node={node}", f"clusterwright.mark={mark}")
+        family_words = (*arguments, installer.over_ipv6 if "[" in server else installer.over_ipv4)
+    words = ("initrd=installer", *family_words, f"clusterwright.node={node}", f"clusterwright.mark={mark}")
     return f"{folder}/vmlinuz", " ".join(words), (("installer", f"{folder}/initrd.img"),)

@@ -1,4 +1,4 @@
-"""What of a boot server's files is for nodes that boot, by path: images, scripts, archives of files."""
+"""A boot server's files for booting nodes, by path: images, scripts, archives of files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _TREE = re.compile(rf"{_IMAGES}/([^/]+)/([^/]+)/tree\.cpio")
 
 
 def is_for_boots(path: str) -> bool:
-    """Whether a rendered file is one that a node fetches when it boots, after its firmware has found the server."""
+    """Whether a node fetches a rendered file at its boot, after its firmware has reached the server."""
     return path.startswith(_FOR_BOOTS)
 
 
 def served_images(paths: Iterable[str]) -> frozenset[tuple[str, str]]:
-    """The images, by name and version, whose files are among ``paths``."""
+    """The images, by name and version, with files among ``paths``."""
     matches = (_TREE.fullmatch(path) for path in paths)
     return frozenset((match[1], match[2]) for match in matches if match)
 
 
 def built_files(release: str) -> tuple[str, str]:
-    """The files that building an image makes, which nobody renders: its kernel and its archive."""
+    """The unrendered files of a built image: its kernel and its archive."""
     return f"{_IMAGES}/{release}.vmlinuz", f"{_IMAGES}/{release}.cpio.zst"

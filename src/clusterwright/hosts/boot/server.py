@@ -1,7 +1,7 @@
-"""A boot server's files: DHCP reservations, boot scripts and overlays of the racks it serves, and the images' files.
+"""A boot server's files: DHCP reservations, boot scripts and overlays of its racks, and the images' files.
 
-The first boot server also holds the images' definitions and builds them; what it builds is copied to the others, into
-a folder of equal name.
+The first boot server also holds the images' definitions and builds them; the results are copied to the others, into a
+folder of equal name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def applies(plan: Plan, device: Device) -> bool:
 
 
 def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
-    """The renderer of boot servers, which takes the nodes' own files from ``files``."""
+    """The renderer of boot servers, with the nodes' own files from ``files``."""
 
     def render(plan: Plan, device: Device) -> Iterator[Artifact]:
         nics = _nics(plan, device)
@@ -83,9 +83,9 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
 
 
 def archives(files: NodeFiles, nodes: Collection[str] | None = None) -> Callable[[Plan, Device], Iterator[Artifact]]:
-    """The renderer of what boot servers hand out, which takes the nodes' own files from ``files``.
+    """The renderer of archives on boot servers, with the nodes' own files from ``files``.
 
-    With ``nodes``, archives of these nodes alone are among it.
+    With ``nodes``, it includes archives of these nodes alone.
     """
 
     def render(plan: Plan, device: Device) -> Iterator[Artifact]:
@@ -103,13 +103,13 @@ def archives(files: NodeFiles, nodes: Collection[str] | None = None) -> Callable
 
 
 def _installs(plan: Plan, server: str) -> bool:
-    """Whether nodes that a server serves have an image that is installed."""
+    """Whether any node of a server has an installed image."""
     images = {plan.by_name[name].image for name in _served_nodes(plan, server)}
     return any(image.delivery == "disk" for image in plan.spec.images if image.name in images)
 
 
 def _marking(plan: Plan, device: Device, url: str) -> Iterator[Artifact]:
-    """The folder that marks for installing lie in, and the program that puts them there."""
+    """The folder for marks of installations, and the program to set them."""
     user = boot_server_family(plan.spec).web_server
     folder = template("boot/tmpfiles.conf.j2").render(folder=MARKS_FOLDER, user=user)
     yield Artifact(
@@ -133,7 +133,7 @@ def _servers(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 @per_plan
 def _served_nodes(plan: Plan, server: str) -> tuple[str, ...]:
-    """The nodes that a server serves, first or second."""
+    """The nodes of a server, as their first or second one."""
     racks = _servers(plan)
     return tuple(name for name in _boot_nics(plan) if server in racks.get(plan.by_name[name].rack, ()))
 
@@ -149,8 +149,8 @@ def _served(plan: Plan, server: str) -> list[tuple[Subnet, list[BootNic]]]:
 
 
 def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[Artifact]:
-    """Archives and answer files of every image that some node boots; definitions on the first server."""
-    first = next(each.name for each in plan.devices if each.node_group == device.node_group)
+    """Archives and answer files of every booted image; definitions on the first server."""
+    first = next(server.name for server in plan.devices if server.node_group == device.node_group)
     names = dict.fromkeys(plan.by_name[node].image or "" for node in _boot_nics(plan))
     for name in names:
         image, identity = plan.spec.image(name), identity_of(plan, name, files)
@@ -176,7 +176,7 @@ def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[
 
 
 def _scripts(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]:
-    """The script of every node that this server serves."""
+    """The script of every node of this server."""
     for name in _served_nodes(plan, device.name):
         node = plan.by_name[name]
         image, identity = plan.spec.image(node.image or ""), identity_of(plan, node.image or "", files)
@@ -191,7 +191,7 @@ def _scripts(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]
 
 
 def keep_overlay(plan: Plan, node: Device, artifacts: tuple[Artifact, ...], files: NodeFiles) -> None:
-    """Make the archive of a node that boots from servers while its ``own`` files are at hand."""
+    """Make the archive of a network-booted node while its ``own`` files are at hand."""
     if node.name in _boot_nics(plan) and node.name not in _overlays(plan):
         _overlays(plan)[node.name] = newc(of_overlay(plan, node, artifacts, files))
 
@@ -206,7 +206,7 @@ def _overlay(plan: Plan, node: Device, files: NodeFiles) -> bytes:
 
 @per_plan
 def _overlays(plan: Plan) -> dict[str, bytes]:
-    """The archives that were made so far, by node."""
+    """The archives made so far, by node."""
     return {}
 
 
@@ -218,7 +218,7 @@ def _nics(plan: Plan, device: Device) -> list[HostNic]:
 
 @per_plan
 def server_urls(plan: Plan) -> dict[str, str]:
-    """Where every boot server offers its files, by server."""
+    """Base URL of every boot server, by server."""
     boot = plan.spec.boot
     version = plan.address_version(boot.fabric) if boot is not None else 0
     addresses = server_addresses(plan)

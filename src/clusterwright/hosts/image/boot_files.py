@@ -1,4 +1,4 @@
-"""Files that are in an image and are not carried to running nodes: what happens at its boot, and its own check."""
+"""Files of an image alone, not carried to running nodes: boot-time units, and its own check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT_HOST_KEY = "/etc/ssh/clusterwright_ed25519_key"
 
 @dataclass(frozen=True, slots=True)
 class CheckView:
-    """What the image's check looks at: modules, parameters, drivers with versions, firmware files, commands."""
+    """Expectations of the image's check: modules, parameters, drivers with versions, firmware files, commands."""
 
     modules: tuple[str, ...]
     parameters: tuple[str, ...]
@@ -38,7 +38,7 @@ class CheckView:
 
 @per_plan
 def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
-    """Units that bring a node its SSH host key, let GPUs and adapters reach each other, and check the image."""
+    """Units for a node's SSH host key, for paths between GPUs and adapters, and for the image's check."""
     image = plan.spec.image(name)
     if image is None:
         return ()
@@ -83,20 +83,23 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
 
 
 def _masked(image: Image) -> tuple[str, ...]:
-    """Units of distributions that no node starts, as empty files.
+    """Units of distributions disabled on every node, as empty files.
 
-    The first asks questions, and nobody sits at a console. Others make host keys of further kinds, which nobody would
-    know: a node has one. Where the socket starts sshd, a reload ends it: it cannot take the socket's port again.
-    ipmitool brings a daemon that listens to the BMC, which nobody asked for and which fails where there is none.
+    The first asks questions at a console without a user. Others make host keys of further, unknown kinds: a node has
+    one key. With socket activation of sshd, a reload ends it: it cannot take the socket's port again. ipmitool brings
+    an unused daemon for BMC events, failing without a BMC.
     """
     return ("ipmievd.service", "systemd-firstboot.service", *family_of(image.distribution).masked)
 
 
 def _check_view(image: Image) -> CheckView:
+    drivers: list[tuple[str, str]] = []
+    for driver in image.drivers:
+        drivers.extend((module, driver.version) for module in driver.modules)
     return CheckView(
         modules=tuple(module.replace("-", "_") for module in image.modules),
         parameters=kernel_command_line(image),
-        drivers=tuple((module, driver.version) for driver in image.drivers for module in driver.modules),
+        drivers=tuple(drivers),
         adapters=tuple(item.version for item in image.firmware if item.device.startswith("ConnectX")),
         bios=tuple(item.version for item in image.firmware if item.device == "BIOS"),
         commands=tuple((check.name, check.timeout_s, check.run) for check in image.checks),

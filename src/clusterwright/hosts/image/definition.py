@@ -1,4 +1,4 @@
-"""An image's definition as data, and the digest of what only a boot brings to a node."""
+"""An image's definition as data, and the digest of its boot-time part."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _BOOT_FIELDS = (
 
 @per_plan
 def boot_digest_of(plan: Plan, name: str) -> str | None:
-    """The digest of what a node cannot take over while it runs; None for an image of no known distribution,
-    and for a system that somebody else installed.
+    """Digest of everything a running node cannot take over.
+
+    None for an image of no known distribution, and for an existing system.
     """
     image = plan.spec.image(name)
     distribution = distribution_of(image.distribution) if image is not None else None
@@ -38,7 +39,7 @@ def boot_digest_of(plan: Plan, name: str) -> str | None:
 
 
 def definition_of(plan: Plan, image: Image, distribution: Distribution) -> dict[str, Any]:
-    """The definition as data, without its places in the spec; packages are all that are installed."""
+    """The definition as data, without its places in the spec; packages are all installed ones."""
     plain = _plain(image)
     if not image.disks:
         del plain["disks"]  # images that name none are what they were before any could

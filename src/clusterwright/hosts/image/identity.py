@@ -1,8 +1,8 @@
-"""The digests of an image, each of which answers another question about a change.
+"""The digests of an image, each for another question about a change.
 
-``digest`` changes with anything that nodes of the image have alike. ``build_digest`` changes only with what has to be
-built: packages, their sources, drivers that are compiled. Everything else reaches a node as a file. ``boot_digest``
-changes only with what a running node cannot take over: where it stays, the change is applied without a reboot.
+``digest`` changes with anything shared by nodes of the image. ``build_digest`` changes only with the built part:
+packages, their sources, compiled drivers. Everything else reaches a node as a file. ``boot_digest`` changes only with
+settings fixed at boot: if it stays, the change is applied without a reboot.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHORT = 12  # hexadecimal digits: enough to tell a site's images apart
 
 @dataclass(frozen=True, slots=True)
 class ImageIdentity:
-    """An image by content. ``shared_bytes`` counts the rendered files beside it, which its nodes have alike."""
+    """An image by content. ``shared_bytes`` counts the rendered files beside it, shared by its nodes."""
 
     name: str
     digest: str
@@ -37,7 +37,7 @@ class ImageIdentity:
 
     @property
     def version(self) -> str:
-        """What the built image is called: its archive, its kernel and its release say so."""
+        """Version of the built image, in the names of its archive, kernel and release."""
         return self.build_digest[:_SHORT]
 
     @property
@@ -48,7 +48,7 @@ class ImageIdentity:
 
 @per_plan
 def identity_of(plan: Plan, name: str, files: NodeFiles) -> ImageIdentity | None:
-    """The identity of the image ``name``; None where it has no known distribution (lint refuses it)."""
+    """The identity of the image ``name``; None without a known distribution (lint refuses it)."""
     image = plan.spec.image(name)
     distribution = distribution_of(image.distribution) if image is not None else None
     boot_digest = boot_digest_of(plan, name)
@@ -66,7 +66,7 @@ def identity_of(plan: Plan, name: str, files: NodeFiles) -> ImageIdentity | None
 
 
 def files_beside(plan: Plan, name: str, files: NodeFiles) -> tuple[Artifact, ...]:
-    """The rendered files that all nodes of the image ``name`` have alike, those that only a boot brings among them."""
+    """The rendered files shared by all nodes of the image ``name``, boot-time ones included."""
     return (*shared_files(plan, name, files), *image_only_files(plan, name))
 
 

@@ -1,7 +1,7 @@
-"""Images for fleets that install to disk: a kickstart for Red Hat's family, an autoinstall for Ubuntu.
+"""Images for fleets with disks: a kickstart for Red Hat's family, an autoinstall for Ubuntu.
 
 Both install the packages of the definition and then lay the image's rendered files and the node's own over them, from
-the same archives that a node booting into memory fetches. Debian's installer has no such answer file here.
+the same archives as for a boot into memory. Debian's installer has no such answer file here.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from clusterwright.text.templates import template
 
 @dataclass(frozen=True, slots=True)
 class InstallView:
-    """What an answer file says. ``server`` is the boot server's URL, ``tree`` the archive of shared files.
+    """Values of an answer file. ``server`` is the boot server's URL, ``tree`` the archive of shared files.
 
-    ``disks`` are those that it takes: none leaves it the smallest.
+    ``disks`` are to be used: none means the smallest.
     """
 
     image: str

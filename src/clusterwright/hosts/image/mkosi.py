@@ -1,8 +1,8 @@
-"""The definition of an image for mkosi 25: what is installed from where, and what is left out.
+"""The definition of an image for mkosi 25: packages, their sources, and removed files.
 
-An image holds packages and what is compiled against its kernel. Rendered files are not in it: a node fetches them
-beside it. So a changed file asks for no new image. No secret and nothing that one machine has alone is in an image
-either: host keys, munge's key and seeds are removed.
+An image holds packages and drivers compiled against its kernel. Rendered files are not in it: a node fetches them
+beside it. So a changed file needs no new image. No secret and nothing of a single machine is in an image either: host
+keys, munge's key and seeds are removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MKOSI_VERSION = 25
 
 @dataclass(frozen=True, slots=True)
 class MkosiView:
-    """What mkosi.conf says."""
+    """Values of mkosi.conf."""
 
     mkosi_version: int
     image: str
@@ -39,7 +39,7 @@ File = tuple[str, str, int]
 
 
 def build_digest(plan: Plan, image: Image, distribution: Distribution) -> str:
-    """The digest of all that an image is built from: of its definition, but for the version that this digest gives."""
+    """Digest of an image's sources: of its definition, without the version made of this digest."""
     digest = hashlib.sha256()
     for path, text, mode in mkosi_files(plan, image, distribution, version=""):
         digest.update(f"{path}\0{mode:o}\0{len(text)}\0{text}".encode())
@@ -47,7 +47,7 @@ def build_digest(plan: Plan, image: Image, distribution: Distribution) -> str:
 
 
 def mkosi_files(plan: Plan, image: Image, distribution: Distribution, version: str) -> Iterator[File]:
-    """mkosi.conf, package sources, how the image ends, a script where a driver is compiled against its kernel."""
+    """mkosi.conf, package sources, final steps, and a script to compile drivers against the kernel."""
     packages = all_packages(plan, image, distribution)
     view = MkosiView(
         mkosi_version=MKOSI_VERSION,
@@ -75,7 +75,7 @@ def mkosi_files(plan: Plan, image: Image, distribution: Distribution, version: s
 
 
 def apt_repositories(image: Image, distribution: Distribution) -> tuple[Repository, ...]:
-    """The repositories of an apt system: the spec's, or the distribution's own mirror where it names none.
+    """The repositories of an apt system: the spec's, or the distribution's own mirror without any.
 
     The site's own dated mirror is better: it offers tomorrow what it offers today.
     """

@@ -1,8 +1,9 @@
-"""What an image has to be installed with: the spec's own packages, and those that the rendered files need."""
+"""Packages of an image: the spec's own, and those of the rendered files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from clusterwright.hosts.linux.writer.mounts import mounts_of, options_of
 from clusterwright.intent.gpu_services import ENROOT, PODMAN, sees_gpus_in_containers
@@ -12,16 +13,17 @@ from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution, SlurmPackages, slurm_number
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import Image, Package
+from clusterwright.spec.model import Mount
 
 
 def all_packages(plan: Plan, image: Image, distribution: Distribution) -> tuple[Package, ...]:
-    """The packages of an image by name: kernel, what rendered files need, drivers', and the spec's own.
+    """The packages of an image by name: kernel, rendered files', drivers', and the spec's own.
 
-    A version that the spec fixes holds for a package that is needed anyway.
+    A version fixed by the spec also holds for a package needed by rendered files.
     """
     kernel = image.kernel or Package(distribution.family.kernel.package, None)
     packages = {package.name: package for package in _needed(plan, image, distribution, kernel)}
-    drivers = [package for driver in image.drivers for package in driver.packages]
+    drivers = chain.from_iterable(driver.packages for driver in image.drivers)
     metrics = image.gpu_metrics.packages if image.gpu_metrics is not None else ()
     for package in (kernel, *drivers, *metrics, *image.packages):
         packages[package.name] = package
@@ -37,30 +39,33 @@ def installed(package: Package, distribution: Distribution) -> str:
 
 
 def groups_of(plan: Plan, image: str) -> tuple[str, ...]:
-    """The node groups with nodes that run ``image``, in plan order."""
+    """The node groups with nodes of ``image``, in plan order."""
     return tuple(dict.fromkeys(device.node_group for device in plan.devices if device.image == image))
 
 
 def has_direct_paths(plan: Plan, image: str) -> bool:
-    """True for an image of nodes whose GPUs and RDMA adapters reach each other over PCIe."""
+    """True for an image of nodes with GPUs and RDMA adapters connected over PCIe."""
     spec = plan.spec
     groups = [group for name in groups_of(plan, image) if (group := spec.node_group(name)) and group.model.gpus]
-    served = {attach.nodes for fabric in spec.fabrics if fabric.technology != "ethernet" for attach in fabric.attach}
+    rdma_fabrics = (fabric for fabric in spec.fabrics if fabric.technology != "ethernet")
+    served = {attach.nodes for attach in chain.from_iterable(fabric.attach for fabric in rdma_fabrics)}
     return any(group.name in served for group in groups)
 
 
 @per_plan
 def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
-    """What the nodes of an image do that takes packages or kernel settings, by the names of inventory/distributions."""
+    """Functions of an image's nodes with packages or kernel settings, by the names of inventory/distributions."""
     spec = plan.spec
     groups = groups_of(plan, image_name)
-    mounts = [mount for group in groups for mount in mounts_of(plan, group) if mount.type.startswith("nfs")]
+    mounts: list[Mount] = []
+    for group in groups:
+        mounts.extend(mount for mount in mounts_of(plan, group) if mount.type.startswith("nfs"))
     fabrics = [fabric for fabric in spec.fabrics if any(attach.nodes in groups for attach in fabric.attach)]
     managers = [fabric.subnet_manager.nodes for fabric in spec.fabrics if fabric.subnet_manager]
     image = spec.image(image_name)
     boots = spec.boot is not None and spec.boot.servers in groups
     models = {device.model for device in plan.devices if device.image == image_name}
-    containers = image.containers if image is not None else None
+    runtime = image.containers.runtime if image is not None and image.containers is not None else None
     spoken = spec.boot_network[1].hosts.version if spec.boot_network is not None else 0
     wanted = {
         "time": bool(spec.site.ntp),
@@ -79,14 +84,10 @@ def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
         "direct-paths": has_direct_paths(plan, image_name),
         "subnet-manager": any(name in groups for name in managers),
         "boot-server": boots,
-        **{
-            key: value
-            for runtime in (PODMAN, ENROOT)
-            for key, value in (
-                (runtime, containers is not None and containers.runtime == runtime),
-                (f"{runtime}-gpus", image is not None and sees_gpus_in_containers(image, runtime)),
-            )
-        },
+        PODMAN: runtime == PODMAN,
+        f"{PODMAN}-gpus": image is not None and sees_gpus_in_containers(image, PODMAN),
+        ENROOT: runtime == ENROOT,
+        f"{ENROOT}-gpus": image is not None and sees_gpus_in_containers(image, ENROOT),
         "disks": True,
         "power-supplies": any(bool(spec.catalogue[model].management) for model in models),
         "memory-modules": any(_counts_memory_modules(spec.catalogue[model]) for model in models),
@@ -100,13 +101,13 @@ def _counts_memory_modules(model: HardwareModel) -> bool:
 
 
 def changed_slurm_number(plan: Plan, image: Image, distribution: Distribution) -> int | None:
-    """The number that the user slurm is given once packages are there; None where they take it, or no Slurm runs."""
+    """New number of the user slurm after installation; None if packages take it, or without Slurm."""
     runs_slurm = any(need.startswith("jobs") for need in needs_of(plan, image.name))
     return slurm_number() if runs_slurm and distribution.family.slurm_number is None else None
 
 
 def _needed(plan: Plan, image: Image, distribution: Distribution, kernel: Package) -> list[Package]:
-    """The packages that rendered files and drivers need, with versions where those follow from the spec's."""
+    """The packages of rendered files and drivers, with versions from the spec's."""
     names = {*distribution.family.base}
     needs = needs_of(plan, image.name)
     for need in needs:
@@ -119,12 +120,12 @@ def _needed(plan: Plan, image: Image, distribution: Distribution, kernel: Packag
 
 
 def _as_slurm_comes(names: Iterable[str], image: Image, distribution: Distribution) -> Iterator[Package]:
-    """Packages by name; Slurm's as its maker calls them where the image names one of that maker's."""
+    """Packages by name; Slurm's by its maker's names if the image names one of these."""
     other = other_slurm(image, distribution)
     if other is None:
         yield from (Package(name, None) for name in names)
         return
-    replacing_packages = {name for replacing in other.packages.values() for name in replacing}
+    replacing_packages = set(chain.from_iterable(other.packages.values()))
     version = next(
         (package.version for package in image.packages if package.name in replacing_packages and package.version), None
     )
@@ -136,7 +137,7 @@ def _as_slurm_comes(names: Iterable[str], image: Image, distribution: Distributi
 
 
 def other_slurm(image: Image, distribution: Distribution) -> SlurmPackages | None:
-    """Whose packages of Slurm an image has, by the names of its packages; None for the distribution's."""
+    """Maker of an image's Slurm packages, by their names; None for the distribution's."""
     named = {package.name for package in image.packages}
     for other in distribution.family.other_slurm:
         if any(not named.isdisjoint(names) for names in other.packages.values()):

@@ -1,8 +1,8 @@
-"""One golden image, small overlays: which of a node's files are in the image, and which only it has.
+"""One golden image, small overlays: split a node's files into the image's and its own.
 
-A file belongs to the image when the usual kinds of its nodes share it (``intent.device_kind``). What a node has
-otherwise is its overlay, so that image and overlay together are the node's files always, but for those with secrets,
-which the deployment brings. Names and addresses of NICs are never in the image: it may be taken to another model.
+A file belongs to the image when the usual kinds of its nodes share it (``intent.device_kind``). A node's other files
+are its overlay, so that image and overlay together are always the node's files, except those with secrets: the
+deployment brings them. Names and addresses of NICs are never in the image: it may be taken to another model.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from clusterwright.plan.model import Device, Plan
 
 
 class NodeFiles(NamedTuple):
-    """Renders a device's files by path: its ``own``, and as files of somebody those that its kind has ``shared``."""
+    """Render a device's files by path: its ``own``, and, for one device, those ``shared`` by its kind."""
 
     own: Callable[[Plan, Device], tuple[Artifact, ...]]
     shared: Callable[[Plan, Kind, str], tuple[Artifact, ...]]
 
     def shared_with(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
-        """What a device has as every device of its kind has it."""
+        """The files of a device common to its kind."""
         kind = device_kind(plan, device)
         return self.shared(plan, kind, device.name) if kind is not None else ()
 
@@ -42,10 +42,10 @@ _path = attrgetter("path")
 
 @per_plan
 def shared_files(plan: Plan, image: str, files: NodeFiles) -> tuple[Artifact, ...]:
-    """The files that the usual kinds of nodes of ``image`` share, by path. Empty for an image that no node runs.
+    """Files shared by the usual kinds of nodes of ``image``, by path. Empty for an image without nodes.
 
-    The usual kind is that of most nodes of a node group and model. Exceptions have other files in their overlays, and
-    a file that one of them lacks is in no image: an overlay takes nothing away.
+    The usual kind is that of most nodes of a node group and model. Exceptions have other files in their overlays, and a
+    file that one of them lacks is in no image: an overlay takes nothing away.
     """
     nodes_by_kind: Counter[NodeKind] = Counter()
     for device in plan.devices:
@@ -72,12 +72,12 @@ def _shared_keys(plan: Plan, image: str, files: NodeFiles) -> frozenset[tuple[st
 
 
 def overlay_files(plan: Plan, device: Device, files: NodeFiles) -> tuple[Artifact, ...]:
-    """The files of a node that are not in its image and that a boot server may offer, by path: secrets are neither."""
+    """A node's files outside its image, fit for a boot server, by path: secrets are not."""
     return of_overlay(plan, device, files.own(plan, device), files)
 
 
 def of_overlay(plan: Plan, device: Device, artifacts: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
-    """Those of a node's ``own`` files, and of those that its kind shares, that belong to its overlay."""
+    """A node's overlay, of its ``own`` files and those shared by its kind."""
     of_kind = _kind_overlay(plan, kind_of(plan, device), files)
     return tuple(sorted((*of_kind, *_not_in_image(plan, device.image or "", artifacts, files)), key=_path))
 

@@ -1,4 +1,4 @@
-"""Reading Kueue's objects, the part of a pod that is rendered, and the labels that a kubelet registers with."""
+"""Reading Kueue's objects, the rendered part of a pod, and the labels of a kubelet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class KueueObjects:
 
 @dataclass(frozen=True, slots=True)
 class PodPart:
-    """What of a pod is rendered."""
+    """The rendered part of a pod."""
 
     has_node_network: bool
     limits: Mapping[str, object]
@@ -43,7 +43,7 @@ class PodPart:
 
 @lru_cache(maxsize=16)
 def read_objects(text: str) -> KueueObjects:
-    """The objects. Raises ValueError for what does not read."""
+    """The objects. Raises ValueError for unreadable text."""
     objects = KueueObjects()
     try:
         for document in filter(None, yaml.safe_load_all(text)):
@@ -65,7 +65,7 @@ def _take(objects: KueueObjects, document: Mapping[str, Any]) -> None:
 
 @lru_cache(maxsize=16)
 def read_pod(text: str) -> PodPart:
-    """The part of a pod. Raises ValueError for what does not read."""
+    """The part of a pod. Raises ValueError for unreadable text."""
     try:
         spec = yaml.safe_load(text)["spec"]
         (container,) = spec["containers"]
@@ -98,7 +98,7 @@ def _files_of_node(spec: Mapping[str, Any]) -> Iterator[str]:
 
 @lru_cache(maxsize=16)
 def read_environment(text: str) -> str:
-    """The name of a configuration map. Raises ValueError for what does not read."""
+    """The name of a configuration map. Raises ValueError for unreadable text."""
     try:
         document = yaml.safe_load(text)
         return str(document["metadata"]["name"]) if document["kind"] == "ConfigMap" else ""
@@ -108,7 +108,7 @@ def read_environment(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def read_labels(text: str) -> Mapping[str, str] | None:
-    """The labels of kubelet's arguments; None where these are not the one line that is known."""
+    """The labels in kubelet's arguments; None for anything but the one known line."""
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     arguments = _ARGUMENTS.findall(text)
     if len(lines) != 1 or len(arguments) != 1:

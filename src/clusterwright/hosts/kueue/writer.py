@@ -1,7 +1,7 @@
-"""Kueue's topology of the cluster: the objects that the controller applies, and the labels that nodes register with.
+"""Kueue's topology of the cluster: the objects for the controller, and the labels of nodes.
 
-Levels are the domains between which bandwidth may change, outermost first, and the node itself (Kueue,
-topology-aware scheduling, v1beta2: at most 16 levels, kubernetes.io/hostname only as the last one).
+Levels are the domains between which bandwidth may change, outermost first, and the node itself (Kueue, topology-aware
+scheduling, v1beta2: at most 16 levels, kubernetes.io/hostname only as the last one).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class KueueView:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Controllers, and compute nodes that run an image, where the scheduler has a view for Kueue."""
+    """Controllers, and compute nodes with an image, if the scheduler has a view for Kueue."""
     return _kueue_run_by(plan, device) is not None or (is_managed(device) and _scheduled_by(plan, device) is not None)
 
 
@@ -59,7 +59,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 
 def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:
-    """The scheduler with a view for Kueue whose controller a machine is."""
+    """The scheduler with a view for Kueue and this machine as a controller."""
     every = (scheduler for scheduler in plan.spec.schedulers if scheduler.kueue is not None)
     return next((scheduler for scheduler in every if device.name in controllers(plan, scheduler)), None)
 
@@ -71,7 +71,7 @@ def _scheduled_by(plan: Plan, device: Device) -> Kueue | None:
 
 
 def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
-    """A node's topology labels, outermost first, and the one that its flavour selects by."""
+    """A node's topology labels, outermost first, and its flavour's selector."""
     kueue = _scheduled_by(plan, device)
     if kueue is None:
         return ()
@@ -82,7 +82,7 @@ def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
 
 
 def kubelet_file(image: Image | None) -> str:
-    """Where kubelet's unit reads KUBELET_EXTRA_ARGS: kubeadm's rpm names another file than its deb."""
+    """File with KUBELET_EXTRA_ARGS for kubelet's unit: kubeadm's rpm names another file than its deb."""
     return family_of(image.distribution if image is not None else "").kubelet
 
 
@@ -107,7 +107,7 @@ def _view(plan: Plan, scheduler: Scheduler, kueue: Kueue, group: str) -> KueueVi
 
 @per_plan
 def _job_objects(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], ...]:
-    """The environment of each NCCL profile for pods, and what of its node a pod has to see."""
+    """The environment of each NCCL profile for pods, and a pod's paths on its node."""
     profiles = [
         nccl_profile
         for nccl_profile in plan.spec.nccl_profiles
@@ -139,7 +139,7 @@ def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[st
 
 
 def _resources(plan: Plan, nccl: NcclProfile) -> list[tuple[str, int]]:
-    """What a pod that takes a whole node asks of device plugins: all of its GPUs, and its RDMA devices together."""
+    """A whole node's device plugin resources for a pod: all of its GPUs, and its RDMA devices together."""
     group = plan.spec.node_group(nccl.nodes[0])
     fabric = plan.spec.fabric(nccl.fabric)
     resources = []

@@ -38,11 +38,11 @@ def _read(text: str, interfaces: InterfaceNumbers) -> Ruleset:
 
 
 def _chains(ruleset: Ruleset) -> dict[str, Chain]:
-    return {
-        f"{table.family} {table.name} {chain.name}": chain
-        for table in ruleset.tables
-        for chain in table.chains.values()
-    }
+    chains: dict[str, Chain] = {}
+    for table in ruleset.tables:
+        for chain in table.chains.values():
+            chains[f"{table.family} {table.name} {chain.name}"] = chain
+    return chains
 
 
 def _chain(name: str, planned: Chain, text: list[str], runs: Chain, running_text: list[str]) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""What changes of files do to machines with Linux: nodes, and what lies under a switch's own system."""
+"""Effects of changed files on machines with Linux: nodes, and the base of a switch's system."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PARTITIONS = "etc/opensm/partitions.conf"
 
 
 def on_node(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
-    """By the program that reads a file, and when it does."""
+    """By a file's reading program, and the time of its reading."""
     return effect_table("linux-node").consequences(path, _places(path, was, will), unknown=Effect.LIVE)
 
 
 def on_switch(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
-    """Files of the Linux under a switch's system: live where forwarding does not notice, else on the safe side."""
+    """Files of the Linux under a switch's system: live if forwarding does not notice, else on the safe side."""
     del was, will
     return effect_table("linux-switch").consequences(path, ("",))
 
@@ -44,7 +44,7 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
 
 
 def _takes_keys(was: bytes, will: bytes) -> bool:
-    """Whether somebody loses a membership; a file that does not read takes all."""
+    """Whether any user loses a membership; an unreadable file takes all."""
     try:
         before, after = (_memberships(content) for content in (was, will))
     except BadStatement:

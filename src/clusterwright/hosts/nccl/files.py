@@ -1,4 +1,4 @@
-"""NCCL's files on a node: /etc/nccl.conf, what jobs need in their environment, the tuner's table, the topology.
+"""NCCL's files on a node: /etc/nccl.conf, jobs' environment, the tuner's table, the topology.
 
 NCCL reads each line of nccl.conf as it stands: no quotes, no blanks, no comment behind a value, and ``#`` only in the
 first column.
@@ -47,12 +47,12 @@ _CONTAINERS = "etc/containers/containers.conf.d/91-clusterwright-nccl.conf"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes of a profile's groups that run an image."""
+    """Nodes of a profile's groups with an image."""
     return is_managed(device) and plan.spec.nccl(device.node_group) is not None
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """nccl.conf; what brings the environment to jobs, the record folder, the tuner's table and the topology."""
+    """nccl.conf; files with jobs' environment, the record folder, the tuner's table and the topology."""
     nccl = plan.spec.nccl(kind.node_group)
     if nccl is None:
         return
@@ -67,13 +67,15 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 
 def settings_by_node(plan: Plan) -> dict[tuple[Setting, ...], str]:
-    """The distinct sets of settings, each with the first node that has it: one a profile, unless cabling differs."""
-    found: dict[tuple[Setting, ...], str] = {}
+    """The distinct sets of settings, each with its first node: one a profile, unless cabling differs."""
+    by_settings: dict[tuple[Setting, ...], str] = {}
     for device in plan.devices:
         nccl = plan.spec.nccl(device.node_group)
         if nccl is not None and applies(plan, device):
-            found.setdefault(settings(plan, device.node_group, wiring_of(kind_of(plan, device), nccl)), device.name)
-    return found
+            by_settings.setdefault(
+                settings(plan, device.node_group, wiring_of(kind_of(plan, device), nccl)), device.name
+            )
+    return by_settings
 
 
 def tuner_line(row: TunerRow) -> str:
@@ -116,7 +118,7 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
 
 
 def _partition_files(plan: Plan, node_group: str, wiring: NcclCabling) -> Iterator[SharedFile]:
-    """What finds the partition's index when a node starts, and makes nccl.conf of it and of all other settings."""
+    """Program to find the partition's index at a node's start, and to complete nccl.conf with it."""
     partition = nccl_partition(plan, node_group)
     if partition is None:
         return
@@ -132,7 +134,7 @@ def _partition_files(plan: Plan, node_group: str, wiring: NcclCabling) -> Iterat
 
 
 def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> Iterator[File]:
-    """The environment of shells, of Slurm's tasks and of containers, and the node's files that containers see."""
+    """The environment of shells, of Slurm's tasks and of containers, and the node's files inside containers."""
     every = job_environment(plan, node_group)
     fixed = [setting for setting in every if not setting.file_of_job]
     folder = nccl.flight_recorder.folder if nccl.flight_recorder is not None else ""
@@ -150,7 +152,7 @@ def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> 
 
 
 def _topology_files(plan: Plan, model: str, nccl: NcclProfile) -> Iterator[tuple[str, bytes, int]]:
-    """The model's topology, and the unit that hands it to NCCL only on a machine that has all of its devices."""
+    """The model's topology, and the unit to enable it only on a machine with all of its devices."""
     view = topology(plan.spec.catalogue[model], plan.spec.fabric(nccl.fabric))
     if view is None:
         return

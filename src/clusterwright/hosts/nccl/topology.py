@@ -1,14 +1,16 @@
-"""A machine model's PCI topology in the form that NCCL reads from NCCL_TOPO_FILE.
+"""A machine model's PCI topology in the form of NCCL_TOPO_FILE.
 
 NCCL knows the elements system, cpu, pci, gpu, nic, net, nvlink and c2c; its reader takes double quotes and single
-blanks only, at most 16 attributes an element and 32 elements in one (NCCL, src/graph/xml.cc). What is left out it fills
-in from the machine. Bridges get addresses of their own that no machine has, as in the files that clouds publish: NCCL
-needs to know what they join, not which they are.
+blanks only, at most 16 attributes an element and 32 elements in one (NCCL, src/graph/xml.cc). It fills in missing parts
+from the machine. Bridges get unused addresses of their own, as in the files published by clouds: NCCL needs to know
+what they join, not which they are.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.models import HardwareModel, Nic, Pcie
@@ -33,7 +35,7 @@ class PciView:
 
 @dataclass(frozen=True, slots=True)
 class BridgeView:
-    """A PCI switch and what sits below it."""
+    """A PCI switch and the devices below it."""
 
     busid: str
     devices: tuple[PciView, ...]
@@ -67,12 +69,13 @@ class SystemView:
 
 
 def topology(model: HardwareModel, fabric: Fabric | None) -> SystemView | None:
-    """The topology of a model whose catalogue entry has ``pcie``, with its adapters on ``fabric``; None without it."""
+    """The topology of a model with ``pcie`` in its catalogue entry, with its adapters on ``fabric``; else None."""
     layout = model.pcie
     if layout is None or fabric is None:
         return None
     served = {attach.nics for attach in fabric.attach}
-    nics = [nic for group in model.nic_groups if group.name in served for nic in group.nics if nic.pci is not None]
+    served_nics = chain.from_iterable(group.nics for group in model.nic_groups if group.name in served)
+    nics = [nic for nic in served_nics if nic.pci is not None]
     nic_class = INFINIBAND_CLASS if fabric.technology == "infiniband" else ETHERNET_CLASS
     below: dict[tuple[int, int], list[PciView]] = {}
     for number, nic in enumerate(nics):
@@ -100,8 +103,9 @@ def topology(model: HardwareModel, fabric: Fabric | None) -> SystemView | None:
 
 
 def addresses_of(system: SystemView) -> tuple[str, ...]:
-    """The PCI addresses that a machine of this model must have, GPUs and adapters, in order of the file."""
-    return tuple(device.busid for cpu in system.cpus for bridge in cpu.bridges for device in bridge.devices)
+    """The required PCI addresses of a machine of this model, GPUs and adapters, in order of the file."""
+    bridges = chain.from_iterable(cpu.bridges for cpu in system.cpus)
+    return tuple(device.busid for device in chain.from_iterable(bridge.devices for bridge in bridges))
 
 
 def cpu_mask(ranges: str, threads: int) -> str:
@@ -112,17 +116,17 @@ def cpu_mask(ranges: str, threads: int) -> str:
         for thread in range(int(low), int(high or low) + 1):
             mask |= 1 << thread
     groups = []
-    left = threads
-    while left > 0:
-        digits = (min(left, _WORD_BITS) + 3) // 4
+    remaining_threads = threads
+    while remaining_threads > 0:
+        digits = (min(remaining_threads, _WORD_BITS) + 3) // 4
         groups.append(f"{mask & 0xFFFFFFFF:0{digits}x}")
         mask >>= _WORD_BITS
-        left -= _WORD_BITS
+        remaining_threads -= _WORD_BITS
     return ",".join(reversed(groups))
 
 
 def _threads(layout: Pcie) -> int:
-    return 1 + max(int(text) for ranges in layout.numa_cpus for text in ranges.replace("-", ",").split(","))
+    return 1 + max(map(int, re.findall(r"\d+", " ".join(layout.numa_cpus))))
 
 
 def _devices(layout: Pcie, nvlinks: int, nic: Nic, nic_class: str) -> list[PciView]:

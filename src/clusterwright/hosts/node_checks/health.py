@@ -1,13 +1,14 @@
-"""The node check: its program, what the plan expects of a node, its timer, and what Slurm starts.
+"""The node check: its program, the plan's expectations of a node, its timer, and Slurm's call of it.
 
-The program is the package ``clusterwright.node_health`` in an archive: nodes have no clusterwright. What it expects is
-in two files, one that equal nodes share and one with what a node has alone.
+The program is the package ``clusterwright.node_health`` in an archive: nodes have no clusterwright. Its expectations
+are in two files, one shared by equal nodes and one of a node alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -74,12 +75,12 @@ _RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image."""
+    """Nodes with an image."""
     return is_managed(device)
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """The program and its units, and what is expected of every node of the kind."""
+    """The program and its units, and the expectations of every node of the kind."""
     image = plan.spec.image(kind.image)
     if image is not None:
         yield from _program(plan, image.name)
@@ -87,7 +88,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """What is expected of one node."""
+    """The expectations of one node."""
     if plan.spec.image(device.image or "") is not None:
         yield Artifact(
             device=device.name,
@@ -134,7 +135,7 @@ def _timer(health: Health, purpose: str) -> bytes:
 
 
 def _own(plan: Plan, device: Device) -> dict[str, Any]:
-    """What a node has alone: its name, addresses as GIDs, the servers it mounts from, its packet filter."""
+    """Expectations of a single node: its name, addresses as GIDs, its mounts' servers, its packet filter."""
     return {
         "node": device.name,
         "own_nics": {nic.interface: gid for nic in nics_of(plan, device) if (gid := _gid(nic))},
@@ -148,7 +149,7 @@ def _own(plan: Plan, device: Device) -> dict[str, Any]:
 
 
 def _filter(plan: Plan, device: Device) -> dict[str, Any]:
-    """The packet filter, where it is ours; ``alone`` unless other programs have tables beside it."""
+    """The packet filter, if it is ours; ``alone`` unless other programs have tables beside it."""
     image = plan.spec.image(device.image or "")
     if image is None or not image.owns(FILTER):
         return {}
@@ -157,11 +158,11 @@ def _filter(plan: Plan, device: Device) -> dict[str, Any]:
 
 
 def _gid(nic: HostNic) -> dict[str, str]:
-    """The GID that the kernel makes of a RoCE adapter's address: an IPv4 address mapped into IPv6."""
+    """The kernel's GID for a RoCE adapter's address: an IPv4 address mapped into IPv6."""
     if nic.fabric.technology != "roce" or nic.rdma_device is None or nic.address is None:
         return {}
     digits = f"{nic.address | (0xFFFF << 32 if nic.version == 4 else 0):032x}"
-    return {"gid": ":".join(digits[at : at + 4] for at in range(0, 32, 4)), "gid_type": _ROCE_V2}
+    return {"gid": ":".join(digits[start : start + 4] for start in range(0, 32, 4)), "gid_type": _ROCE_V2}
 
 
 def _expectations(plan: Plan, kind: NodeKind) -> bytes:
@@ -179,7 +180,7 @@ def _expectations(plan: Plan, kind: NodeKind) -> bytes:
         "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
         if hardware.pcie is not None
         else None,
-        "nics": [_nic(plan, model, port, nic.bond) for nic in kind.nics for port in nic.ports],
+        "nics": _nics(plan, model, kind.nics),
         "lossless": {name: _lossless(plan, name, kind.node_group) for name, _ in kernel if is_lossless(plan, name)},
         "kernel": {
             "parameters": kernel_command_line(image),
@@ -220,18 +221,19 @@ def _parts(hardware: HardwareModel) -> dict[str, Any]:
 
 
 def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
-    """The partition that NCCL's data travels in, as a node finds it, and the file that names its index."""
+    """The partition of NCCL's data as seen by a node, and the file with its index."""
     nccl = plan.spec.nccl(kind.node_group)
     partition = nccl_partition(plan, kind.node_group)
     if nccl is None or partition is None or "NCCL_IB_PKEY" in nccl.variables:
         return {}
-    devices = [port.rdma_device for nic in kind.by_fabric().get(nccl.fabric, ()) for port in nic.ports]
+    nics = kind.by_fabric().get(nccl.fabric, ())
+    devices = [port.rdma_device for port in chain.from_iterable(nic.ports for nic in nics)]
     expected = {"name": partition.name, "key": port_key(partition), "devices": devices, "file": NCCL_CONF}
     return {"partition": expected}
 
 
 def _default_routes(plan: Plan, kind: NodeKind) -> dict[str, Any]:
-    """The interfaces over which a flow to the internet needs a default route; without them there may be none."""
+    """The interfaces with a default route for a flow to the internet; without them there may be none."""
     fabrics = {fabric.name for fabric in internet_fabrics(plan.spec, kind.node_group)}
     routes = [
         {"interface": nic.interface, "version": nic.version}
@@ -242,7 +244,7 @@ def _default_routes(plan: Plan, kind: NodeKind) -> dict[str, Any]:
 
 
 def _clock(plan: Plan, image: Image) -> str | None:
-    """Which program is asked whether the clock is right: the kernel's flag where somebody else chose who sets it."""
+    """Program to ask about the clock: the kernel's flag on a system with its time service chosen by others."""
     if not plan.spec.site.ntp:
         return None
     if image.is_existing:
@@ -251,17 +253,17 @@ def _clock(plan: Plan, image: Image) -> str | None:
 
 
 def _driver_versions(image: Image, *, has_gpus: bool) -> dict[str, str]:
-    """The version of each module of an image's drivers; a GPU's module does not stay loaded where there is none."""
-    return {
-        module: driver.version
-        for driver in image.drivers
-        for module in driver.modules
-        if has_gpus or vendor_of_module(module) is None
-    }
+    """The version of each module of an image's drivers; a GPU's module does not stay loaded without a GPU."""
+    versions: dict[str, str] = {}
+    for driver in image.drivers:
+        for module in driver.modules:
+            if has_gpus or vendor_of_module(module) is None:
+                versions[module] = driver.version
+    return versions
 
 
 def _limits(health: Health) -> dict[str, float]:
-    """What may be counted, by the spec's own names."""
+    """Limits of counters, by the spec's own names."""
     return {field.name: getattr(health, field.name) for field in fields(health) if field.name not in _NO_LIMITS}
 
 
@@ -294,10 +296,18 @@ def _gpus(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any] | None:
     }
 
 
+def _nics(plan: Plan, model: str, nics: Sequence[KindNic]) -> list[dict[str, Any]]:
+    """The expectations of every NIC, members of a bond one by one."""
+    expected: list[dict[str, Any]] = []
+    for nic in nics:
+        expected.extend(_nic(plan, model, port, nic.bond) for port in nic.ports)
+    return expected
+
+
 def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, Any]:
     fabric = plan.spec.fabric(nic.fabric)
     groups = plan.spec.catalogue[model].nic_groups
-    rate = next(group.speed_gbps for group in groups for each in group.nics if each.interface == nic.interface)
+    group = next(group for group in groups if any(item.interface == nic.interface for item in group.nics))
     technology = fabric.technology if fabric is not None else "ethernet"
     mtu = fabric.mtu if fabric is not None else 0
     if technology == "roce":
@@ -312,7 +322,7 @@ def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, A
         "pci": nic.pci,
         "fabric": nic.fabric,
         "link": technology,
-        "rate_gbps": rate,
+        "rate_gbps": group.speed_gbps,
         "mtu": mtu if technology != "infiniband" and nic.version else None,
         "rdma_mtu": rdma_mtu if nic.rdma_device is not None else None,
         **({} if bond is None else {"bond": bond.interface}),

@@ -1,4 +1,4 @@
-"""A Python package of this one as an archive that nodes' Python imports from: one file, however many modules.
+"""A Python package of clusterwright as an archive for nodes' Python: one file for any number of modules.
 
 The same modules give the same bytes: nothing is compressed, times are the format's first, entries are sorted.
 """
@@ -16,13 +16,13 @@ _DIRECTORY_MODE, _FILE_MODE = 0o40755 << 16, 0o100644 << 16
 
 
 def archive_path(package: str) -> str:
-    """Where nodes have the archive of ``package``, a name such as ``clusterwright.node_health``."""
+    """Path on nodes of the archive of ``package``, a name such as ``clusterwright.node_health``."""
     return f"{FOLDER}/{package.rpartition('.')[2].replace('_', '-')}.zip"
 
 
 @cache
 def archive_of(package: str) -> bytes:
-    """The modules of ``package`` as a zip file in which they are found under their names."""
+    """The modules of ``package`` as a zip file, importable under their names."""
     content = BytesIO()
     folder = f"{package.replace('.', '/')}/"
     modules = {

@@ -1,7 +1,7 @@
 """The isolation watch: its program, the addresses it tries, its timer.
 
-The program is the package ``clusterwright.node_watch`` in an archive beside that of the node check, of which it uses
-what it knows of packet filters and routes.
+The program is the package ``clusterwright.node_watch`` in an archive beside that of the node check; it uses the check's
+reading of packet filters and routes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _NOBODY = (("192.0.2.1", _HTTPS), ("2001:db8::1", _HTTPS))
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image."""
+    """Nodes with an image."""
     return is_managed(device)
 
 
 def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
-    """The same files for every node: what is its own, the watch reads from the node check's expectations."""
+    """The same files for every node: the watch reads a node's own values from the node check's expectations."""
     return _files(plan)
 
 
@@ -44,7 +44,7 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 
 def _probes(plan: Plan) -> tuple[tuple[str, int], ...]:
-    """Where nodes try to get out; no server that a flow to the internet lets any of them reach."""
+    """Addresses outside for nodes to try; none with a flow to the internet from any of them."""
     if any(internet.is_outward and internet.flow.opens("tcp", _DNS) for internet in internet_flows(plan.spec)):
         return _NOBODY
     return (*_ROOT_SERVER, *_NOBODY)

@@ -1,7 +1,7 @@
-"""Receptor on the control node and on execution nodes: configuration, unit, and who has which share.
+"""Receptor on the control node and on execution nodes: configuration, unit, and the shares of pods.
 
 Only the control node dials, every connection is TLS with certificates on both sides, and an execution node takes one
-kind of work, signed by the control node. Certificates are put in place by whoever issues them (docs/deploy.md).
+kind of work, signed by the control node. Certificates are put in place by their issuer (docs/deploy.md).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class ReceptorView:
-    """What receptor.conf says: an execution node ``listens`` and has no ``peers``, the control node has only those."""
+    """Values of receptor.conf: an execution node ``listens`` and has no ``peers``, the control node has only those."""
 
     name: str
     controller: str
@@ -60,13 +60,13 @@ class ReceptorView:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The control node and the execution nodes, where there are some."""
+    """The control node and the execution nodes, if there are any."""
     mesh = plan.spec.execution
     return mesh is not None and device.name in mesh.devices
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """Configuration, unit and account; on the control node also who has which share."""
+    """Configuration, unit and account; on the control node also the shares."""
     mesh = plan.spec.execution
     if mesh is None:
         return
@@ -87,12 +87,12 @@ def configuration(view: ReceptorView) -> bytes:
 
 
 def worker(program: str) -> bytes:
-    """The script that does one piece of work with ``program``, which is ansible-runner, and leaves nothing behind."""
+    """The script for one piece of work with ``program``, ansible-runner, leaving nothing behind."""
     return template("receptor/worker.sh.j2").render(program=program, keepalive_s=_KEEPALIVE_S).encode()
 
 
 def bracketed(address: str) -> str:
-    """An address as receptor reads it: it puts a colon and the port behind it, whatever it is."""
+    """An address for receptor, bracketed if it is IPv6: receptor appends a colon and the port."""
     return f"[{address}]" if ":" in address else address
 
 
@@ -132,7 +132,7 @@ def _units() -> tuple[tuple[str, bytes], ...]:
 
 @per_plan
 def _shares(plan: Plan) -> bytes:
-    """Who is there, and every device's pod, for deployments whose access file names it as ``execution``."""
+    """The execution nodes, and every device's pod, for deployments with this access file as ``execution``."""
     mesh = plan.spec.execution
     if mesh is None:
         return b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.intent.gpu_services import gpu_vendor
@@ -13,7 +14,7 @@ from clusterwright.spec.hardware.models import Gpus, HardwareModel
 
 @dataclass(frozen=True, slots=True)
 class DeviceLine:
-    """A line of gres.conf: GPUs that the same cores are beside, on equal nodes."""
+    """A line of gres.conf: GPUs beside the same cores, on equal nodes."""
 
     names: str
     kind: str
@@ -24,22 +25,22 @@ class DeviceLine:
 
 
 def gpu_kind(gpus: Gpus) -> str:
-    """The type of GPUs: NVML's name in small letters with ``_`` for blanks, "" where nobody knows it.
+    """The type of GPUs: NVML's name in small letters with ``_`` for blanks, "" if it is unknown.
 
-    slurmd takes it so where it asks NVML itself (gpu_common_underscorify_tolower): requests for GPUs of a type stay the
-    same whoever finds them.
+    slurmd uses this form when it asks NVML itself (gpu_common_underscorify_tolower): requests for GPUs of a type stay
+    the same either way.
     """
     return gpus.nvml_name.lower().replace(" ", "_") if gpus.nvml_name is not None else ""
 
 
 def gres(gpus: Gpus) -> str:
-    """GPUs as slurm.conf counts them, of no type where nobody knows it."""
+    """GPUs as slurm.conf counts them, without an unknown type."""
     kind = gpu_kind(gpus)
     return f"gpu:{kind}:{gpus.count}" if kind else f"gpu:{gpus.count}"
 
 
 def device_lines(plan: Plan, members: Mapping[tuple[str, str], list[str]]) -> Iterator[DeviceLine]:
-    """gres.conf's lines for nodes by model and image; none for accelerators whose device files are not known."""
+    """gres.conf's lines for nodes by model and image; none for accelerators with unknown device files."""
     for (model_name, image_name), names in members.items():
         model = plan.spec.catalogue[model_name]
         if model.gpus is None:
@@ -58,7 +59,7 @@ def device_lines(plan: Plan, members: Mapping[tuple[str, str], list[str]]) -> It
 
 
 def gpus_by_cores(model: HardwareModel) -> Mapping[str, tuple[int, ...]]:
-    """The GPUs of a model by the cores beside them, in Slurm's numbers; all under "" where one's place is unknown.
+    """The GPUs of a model by the cores beside them, in Slurm's numbers; all under "" if one's place is unknown.
 
     Slurm binds to whole sockets ("all the cores in a socket must be specified together", gres.conf(5), "Cores") and
     numbers cores socket by socket, as Linux numbers the first thread of each on the catalogue's machines.
@@ -67,10 +68,10 @@ def gpus_by_cores(model: HardwareModel) -> Mapping[str, tuple[int, ...]]:
     everywhere = {"": tuple(range(count))}
     if model.host is None or model.pcie is None or model.host.sockets == 1:
         return everywhere
-    nics = [nic for group in model.nic_groups for nic in group.nics]
+    nics = chain.from_iterable(group.nics for group in model.nic_groups)
     numa_by_gpu = {nic.gpu: nic.numa for nic in nics if nic.gpu is not None and nic.numa is not None}
     per_socket = model.host.cores_per_socket
-    found: dict[str, list[int]] = {}
+    by_cores: dict[str, list[int]] = {}
     for index in range(count):
         numa = numa_by_gpu.get(index)
         if numa is None or numa >= len(model.pcie.numa_cpus):
@@ -80,5 +81,5 @@ def gpus_by_cores(model: HardwareModel) -> Mapping[str, tuple[int, ...]]:
         if socket >= model.host.sockets:
             return everywhere
         cores = f"{socket * per_socket}-{(socket + 1) * per_socket - 1}"
-        found.setdefault(cores, []).append(index)
-    return {cores: tuple(indexes) for cores, indexes in found.items()}
+        by_cores.setdefault(cores, []).append(index)
+    return {cores: tuple(indexes) for cores, indexes in by_cores.items()}

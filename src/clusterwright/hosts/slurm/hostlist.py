@@ -23,7 +23,7 @@ def hostlist(names: Iterable[str]) -> str:
 
 
 def _fold(groups: dict[tuple[str, ...], None], position: int) -> dict[tuple[str, ...], None]:
-    """Join entries that differ in the number at ``position`` alone."""
+    """Join entries with different numbers at ``position`` alone."""
     values: dict[tuple[str, ...], list[str]] = {}
     whole: dict[tuple[str, ...], None] = {}
     for parts in groups:

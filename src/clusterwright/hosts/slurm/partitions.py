@@ -1,4 +1,4 @@
-"""What a partition's line in slurm.conf says beside its nodes, and the shares of a node that jobs get."""
+"""Settings of a partition's line in slurm.conf beside its nodes, and a job's share of a node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ USUAL_MAX_TIME = "7-00:00:00"
 
 
 def partition_settings(plan: Plan, partition: SlurmPartition) -> tuple[tuple[str, str], ...]:
-    """What a partition's line says beside its nodes: a job that shares a node gets each GPU's share of it."""
+    """Settings of a partition's line beside its nodes: a job on a shared node gets each GPU's share of it."""
     settings = {"MaxTime": USUAL_MAX_TIME}
     groups = [group for group in plan.spec.node_groups if group.name in partition.nodes]
     if partition.shared:

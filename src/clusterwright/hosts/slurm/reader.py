@@ -1,4 +1,4 @@
-"""What Slurm's files say of nodes, GPUs, partitions, controllers and topology: slurm.conf(5), gres.conf(5)."""
+"""Reading Slurm's nodes, GPUs, partitions, controllers and topology: slurm.conf(5), gres.conf(5)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class SlurmLine:
     words: Mapping[str, str]
 
     def value(self, key: str) -> str:
-        """The value of a key, "" where the line does not have it."""
+        """The value of a key, "" for a line without it."""
         return self.words.get(key, "")
 
 
 @lru_cache(maxsize=64)
 def read_lines(text: str) -> tuple[SlurmLine, ...]:
-    """The lines of a file of Slurm's that say something. A line that ends with a backslash goes on in the next."""
+    """The entries of a file of Slurm's. A line with a backslash at its end continues in the next."""
     lines = []
     begun, first = "", 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -54,9 +54,9 @@ def read_lines(text: str) -> tuple[SlurmLine, ...]:
 
 @lru_cache(maxsize=4096)
 def names_of(expression: str) -> tuple[str, ...]:
-    """The names that an expression as ``gpu-p[00-01]n[0-1]`` stands for.
+    """The names in an expression such as ``gpu-p[00-01]n[0-1]``.
 
-    Raises ValueError for one that does not read.
+    Raises ValueError for an unreadable one.
     """
     names: list[str] = []
     for term in _terms(expression):
@@ -101,6 +101,6 @@ def _numbers(ranges: str) -> Iterator[str]:
 
 
 def read_servers(text: str) -> tuple[str, ...]:
-    """The controllers that slurmd fetches its configuration from, in order; none where it is told of none."""
+    """The controllers with slurmd's configuration, in order; none if it names none."""
     match = _SERVERS.search(text)
     return tuple(server.partition(":")[0] for server in match["servers"].split(",")) if match is not None else ()

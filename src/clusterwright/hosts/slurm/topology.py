@@ -8,6 +8,7 @@ purpose: listing them slows scheduling and places no job better.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.intent.gpu_services import memory_exchange
@@ -37,7 +38,7 @@ class TopologyBlock:
 
 
 def compute_nodes(plan: Plan, scheduler: Scheduler) -> tuple[Device, ...]:
-    """The nodes that Slurm places jobs on; none where it does not."""
+    """The compute nodes of Slurm; none for other machines."""
     if scheduler.slurm is None:
         return ()
     return tuple(d for d in plan.devices if d.kind == "node" and d.node_group in scheduler.nodes)
@@ -47,7 +48,7 @@ def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
     """Leaves first, then each larger level, the cluster last."""
     leaves = _leaves(plan, scheduler)
     switches = [TreeSwitch(name, "Nodes", hostlist(nodes)) for name, nodes in leaves.items()]
-    boundaries = {level for group in scheduler.nodes for level in domain_levels(plan, group)}
+    boundaries = set(chain.from_iterable(domain_levels(plan, group) for group in scheduler.nodes))
     top: list[str] = []
     below = [name for name in leaves if name != CLUSTER]
     while below:
@@ -74,7 +75,7 @@ def blocks(plan: Plan, scheduler: Scheduler) -> tuple[TopologyBlock, ...]:
 
 
 def switch_type(plan: Plan, scheduler: Scheduler) -> str:
-    """The plugin that gives each job an IMEX channel of its own (SwitchType); "" without NVLink domains."""
+    """The plugin for an IMEX channel of each job (SwitchType); "" without NVLink domains."""
     for name in scheduler.nodes:
         group = plan.spec.node_group(name)
         if group is not None and memory_exchange(group, plan.spec.image(group.image or "")) is not None:
@@ -83,7 +84,7 @@ def switch_type(plan: Plan, scheduler: Scheduler) -> str:
 
 
 def _leaves(plan: Plan, scheduler: Scheduler) -> dict[str, list[str]]:
-    """Node names by group of the leaf level; one group of all nodes where the leaf is the cluster."""
+    """Node names by group of the leaf level; one group of all nodes if the leaf is the cluster."""
     leaves: dict[str, list[str]] = {}
     leaf = scheduler.slurm.leaf if scheduler.slurm is not None else CLUSTER
     for device in compute_nodes(plan, scheduler):

@@ -198,7 +198,9 @@ def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str,
     yield USERS, template("slurm/sysusers.conf.j2").render(number=slurm_number()).encode()
     wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
     yield WANTS, wants.encode()
-    for path, text in _key_units(units) if has_key else ():
+    if not has_key:
+        return
+    for path, text in _key_units(units):
         yield path, text.encode()
 
 

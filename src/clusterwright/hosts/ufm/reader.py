@@ -1,7 +1,7 @@
-"""Reading UFM's gv.cfg: sections of ``key = value``, as Python's configparser takes them, and what nobody knows of it.
+"""Reading UFM's gv.cfg: sections of ``key = value``, as Python's configparser takes them, and unknown settings.
 
-UFM itself writes several hundred settings there. Most say what it watches, counts, reports and logs, and touch no
-claim; the others, known or not, decide what it tells the subnet manager. What a setting is for: "Additional
+UFM itself writes several hundred settings there. Most concern monitoring, counters, reports and logs, and touch no
+claim; the others, known or not, decide its settings for the subnet manager. Meaning of the settings: "Additional
 Configuration" and the appendix "Partitioning" of NVIDIA's UFM Enterprise user manual (6.11 to 6.22).
 """
 
@@ -48,14 +48,14 @@ class UfmSetting(NamedTuple):
 
     @property
     def is_watching(self) -> bool:
-        """Whether it says what UFM watches and reports, which is no business of the subnet manager."""
+        """Whether it concerns UFM's monitoring and reports alone, and not the subnet manager."""
         if self.place in _OFF:
             return self.value.lower() in _NO
         return self.section in _WATCHING or self.key in _WATCHING_KEYS.get(self.section, ())
 
 
 def settings(text: str) -> Iterator[UfmSetting | tuple[int, str]]:
-    """Every setting, and the line and text of what is none: outside any section, or going on from the line before."""
+    """Every setting, and the line and text of other lines: outside any section, or continued ones."""
     section = ""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip()[0] in "#;":
@@ -70,7 +70,7 @@ def settings(text: str) -> Iterator[UfmSetting | tuple[int, str]]:
 
 
 def settings_unread(text: str) -> tuple[Unread, ...]:
-    """The settings that no claim knows, and that could touch what the subnet manager does."""
+    """The settings unknown to claims with a possible effect on the subnet manager."""
     unread = []
     for setting in settings(text):
         if not isinstance(setting, UfmSetting):

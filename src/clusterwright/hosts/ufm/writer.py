@@ -1,15 +1,16 @@
-"""NVIDIA's subnet manager, as UFM runs it: its own options, adaptive routing, and the aggregation manager of SHARP.
+"""NVIDIA's subnet manager under UFM: its own options, adaptive routing, and SHARP's aggregation manager.
 
 A target of its own: option names of NVIDIA's subnet manager are unknown to the open one, and none of them stands in the
-files that ``opensm`` renders. UFM writes opensm.conf itself; what is rendered are the values to set in it, by file. It
-writes partitions.conf too, at every change of its model: the default partition as gv.cfg says, and what
-partitions.conf.user_ext adds. The partitions.conf beside it is what must come of that.
+files of ``opensm``. UFM writes opensm.conf itself; the rendered values are to be set in it, by file. It writes
+partitions.conf too, at every change of its model: the default partition from gv.cfg, and the additions of
+partitions.conf.user_ext. The partitions.conf beside it is the required result of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.opensm.writer.configuration import (
@@ -41,7 +42,7 @@ ALL_LEVELS = "0xFFFF"
 
 @dataclass(frozen=True, slots=True)
 class UfmView:
-    """What UFM's files of one host say; ``roots`` and ``radix`` (ports of the largest chip) size SHARP's trees."""
+    """Values of UFM's files on one host; ``roots`` and ``radix`` (ports of the largest chip) size SHARP's trees."""
 
     fabric: str
     guid: str
@@ -59,12 +60,12 @@ class UfmView:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts that run UFM for a fabric."""
+    """The hosts with UFM for a fabric."""
     return device.kind == "node" and any(device.name in manager_hosts(plan, fabric.name) for fabric in _fabrics(plan))
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """UFM's files on one host, for the first fabric that chose it."""
+    """UFM's files on one host, for its first fabric."""
     for fabric in _fabrics(plan):
         hosts = manager_hosts(plan, fabric.name)
         if device.name not in hosts or fabric.subnet_manager is None:
@@ -111,4 +112,5 @@ def _fabrics(plan: Plan) -> list[Fabric]:
 def _radix(plan: Plan, fabric_name: str) -> int:
     switches = [d for d in plan.devices if d.kind == "switch" and d.fabric == fabric_name and d.guid is not None]
     samples = {device.model: device for device in switches}
-    return max((chip.ports for device in samples.values() for chip in chips_of(plan, device)), default=0)
+    chips = chain.from_iterable(chips_of(plan, device) for device in samples.values())
+    return max((chip.ports for chip in chips), default=0)

@@ -1,4 +1,4 @@
-"""Reading the archives that machines boot with (cpio, ``newc``)."""
+"""Reading the archives of booting machines (cpio, ``newc``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ArchivedFile:
 
 
 def read_archive(content: bytes) -> Mapping[str, ArchivedFile]:
-    """The files of an archive by path. Raises ValueError for what is none, or says a path twice."""
+    """The files of an archive by path. Raises ValueError for any other data, and for a path twice."""
     files: dict[str, ArchivedFile] = {}
     for name, mode, held in _entries(content):
         if mode & _FORMAT == _FOLDER:

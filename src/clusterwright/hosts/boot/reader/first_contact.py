@@ -1,6 +1,6 @@
-"""What the files of a server of first contact say: who gets which address, what a switch fetches, and what that holds.
+"""Reading the files of a server of first contact: addresses, first files, and their content.
 
-Nothing is passed over: a key, a line or a test that is not known here is ``unknown``.
+Nothing is passed over: an unknown key, line or test is ``unknown``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEXT_FROM = {15: 2, 16: 6}  # RFC 8415, 21.15 and 21.16
 
 
 class ContactReservation(NamedTuple):
-    """A device that gets an address. ``known_by`` is hw-address or circuit-id, ``relay`` what asks for it."""
+    """A device with an address. ``known_by`` is hw-address or circuit-id, ``relay`` the relaying address."""
 
     known_by: str
     value: str
@@ -45,8 +45,9 @@ class ContactReservation(NamedTuple):
 
 
 class ContactAnswer(NamedTuple):
-    """A URL in option ``code`` for devices of the class ``holders`` whose ``option`` begins with ``text``, or does not
-    where it ``is_negated``.
+    """A URL in option ``code`` for devices of the class ``holders`` by the beginning of their ``option``.
+
+    It begins with ``text``, or does not if the test ``is_negated``.
     """
 
     holders: str
@@ -69,7 +70,7 @@ class ContactDhcp:
 
 @lru_cache(maxsize=32)
 def read_contact_dhcp(text: str) -> ContactDhcp:
-    """Kea's configuration of either version. Raises ValueError for one that does not read."""
+    """Kea's configuration of either version. Raises ValueError for unreadable text."""
     document = json.loads(text)
     try:
         ((_, settings),) = document.items()
@@ -127,7 +128,7 @@ def _answers(classes: Any, unknown: list[str]) -> Iterator[ContactAnswer]:
 
 
 def _is_whole(test: re.Match[str]) -> bool:
-    """Whether a test compares all of its text, where the option's text begins."""
+    """Whether a test compares all of its text, from the beginning of the option's text."""
     is_closed = test.string.endswith(")") == (test["negated"] is not None)
     start, length = int(test["start"]), int(test["length"])
     return is_closed and length == len(test["text"]) and start == _TEXT_FROM.get(int(test["option"]), 0)
@@ -135,9 +136,7 @@ def _is_whole(test: re.Match[str]) -> bool:
 
 @dataclass(slots=True)
 class FirstFile:
-    """What a switch takes from its first file: accounts with their keys, the ``interfaces`` that it sets, and the lines
-    that are not known here.
-    """
+    """A switch's settings from its first file: accounts with their keys, ``interfaces``, and unknown lines."""
 
     accounts: dict[str, list[str]] = field(default_factory=dict)
     interfaces: list[str] = field(default_factory=list)
@@ -180,7 +179,7 @@ _SCRIPT_LINES = tuple(
 
 @lru_cache(maxsize=64)
 def read_first_file(text: str) -> FirstFile:
-    """A script of a system that is Linux, or a startup configuration of EOS."""
+    """A script for a Linux-based system, or a startup configuration of EOS."""
     lines = list(enumerate(text.split("\n"), 1))
     return _read_script(lines) if text.startswith("#!") else _read_eos(lines)
 

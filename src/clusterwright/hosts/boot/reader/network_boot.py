@@ -1,4 +1,4 @@
-"""What a boot server's files say: who gets which address, and what a machine fetches, from where and in which order."""
+"""Reading a boot server's files: addresses by machine, and the files fetched, with server and order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SILENT = frozenset({"imgfree", "echo", "sleep", "reboot", "boot", "exit", "goto
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """An adapter that gets an address: its MAC address, and the name of its machine."""
+    """An adapter with an address: its MAC address, and the name of its machine."""
 
     mac: str
     address: str
@@ -29,7 +29,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class DhcpServer:
-    """Kea's configuration as far as it says who gets what."""
+    """Kea's configuration, as far as it decides addresses and files."""
 
     reservations: tuple[Reservation, ...]
     open_pools: tuple[str, ...]
@@ -40,7 +40,7 @@ class DhcpServer:
 
 @dataclass(frozen=True, slots=True)
 class FetchedFile:
-    """Something that a script fetches, with its line; ``server`` is an address, or a name."""
+    """A file fetched by a script, with its line; ``server`` is an address, or a name."""
 
     line: int
     command: str
@@ -52,7 +52,7 @@ class FetchedFile:
 
 @dataclass(frozen=True, slots=True)
 class BootScript:
-    """What iPXE does by a script, in order, and the lines with commands that nobody knows here."""
+    """The steps of an iPXE script, in order, and the lines with unknown commands."""
 
     fetched: tuple[FetchedFile, ...]
     unknown: tuple[tuple[int, str], ...]
@@ -61,7 +61,7 @@ class BootScript:
 
 
 def read_dhcp(text: str) -> DhcpServer:
-    """Kea's configuration of either version. Raises ValueError for one that does not read."""
+    """Kea's configuration of either version. Raises ValueError for unreadable text."""
     document = json.loads(text)
     try:
         (inside,) = (document[key] for key in ("Dhcp4", "Dhcp6") if key in document)
@@ -103,7 +103,7 @@ def _urls(value: Any) -> Iterator[str]:
 
 
 def server_of(url: str) -> str:
-    """The address or name of a URL's server; "" for one that has none."""
+    """The address or name of a URL's server; "" for a URL without one."""
     match = _URL.match(url)
     if match is None:
         return ""

@@ -8,9 +8,9 @@ _ENDS = re.compile(r'expiry-time="\d{14}"')
 
 
 def key_of_line(line: str) -> str:
-    """The key's type and content; one that ends has its last moment in front.
+    """The key's type and content; an expiring one has its last moment in front.
 
-    A line with other options is no key alone.
+    A line with other options is not a plain key.
     """
     words = line.split()
     return " ".join(words[: 3 if _ENDS.fullmatch(words[0]) else 2])

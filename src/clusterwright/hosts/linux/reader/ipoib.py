@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.hosts.linux.reader.network import DEVICES, IPOIB, NETWORKS
@@ -16,7 +17,7 @@ _LEADS_ON = frozenset({"Gateway", "Destination", "MultiPathRoute", "Table"})
 
 
 class Said(NamedTuple):
-    """A value with its file and line; line 0 where it is missing."""
+    """A value with its file and line; line 0 if it is missing."""
 
     value: str
     file: str
@@ -24,7 +25,7 @@ class Said(NamedTuple):
 
 
 class ConfiguredIpoib(NamedTuple):
-    """An interface: its P_Key as written, the adapters that carry it, its addresses, and what lets packets go on."""
+    """An interface: its P_Key as written, its adapters, its addresses, and routes or forwarding behind it."""
 
     name: str
     pkey: Said
@@ -34,42 +35,43 @@ class ConfiguredIpoib(NamedTuple):
 
 
 def read_ipoib(texts: Mapping[str, str]) -> tuple[ConfiguredIpoib, ...]:
-    """The interfaces in a node's files for systemd-networkd, by path, also one that nothing makes."""
-    said = {path: _settings(path, text) for path, text in texts.items()}
+    """The interfaces in a node's files for systemd-networkd, by path, also one without a device file."""
+    settings_by_path = {path: _settings(path, text) for path, text in texts.items()}
     parents: dict[str, list[Said]] = {}
-    for path, settings in said.items():
+    for path, settings in settings_by_path.items():
         adapter = path.removeprefix(NETWORKS).removesuffix(".network")
         for place in settings.get("IPoIB", ()):
             for name in place.value.split():
                 parents.setdefault(name, []).append(place._replace(value=adapter))
     made = [path for path, text in texts.items() if path.endswith(".netdev") and IPOIB.search(text)]
     names = {path.removeprefix(DEVICES).removesuffix(".netdev"): path for path in made}
-    found = []
+    interfaces = []
     for name in sorted({*names, *parents}):
         device, network = names.get(name, f"{DEVICES}{name}.netdev"), f"{NETWORKS}{name}.network"
-        own = said.get(network, {})
-        pkeys = said.get(device, {}).get("PartitionKey", [Said("", device, 0)])
-        addresses = tuple(own.get("Address", ()))
-        routes = tuple(each for key in sorted(_LEADS_ON & own.keys()) for each in own[key])
-        found.append(
+        network_settings = settings_by_path.get(network, {})
+        pkeys = settings_by_path.get(device, {}).get("PartitionKey", [Said("", device, 0)])
+        addresses = tuple(network_settings.get("Address", ()))
+        leading_on = (network_settings[key] for key in sorted(_LEADS_ON & network_settings.keys()))
+        routes = tuple(chain.from_iterable(leading_on))
+        interfaces.append(
             ConfiguredIpoib(
                 name=name, pkey=pkeys[-1], parents=tuple(parents.get(name, ())), addresses=addresses, routes=routes
             )
         )
-    return tuple(found)
+    return tuple(interfaces)
 
 
 def read_lnet(text: str) -> tuple[dict[str, tuple[str, int]], tuple[int, ...]]:
-    """The interface of each of LNet's networks with the line, and the lines that are no option that is known here."""
-    found: dict[str, tuple[str, int]] = {}
+    """The interface of each of LNet's networks with the line, and the lines without a known option."""
+    interface_by_net: dict[str, tuple[str, int]] = {}
     unread = []
     for number, line in enumerate(text.split("\n"), 1):
         match = _NETWORKS.fullmatch(line)
         if match is not None:
-            found |= {net: (name, number) for net, name in re.findall(r"(\w+)\((\w+)\)", match[1])}
+            interface_by_net |= {net: (name, number) for net, name in re.findall(r"(\w+)\((\w+)\)", match[1])}
         elif line and not line.startswith("#"):
             unread.append(number)
-    return found, tuple(unread)
+    return interface_by_net, tuple(unread)
 
 
 def _settings(path: str, text: str) -> dict[str, list[Said]]:

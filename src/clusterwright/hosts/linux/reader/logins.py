@@ -1,4 +1,4 @@
-"""Who may log in to a switch that is a Linux host: accounts of sysusers.d, keys of sshd, users of net-snmp."""
+"""Logins on a Linux-based switch: accounts of sysusers.d, keys of sshd, users of net-snmp."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ LOGINS: Mapping[str, Callable[[str, str], Iterator[Login]]] = {
 
 
 def login_servers(text: str) -> Iterator[Server]:
-    """Servers that decide who logs in."""
+    """Servers with a decision over logins."""
     for match in _SERVER.finditer(text):
         line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         is_asked = match["radius"] is not None or line.startswith("auth ")  # other lines ask once somebody is in
@@ -80,7 +80,7 @@ SERVERS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
 
 
 def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """What nobody knows in a file that says who gets in to a switch's Linux: some of its lines, or all of it."""
+    """Unknown parts of a file about logins on a switch's Linux: some of its lines, or all of it."""
     if path.startswith(KEYS):
         return ()
     claims = frozenset({"isolation", "management"})
@@ -95,7 +95,7 @@ def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
         )
     known_lines = re.compile(_KNOWN[path])
     return tuple(
-        Unread(file=path, line=text.count("\n", 0, found.start()) + 1, text=found[0], claims=claims)
-        for found in re.finditer(r"^(?!#).*\S.*$", text, re.M)
-        if known_lines.fullmatch(found[0]) is None
+        Unread(file=path, line=text.count("\n", 0, line.start()) + 1, text=line[0], claims=claims)
+        for line in re.finditer(r"^(?!#).*\S.*$", text, re.M)
+        if known_lines.fullmatch(line[0]) is None
     )

@@ -10,7 +10,7 @@ _COMMENT = "#"
 
 
 def read_members(text: str) -> Iterator[tuple[int, IPv4Address | IPv6Address]]:
-    """Line and address of each member. Raises ValueError for a line that is none."""
+    """Line and address of each member. Raises ValueError for any other line."""
     for number, line in enumerate(text.split("\n"), 1):
         member = line.strip()
         if member and not member.startswith(_COMMENT):
@@ -18,7 +18,7 @@ def read_members(text: str) -> Iterator[tuple[int, IPv4Address | IPv6Address]]:
 
 
 def read_settings(text: str) -> Mapping[str, tuple[int, str]]:
-    """Line and value of each setting, the last one of a name. Raises ValueError for a line that is none."""
+    """Line and value of each setting, the last one of a name. Raises ValueError for any other line."""
     settings = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.startswith(_COMMENT):

@@ -1,4 +1,4 @@
-"""Reading what NCCL is told on a node: nccl.conf or what it is made of, and what sets variables before it.
+"""Reading NCCL's settings on a node: nccl.conf or its parts, and variables set before it.
 
 NCCL takes a variable from its environment, then from ``.nccl.conf`` at home, then from nccl.conf, and keeps the first
 value that it finds (NVIDIA/nccl, src/misc/param.cc: ``setenv`` without overwriting).
@@ -62,7 +62,7 @@ _IDLE = re.compile(
 
 @lru_cache(maxsize=256)
 def read_nccl(text: str) -> dict[str, str]:
-    """The settings of nccl.conf by name; of one that stands several times the first."""
+    """The settings of nccl.conf by name; the first one of a repeated name."""
     settings: dict[str, str] = {}
     for line in text.split("\n"):
         name, equals, value = line.partition("=")
@@ -73,13 +73,13 @@ def read_nccl(text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def variables_of(text: str) -> dict[str, str]:
-    """The variables of NCCL that a file of JOB_ENVIRONMENTS sets, by name."""
+    """The variables of NCCL in a file of JOB_ENVIRONMENTS, by name."""
     return {match[1]: match[3] for match in _VARIABLE.finditer(text) if match[3] is not None}
 
 
 @lru_cache(maxsize=256)
 def read_partition(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """The P_Key and the adapters of partition.conf; None where it is none."""
+    """The P_Key and the adapters of partition.conf; None for any other text."""
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
     match = re.fullmatch(r'PKEY=(0x[0-9a-f]{4})\nDEVICES="([\w. -]*)"', "\n".join(lines))
     return (match[1], tuple(match[2].split())) if match is not None else None
@@ -87,7 +87,7 @@ def read_partition(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 @lru_cache(maxsize=256)
 def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """What nobody knows in a file of NCCL_PLACES: settings, or variables of NCCL in a file that others write."""
+    """Unknown parts of a file of NCCL_PLACES: settings, or variables of NCCL in another program's file."""
     if path == NCCL_PARTITION:
         is_read = read_partition(text) is not None
         return (
@@ -97,14 +97,16 @@ def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
         )
     if path in _OF_JOBS:
         return tuple(
-            Unread(file=path, line=text.count("\n", 0, found.start()) + 1, text=found[1], claims=_CLAIMS)
-            for found in _VARIABLE.finditer(text)
-            if not _IDLE.fullmatch(found[1]) and not _is_conf_file(found)
+            Unread(file=path, line=text.count("\n", 0, match.start()) + 1, text=match[1], claims=_CLAIMS)
+            for match in _VARIABLE.finditer(text)
+            if not _IDLE.fullmatch(match[1]) and not _is_conf_file(match)
         )
     if path not in {*CONF_FILES, SHELL_ENVIRONMENT}:
-        at = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
+        offset = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
         what = "the whole file: it sets variables of NCCL before nccl.conf is read"
-        return () if at < 0 else (Unread(file=path, line=text.count("\n", 0, at) + 1, text=what, claims=_CLAIMS),)
+        return (
+            () if offset < 0 else (Unread(file=path, line=text.count("\n", 0, offset) + 1, text=what, claims=_CLAIMS),)
+        )
     start = "export " if path == SHELL_ENVIRONMENT else ""
     return tuple(
         Unread(file=path, line=number, text=line, claims=_CLAIMS)
@@ -114,12 +116,12 @@ def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
 
 
 def _is_conf_file(variable: re.Match[str]) -> bool:
-    """Whether the file is named that is read anyway, or asked whether one is named."""
+    """Whether a line names the default file, or tests whether one is named."""
     return variable[1] == _CONF_FILE[0] and variable[2] in {"+set", f"={_CONF_FILE[1]}"}
 
 
 def _is_known(line: str, start: str) -> bool:
-    """Whether a line sets what a proof reads, or what touches no claim; only the latter in the environment."""
+    """Whether a line is read by a proof, or touches no claim; in the environment the latter alone counts."""
     setting = _SETTING.fullmatch(line.removeprefix(start)) if line.startswith(start) else None
     if setting is None:
         return False

@@ -18,11 +18,11 @@ _DEFAULT_MTU = "1500"  # of Linux, in bytes
 
 
 class ConfiguredNic(NamedTuple):
-    """A NIC with an address, or one of several that are one link and have its address, ``aggregate``.
+    """A NIC with an address, or one member of a bond with its address, ``aggregate``.
 
-    ``peer`` is the switch and port its description names, ``mtu_bytes`` its longest packet. ``routes`` are
-    destinations with the gateway that the text gives, None for one on the link; ``defaults`` are the places of default
-    routes, ``faults`` what keeps the routes from being used.
+    ``peer`` is the switch and port in its description, ``mtu_bytes`` its longest packet. ``routes`` are destinations
+    with their gateway in the text, None for one on the link; ``defaults`` are the places of default routes, ``faults``
+    obstacles to the routes' use.
     """
 
     device: str
@@ -40,18 +40,18 @@ class ConfiguredNic(NamedTuple):
 
     @property
     def link(self) -> str:
-        """The interface that has the address: the NIC, or what it is a part of."""
+        """The interface with the address: the NIC, or its bond."""
         return self.name if self.aggregate is None else self.aggregate.name
 
 
 class ConfiguredQos(NamedTuple):
-    """What the script does on its interfaces.
+    """Settings made by the script on its interfaces.
 
     ``priority_of`` has the priority of each DSCP; the NIC's own map takes the upper three bits. ``lossless`` are the
-    priorities with PFC. ``connection_class`` is the traffic class byte of the RDMA connection manager, None where it
-    is left alone. ``congestion_control`` says for which priorities DCQCN is switched on or off, at both of its ends;
-    ``cable_m`` is the length of cable that the NICs size their headroom for, ``devices`` are the RDMA devices whose
-    connections get the class.
+    priorities with PFC. ``connection_class`` is the traffic class byte of the RDMA connection manager, None if it is
+    left alone. ``congestion_control`` has the priorities with DCQCN switched on or off, at both of its ends;
+    ``cable_m`` is the length of cable for the NICs' headroom, ``devices`` are the RDMA devices whose connections get
+    the class.
     """
 
     interfaces: frozenset[str]
@@ -82,15 +82,15 @@ _MOVES = re.compile(r'for dscp in ([\d ]+); do\n.*--dscp2prio "set,\$dscp,(\d)"'
 
 
 def read_nics(device: str, texts: Mapping[str, str]) -> Iterator[ConfiguredNic]:
-    """The NICs of a node's .network files by path, those that are one link with what this has.
+    """The NICs of a node's .network files by path, members of a bond with the bond's settings.
 
-    Raises VerifyError for what does not read.
+    Raises VerifyError for unreadable text.
     """
     members: dict[str, list[tuple[str, str]]] = {}
     for file, text in texts.items():
-        found = _bond(text)
-        if found is not None:
-            members.setdefault(found[1], []).append((file, text))
+        membership = _bond(text)
+        if membership is not None:
+            members.setdefault(membership[1], []).append((file, text))
     for file, text in texts.items():
         nic = None if _bond(text) else read_nic(device, file, text)
         if nic is None:
@@ -102,11 +102,11 @@ def read_nics(device: str, texts: Mapping[str, str]) -> Iterator[ConfiguredNic]:
             yield nic
             continue
         aggregate = _aggregate(nic.name, made or "")
-        for own, part in members.get(nic.name, ()):
+        for member_file, part in members.get(nic.name, ()):
             name, peer = _NAME.search(part), _DESCRIPTION.search(part)
             yield nic._replace(
                 file=nic.file,
-                name=name[1] if name else own,
+                name=name[1] if name else member_file,
                 peer=peer[1].rpartition(", to ")[2] if peer else "",
                 aggregate=aggregate,
             )
@@ -117,7 +117,7 @@ def _bond(text: str) -> re.Match[str] | None:
 
 
 def _aggregate(name: str, text: str) -> Aggregate:
-    """What a .netdev file makes; systemd.netdev(5): without a mode the links take turns, and LACP speaks slowly."""
+    """The device of a .netdev file; systemd.netdev(5): the default mode takes links in turn, with slow LACP."""
     settings: dict[str, str] = dict(_SETTING.findall(text))
     mode = settings.get("Mode", "balance-rr") if settings.get("Kind") == "bond" else settings.get("Kind", "of no kind")
     return Aggregate(
@@ -126,7 +126,7 @@ def _aggregate(name: str, text: str) -> Aggregate:
 
 
 def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
-    """The NIC of a .network file, None for one without an address. Raises VerifyError for what does not read."""
+    """The NIC of a .network file, None for one without an address. Raises VerifyError for unreadable text."""
     lines = f"\n{text}"  # so that each line begins with a character that is quickly found
     name, description, address = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
     if address is None or name is None:
@@ -155,7 +155,7 @@ def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
 
 
 def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
-    """Tables that nothing leads to, and routers that the NIC would believe unasked."""
+    """Tables without a rule to them, and routers believed without being configured."""
     for table in dict.fromkeys(_TABLE.findall(routes)):
         length = 128 if ":" in address else 32
         if f"\nFrom={address}/{length}\nTable={table}\n" not in text:
@@ -181,9 +181,9 @@ def _routes(text: str, nic: str) -> tuple[tuple[tuple[str, str | None], ...], tu
 
 @lru_cache(maxsize=256)
 def read_qos_script(text: str) -> tuple[ConfiguredQos, ...]:
-    """What the script does on each group of interfaces that it goes through, by its own words.
+    """Settings of each group of interfaces in the script's loops.
 
-    Raises ValueError where it does not set PFC at all.
+    Raises ValueError if it does not set PFC at all.
     """
     if len(re.findall(r"\(\) \{$", text, re.M)) != len(re.findall(r"^\}$", text, re.M)):
         raise ValueError("a function is not closed, so the shell runs nothing")
@@ -217,7 +217,7 @@ def _nic_qos(text: str) -> ConfiguredQos:
     return ConfiguredQos(
         interfaces=frozenset(interfaces[1].split()) if interfaces else frozenset(),
         trusts_dscp="--trust dscp" in text,
-        lossless=frozenset(at for at, bit in enumerate(pfc[1].split(",")) if bit == "1"),
+        lossless=frozenset(priority for priority, bit in enumerate(pfc[1].split(",")) if bit == "1"),
         priority_of=tuple(priority_of),
         connection_class=int(chosen[1]) if chosen else None,
         congestion_control=tuple(sorted(_congestion_control(text).items())),
@@ -238,12 +238,12 @@ def _is_adaptive(text: str) -> bool:
 
 
 def _within(block: Mark, mark: Mark) -> Mark:
-    """The place of a mark behind the line that begins its block."""
+    """The place of a mark behind the first line of its block."""
     return mark if not mark or mark == block else (*block, *mark)
 
 
 def _congestion_control(text: str) -> dict[int, bool]:
-    """DCQCN by priority: on where both the receiver's and the sender's part are, off where both are off."""
+    """DCQCN by priority: on if both the receiver's and the sender's part are, off if both are off."""
     values_by_priority: dict[int, set[tuple[str, str]]] = {}
     for numbers, body in re.findall(r"for priority in ([\d ]+); do\n((?:.*echo .*\n)*)", text):
         switched = set(re.findall(r"echo ([01]) > .*/ecn/roce_(np|rp)/enable/\$priority", body))

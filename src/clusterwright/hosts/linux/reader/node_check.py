@@ -1,4 +1,4 @@
-"""Reading what a node's check of itself expects, and the files of the node that it has to agree with."""
+"""Reading the expectations of a node's check, and the files of the node it has to agree with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PER_UNIT = {None: 1, "s": 1, "min": 60}
 
 
 def read_expected(text: str) -> Mapping[str, Any]:
-    """What is expected, values by key and those of objects by ``key.key``. Raises ValueError for what does not read.
+    """The expectations, values by key and those of objects by ``key.key``. Raises ValueError for unreadable text.
 
     Objects below the second level stay as they are.
     """
@@ -55,7 +55,7 @@ def read_settings(text: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)
 def read_wanted(text: str) -> frozenset[str]:
-    """The units that a drop-in of multi-user.target starts."""
+    """The units started by a drop-in of multi-user.target."""
     unit = unit_of(text)
     return frozenset(f"{unit.get('Wants', '')} {unit.get('Requires', '')}".split())
 

@@ -1,4 +1,4 @@
-"""Who gets in to a node: accounts of sysusers.d, their keys, what sshd asks for, and who becomes root."""
+"""Logins on a node: accounts of sysusers.d, their keys, sshd's settings, and sudo's rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KNOWN: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NodeAccount:
-    """An account that a node has: its number and groups, and the line that makes it."""
+    """An account on a node: its number and groups, and its line."""
 
     name: str
     uid: int
@@ -62,16 +62,16 @@ def read_accounts(text: str) -> Mapping[str, NodeAccount]:
 
 @lru_cache(maxsize=256)
 def read_keys(text: str) -> Mapping[str, int]:
-    """Public keys by kind and content, with their lines; one that ends has its last moment in front.
+    """Public keys by kind and content, with their lines; an expiring one has its last moment in front.
 
-    A line with other options is no key alone.
+    A line with other options is not a plain key.
     """
     return {key_of_line(line): number for number, line in _lines(text)}
 
 
 @lru_cache(maxsize=256)
 def read_sshd(text: str) -> Mapping[str, tuple[str, int]]:
-    """Settings of sshd with their lines: of one that stands several times, the first holds (sshd_config(5))."""
+    """Settings of sshd with their lines; the first one of a repeated name holds (sshd_config(5))."""
     options: dict[str, tuple[str, int]] = {}
     for number, line in _lines(text):
         name, _, value = line.strip().partition(" ")
@@ -81,13 +81,13 @@ def read_sshd(text: str) -> Mapping[str, tuple[str, int]]:
 
 @lru_cache(maxsize=256)
 def read_sudoers(text: str) -> Mapping[str, int]:
-    """Who may become root, with the line that says so."""
+    """Accounts with sudo rights, each with its line."""
     return {line.split()[0]: number for number, line in _lines(text)}
 
 
 @lru_cache(maxsize=1024)
 def node_logins_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """What nobody knows in a file that says who gets in to a node."""
+    """Unknown parts of a file about logins on a node."""
     if path.startswith(KEYS):
         return ()
     claims = frozenset({"node-logins"})

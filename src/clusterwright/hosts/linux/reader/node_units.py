@@ -1,4 +1,4 @@
-"""Reading what names a node's adapters, waits for its keys, and watches its isolation."""
+"""Reading the units for a node's adapter names, its keys, and its isolation watch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SYSTEMCTL = re.compile(r"-?/usr/bin/systemctl --no-block (start|restart) (.+)")
 
 @dataclass(frozen=True, slots=True)
 class RdmaNames:
-    """The RDMA device of each PCI address, and those whose order is made sure of."""
+    """The RDMA device of each PCI address, and the devices with a checked order."""
 
     device_of: tuple[tuple[str, str], ...]
     ordered: tuple[tuple[str, ...], ...]
@@ -37,7 +37,7 @@ class RdmaNames:
 
 @lru_cache(maxsize=64)
 def read_rdma_names(text: str) -> RdmaNames:
-    """What the script names. Raises ValueError for one that does not name its devices in the known steps."""
+    """The names in the script. Raises ValueError for a script with other steps than the known ones."""
     loop = _LOOP.search(text)
     if loop is None:
         raise ValueError("no loop sets devices aside, renames strangers and gives the names")
@@ -49,14 +49,14 @@ def read_rdma_names(text: str) -> RdmaNames:
 
 @lru_cache(maxsize=1024)
 def read_link(text: str) -> tuple[str, str]:
-    """PCI address of a card and the name of its interface, "" for what a .link file does not say."""
+    """PCI address of a card and the name of its interface, each "" if a .link file lacks it."""
     card, name = _CARD.search(text), _INTERFACE.search(text)
     return card[1] if card is not None else "", name[1] if name is not None else ""
 
 
 @lru_cache(maxsize=256)
 def read_waiting(text: str) -> frozenset[str]:
-    """The files for which a path unit waits."""
+    """The files awaited by a path unit."""
     unit = unit_of(text)
     keys = ("PathChanged", "PathModified", "PathExists")
     return frozenset(unit[key] for key in keys if unit.get(key))
@@ -64,7 +64,7 @@ def read_waiting(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def read_started(text: str) -> frozenset[tuple[str, str]]:
-    """What a unit has systemd do without waiting: ``start`` or ``restart``, and the unit; escapes are undone."""
+    """Jobs queued by a unit without waiting: ``start`` or ``restart``, and the unit; escapes are undone."""
     started: set[tuple[str, str]] = set()
     for command in unit_of(text).get("ExecStart", "").split("\n"):
         called = _SYSTEMCTL.fullmatch(command)
@@ -75,7 +75,7 @@ def read_started(text: str) -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def read_watched(text: str) -> tuple[str, tuple[tuple[str, int], ...]]:
-    """Name of the cluster, and the addresses and ports that are tried. Raises ValueError for what does not read."""
+    """Name of the cluster, and the probed addresses and ports. Raises ValueError for unreadable text."""
     document = json.loads(text)
     try:
         return str(document["cluster"]), tuple(_tried(document["egress"]))

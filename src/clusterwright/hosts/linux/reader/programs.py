@@ -1,4 +1,4 @@
-"""Which files of a Linux host decide what runs, there or on machines that boot from it, and which lines say nothing."""
+"""Files of a Linux host with a decision over running programs, there or on machines booted from it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _COMMENT = re.compile(rb"[ \t]*(?:#(?!!).*)?")
 
 
 def runs_programs(path: str) -> bool:
-    """Whether a file at this path is a program, or says which programs run and how."""
+    """Whether a file at this path is a program, or configures the start of programs."""
     return _PROGRAMS.match(path) is not None
 
 
 def is_executed(path: str) -> bool:
-    """Whether a file at this path is itself a program, what one loads, or an archive of such."""
+    """Whether a file at this path is itself a program, code loaded by one, or an archive of such."""
     return _EXECUTED.match(path) is not None
 
 
 def lines_that_count(path: str, content: bytes) -> bytes | None:
-    """A file without its comments and blank lines; None where nobody knows which these are.
+    """A file without its comments and blank lines; None for a file with unknown syntax.
 
-    A line behind one that goes on counts, whatever it begins with: a shell would end the command there.
+    A line after a continued one counts, comment or not: a shell would end the command there.
     """
     if _DATA.match(path):
         return _data_that_counts(content)
@@ -55,7 +55,7 @@ def lines_that_count(path: str, content: bytes) -> bytes | None:
 
 
 def _data_that_counts(content: bytes) -> bytes | None:
-    """A JSON document in one form; None for what is none, and for one with a key twice."""
+    """A JSON document in one form; None for other text, and for a document with a key twice."""
     try:
         document = json.loads(content, object_pairs_hook=_once)
     except (ValueError, RecursionError):

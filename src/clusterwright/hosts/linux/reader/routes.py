@@ -1,4 +1,4 @@
-"""Routes that a Linux is told of: by systemd-networkd, NetworkManager and FRR."""
+"""Routes configured on a Linux: by systemd-networkd, NetworkManager and FRR."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 
 
 def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
-    """Routes of a .network file, and what takes some from others."""
+    """Routes of a .network file, and settings for learning routes."""
     section, start = "", 0
     hops: list[str] = []
     destinations: list[tuple[int, str]] = []
@@ -43,18 +43,18 @@ def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
 def _route_faults(
     start: int, hops: list[str], destinations: list[tuple[int, str]], judge: RouteJudge
 ) -> Iterator[Fault]:
-    """What is wrong with a section [Route], of a route over each of its hops."""
+    """Errors of a section [Route], of a route over each of its hops."""
     if hops and not destinations:
         yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
-    for at, prefix in destinations:
+    for line, prefix in destinations:
         faults = dict.fromkeys(judge(prefix, hop) for hop in hops or [""])
         for fault in faults:
             if fault:
-                yield at, fault
+                yield line, fault
 
 
 def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
-    """Static routes of FRR, and default routes that it announces."""
+    """Static routes of FRR, and its announced default routes."""
     for match in _FRR.finditer(text):
         if what := judge(match["to"], match["via"]):
             yield match.start(), what

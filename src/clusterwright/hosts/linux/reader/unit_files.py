@@ -1,7 +1,7 @@
-"""Which units of systemd on a node are known, and what starts another program than theirs.
+"""Known systemd units on a node, and commands of other programs than theirs.
 
-A unit runs what it likes as root, so that one which nobody here knows could undo whatever is proven of the node; of
-those that are known each command is compared.
+A unit runs any command as root, so an unknown one could undo anything proven of the node; of known ones each command is
+compared.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ _COMMAND = re.compile(r"^[ \t]*(?:Exec|OnFailure|OnSuccess)\w*[ \t]*=.*(?:\\\n.*
 
 @lru_cache(maxsize=1024)
 def units_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """What nobody knows in a file below UNIT_FOLDERS: the file itself, or commands of it.
+    """Unknown parts of a file below UNIT_FOLDERS: the file itself, or commands of it.
 
-    An empty file is a unit that is masked and runs nothing.
+    An empty file is a masked unit and runs nothing.
     """
     folder = next(unit_folder for unit_folder in UNIT_FOLDERS if path.startswith(unit_folder))
     name = path.removeprefix(folder)
@@ -104,7 +104,7 @@ def units_unread(path: str, text: str) -> tuple[Unread, ...]:
     if known_lines is None or folder != UNIT_FOLDERS[0]:
         return (Unread(path, 1, "the whole file: nobody here knows what this unit runs"),)
     return tuple(
-        Unread(path, text.count("\n", 0, found.start()) + 1, found[0].strip())
-        for found in _COMMAND.finditer(text)
-        if not any(re.fullmatch(line, found[0]) for line in known_lines)
+        Unread(path, text.count("\n", 0, match.start()) + 1, match[0].strip())
+        for match in _COMMAND.finditer(text)
+        if not any(re.fullmatch(line, match[0]) for line in known_lines)
     )

@@ -1,4 +1,4 @@
-"""Reading systemd units as systemd does: which values hold when a key stands several times."""
+"""Reading systemd units as systemd does: effective values of repeated keys."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LOCAL_TYPES = ("ext4", "xfs", "tmpfs")
 
 
 def unit_of(text: str) -> Unit:
-    """The keys of a unit with the values that hold, those of a list joined by line ends.
+    """The keys of a unit with their effective values, those of a list joined by line ends.
 
     The last value of a key counts. Lists grow instead; an empty value empties a list of commands, and leaves one of
-    dependencies as it is (systemd.service(5), systemd.unit(5)). Comments say nothing.
+    dependencies as it is (systemd.service(5), systemd.unit(5)). Comments are ignored.
     """
     unit: dict[str, str] = {}
     for line in text.split("\n"):

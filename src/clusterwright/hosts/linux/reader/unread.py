@@ -1,8 +1,8 @@
-"""Which files and lines of a Linux host no reader takes in, and could change what is proven of it.
+"""Files and lines of a Linux host outside any reader that could change something proven of it.
 
-Of systemd-networkd: a file that comes earlier by its name, one beside it that adds to it, or a device made of
-others decides over the same interface as the file that is read, so each of them is unread as a whole, but for a bond
-and for IP over InfiniBand.
+Of systemd-networkd: a file earlier by its name, one beside it with additions, or a device made of others decides over
+the same interface as the file with a reader, so each of them is unread as a whole, except for a bond and for IP over
+InfiniBand.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import chain
 
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.hosts.linux.reader.nccl import NCCL_PLACES, nccl_unread
@@ -39,9 +40,9 @@ _KNOWN = {
 }
 _NAME = re.compile(r"^Name=(.*)$", re.M)
 _SECTION = r"\[{}\]\n(?:(?:{})(?<!\\)\n|[#;].*\n|\n)*"
-_LINES = {
-    (kind, section): re.compile(lines) for kind, sections in _KNOWN.items() for section, lines in sections.items()
-}
+_LINES: dict[tuple[str, str], re.Pattern[str]] = {}
+for _kind, _sections in _KNOWN.items():
+    _LINES |= {(_kind, section): re.compile(lines) for section, lines in _sections.items()}
 # A whole file of known lines, as nearly all are: none goes on in the next one. Others are looked at line by line.
 _ALL_KNOWN = {
     kind: re.compile(
@@ -52,7 +53,7 @@ _ALL_KNOWN = {
 
 
 def host_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """What nobody knows in a file below HOST_FOLDERS: the file itself, or some of its lines."""
+    """Unknown parts of a file below HOST_FOLDERS: the file itself, or some of its lines."""
     return next(read for folders, read in _READS if path.startswith(folders))(path, text)
 
 
@@ -96,4 +97,4 @@ _READS: tuple[tuple[tuple[str, ...], Callable[[str, str], tuple[Unread, ...]]], 
     (UNIT_FOLDERS, units_unread),
     (NCCL_PLACES, nccl_unread),
 )
-HOST_FOLDERS = tuple(folder for folders, _ in _READS for folder in folders)
+HOST_FOLDERS = tuple(chain.from_iterable(folders for folders, _ in _READS))

@@ -1,8 +1,7 @@
-"""Units that look for a node's keys, certificates and authorities, and start what waits for them.
+"""Units to look for a node's keys, certificates and authorities, and to start the units behind them.
 
-A node that was booted into memory has forgotten them. Nothing waits at boot: mounts fail at once, since systemd lets
-nobody in before remote-fs.target was tried. Each file has a unit of its own, so that none that comes while others are
-written is missed.
+A node booted into memory has lost them. Nothing waits at boot: mounts fail at once, since systemd admits no logins
+before remote-fs.target was tried. Each file has a unit of its own, so that no file is missed while others are written.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ BY_DEPLOYMENT = "It comes with a deployment, after the machine was booted or whe
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image."""
+    """Nodes with an image."""
     return is_managed(device)
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """A path unit and its service for every file, and what wants them."""
+    """A path unit and its service for every file, and the dependencies on them."""
     names = []
     for credential in credentials_of(plan.spec, kind.node_group):
         names.append(f"{credential.unit}.path")
@@ -46,7 +45,7 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 
 def arrival_units(name: str, file: str, says: str, what: str, commands: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The units by path that run ``commands`` when ``file`` comes or is another one; ``what`` names it."""
+    """Units by path to run ``commands`` when ``file`` arrives or changes; ``what`` names it."""
     yield f"{_UNITS}/{name}.path", template("node/credential.path.j2").render(file=file, says=says, what=what)
     yield f"{_UNITS}/{name}.service", template("node/credential.service.j2").render(what=what, commands=commands)
 
@@ -59,7 +58,7 @@ def _says(plan: Plan, credential: Credential) -> str:
 
 
 def _commands(credential: Credential) -> tuple[str, ...]:
-    """Of units that failed without the file systemd forgets how often; mounts that are there stay as they are."""
+    """Reset the failure counters of units without the file; existing mounts stay as they are."""
     restart = " ".join(credential.restart)
     mounts = (unit_name(place).replace("\\", "\\\\") for place in credential.mountpoints)
     start = " ".join(dict.fromkeys((*credential.start, *mounts)))

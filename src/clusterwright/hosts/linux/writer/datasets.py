@@ -1,7 +1,7 @@
-"""The import gate on nodes: a record of every dataset, and the check that a mount unit requires.
+"""The import gate on nodes: a record of every dataset, and the check required by a mount unit.
 
-A dataset whose review or key the spec lacks has an incomplete record, which the check refuses: the gate does not lean
-on lint having been listened to.
+A dataset without a review or a key in the spec has an incomplete record, refused by the check: the gate does not depend
+on lint's findings.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ UNIT = "etc/systemd/system/dataset-gate@.service"
 
 
 def datasets_of(plan: Plan, mount: str) -> tuple[Dataset, ...]:
-    """The datasets that are read through a mount, in the spec's order."""
+    """The datasets read through a mount, in the spec's order."""
     return tuple(dataset for dataset in plan.spec.datasets if dataset.mount == mount)
 
 
 def gate_units(plan: Plan, mount: Mount) -> tuple[str, ...]:
-    """The units that a mount requires, one for each of its datasets."""
+    """The units required by a mount, one for each of its datasets."""
     return tuple(f"dataset-gate@{dataset.name}.service" for dataset in datasets_of(plan, mount.name))
 
 
 def gate_files(plan: Plan, mounts: tuple[Mount, ...]) -> Iterator[tuple[str, str, int]]:
-    """Path, text and mode of the files behind the gate of some mounts; none where no dataset lies on them."""
-    mounted_datasets = [(mount, dataset) for mount in mounts for dataset in datasets_of(plan, mount.name)]
+    """Path, text and mode of the files behind the gate of some mounts; none without a dataset on them."""
+    mounted_datasets: list[tuple[Mount, Dataset]] = []
+    for mount in mounts:
+        mounted_datasets.extend((mount, dataset) for dataset in datasets_of(plan, mount.name))
     for mount, dataset in mounted_datasets:
         text = template("encryption/dataset.record.j2").render(
             dataset=dataset,

@@ -1,4 +1,4 @@
-"""What a node needs to decrypt in memory alone: TLS and Kerberos for mounts, scratch, no swap, no core dumps."""
+"""A node's files for decryption in memory alone: TLS and Kerberos for mounts, scratch, no swap, no core dumps."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ File = tuple[str, str, int]
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image and read protected data, or have a scratch disk."""
+    """Nodes with an image and protected data, or with a scratch disk."""
     return is_managed(device) and bool(_files(plan, device.node_group))
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """Configuration of tlshd or Kerberos, the import gate, scratch units, and what keeps memory off the disks."""
+    """Configuration of tlshd or Kerberos, the import gate, scratch units, and settings to keep memory off the disks."""
     files = _files(plan, kind.node_group)
     for path, text, mode in files:
         yield path, text.encode(), mode
@@ -38,7 +38,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The mounts, where nodes have other ones than their neighbours."""
+    """The mounts, if they differ between nodes."""
     mounts = fstab(plan, device)
     if mounts is not None:
         yield Artifact(device=device.name, path=FSTAB, source=mounts.encode(), kind=KIND)
@@ -64,9 +64,9 @@ def _files(plan: Plan, node_group: str) -> tuple[File, ...]:
         units += ["gssproxy.service", "nfs-client.target"]
         files += _kerberos(plan.spec.site.domain, section.kerberos)
     files += gate_files(plan, mounts)
-    for each in scratch:
-        units.append(unit_name(each.mountpoint))
-        files += _scratch(each)
+    for scratch_path in scratch:
+        units.append(unit_name(scratch_path.mountpoint))
+        files += _scratch(scratch_path)
     files += _memory_only()
     wants = template("encryption/wants.conf.j2").render(units=units)
     files.append((f"{FOLDER}/multi-user.target.d/91-encryption.conf", wants, 0o644))

@@ -18,12 +18,12 @@ LNET = "etc/modprobe.d/lnet.conf"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that have such an interface."""
+    """Nodes with such an interface."""
     return is_managed(device) and bool(_interfaces(plan, kind_of(plan, device)))
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """What makes the interfaces, the module that they need, and LNet's networks over them."""
+    """The interfaces' devices, their kernel module, and LNet's networks over them."""
     interfaces = _interfaces(plan, kind)
     for interface in interfaces:
         made = template("node/ipoib.netdev.j2").render(interface=interface)

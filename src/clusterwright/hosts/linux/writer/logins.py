@@ -1,8 +1,9 @@
-"""Who logs in to a node and becomes root: accounts with fixed numbers, operators' public keys; its host key by name."""
+"""Logins on a node and sudo: accounts with fixed numbers, operators' public keys; its host key by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
@@ -17,7 +18,7 @@ SUDOERS = "etc/sudoers.d/90-clusterwright"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image with users, or whose host keys are kept somewhere."""
+    """Nodes with an image and users, or with a stored host key."""
     image = plan.spec.image(device.image or "")
     return is_managed(device) and image is not None and bool(image.users or image.host_keys)
 
@@ -28,7 +29,7 @@ def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """Where the host key is kept."""
+    """Place of the host key."""
     image = plan.spec.image(device.image or "")
     if image is not None and image.host_keys is not None:
         place = image.host_keys.replace("{node}", device.name)
@@ -53,7 +54,7 @@ def _files(plan: Plan, name: str) -> tuple[SharedFile, ...]:
     if admins:
         texts.append((SUDOERS, template("node/sudoers.j2").render(users=admins)))
     for user in image.users:
-        user_keys = [key for operator in user.operators for key in keys.get(operator, ())]
+        user_keys = list(chain.from_iterable(keys.get(operator, ()) for operator in user.operators))
         texts.append(
             (f"etc/ssh/authorized_keys.d/{user.name}", template("node/authorized_keys.j2").render(keys=user_keys))
         )

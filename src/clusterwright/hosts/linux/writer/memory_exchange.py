@@ -1,6 +1,6 @@
-"""IMEX on nodes that share NVLink's switch trays: which nodes are one domain, and how its instances meet.
+"""IMEX on nodes at common NVLink switch trays: the members of a domain, and the connections between them.
 
-Every node lists all of its domain, also those out of service, in one order: instances whose lists differ refuse each
+Every node lists all of its domain, also those out of service, in one order: instances with different lists refuse each
 other (NVIDIA, IMEX Service for NVLink Networks, Deployment Models).
 """
 
@@ -26,7 +26,7 @@ MEMBERS, SETTINGS = f"{FOLDER}/nodes_config.cfg", f"{FOLDER}/config.cfg"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes of an NVLink domain that run an image."""
+    """Nodes of an NVLink domain with an image."""
     return is_managed(device) and _exchange(plan, device.node_group) is not None
 
 
@@ -56,7 +56,7 @@ def _exchange(plan: Plan, node_group: str) -> MemoryExchange | None:
 
 @per_plan
 def _member_lists(plan: Plan) -> Mapping[str, bytes]:
-    """By domain, the list that all of its nodes have."""
+    """By domain, the list for all of its nodes."""
     lists = {}
     for domain, members in nvlink_domains(plan).items():
         addresses = (node_address(plan, member, (member.node_group,)) for member in members)

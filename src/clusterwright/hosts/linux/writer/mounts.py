@@ -1,7 +1,7 @@
-"""File systems that nodes mount, as systemd mount units with their options pinned.
+"""File systems mounted by nodes, as systemd mount units with their options pinned.
 
 An NFS export written as a bare path gets the address of a member of its storage system, clients spread over the members
-in turn; one that names its server is left as it is.
+in turn; one with a server of its own is left as it is.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image and mount something."""
+    """Nodes with an image and a mount."""
     return is_managed(device) and bool(mounts_of(plan, device.node_group))
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """A .mount unit for each mount that asks one server, and a drop-in that ties all to remote-fs.target."""
+    """A .mount unit for each mount from a single server, and a drop-in to tie all to remote-fs.target."""
     mounts = _servers_of(plan, kind)
     for mount, servers in mounts:
         if len(servers) == 1:
@@ -45,7 +45,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """A .mount unit for each mount of which nodes ask several servers in turn."""
+    """A .mount unit for each mount with servers in turn."""
     for mount, servers in _servers_of(plan, kind_of(plan, device)):
         if len(servers) > 1:
             content = _unit(plan, mount.mountpoint, device.node_group, _turn(device, servers))
@@ -56,7 +56,7 @@ WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 def fstab(plan: Plan, device: Device) -> str | None:
-    """The mounts of a node, a line each, as fstab has them; None where all of its kind have the same."""
+    """The mounts of a node, a line each, as in fstab; None if all of its kind have the same."""
     mounts = _servers_of(plan, kind_of(plan, device))
     if all(len(servers) == 1 for _, servers in mounts):
         return None
@@ -64,7 +64,7 @@ def fstab(plan: Plan, device: Device) -> str | None:
 
 
 def shared_fstab(plan: Plan, kind: NodeKind) -> str | None:
-    """As ``fstab``, of every node of a kind; None where nodes ask several servers in turn."""
+    """As ``fstab``, of every node of a kind; None with servers in turn."""
     mounts = _servers_of(plan, kind)
     if any(len(servers) > 1 for _, servers in mounts):
         return None
@@ -80,7 +80,7 @@ def _fstab(mounts: Sequence[tuple[Mount, str | None]]) -> str:
 
 
 def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
-    """Where a node has which export mounted, and as which type, as the spec writes it."""
+    """Mount point, export and type of each mount of a node, as the spec writes them."""
     return tuple(
         (mount.mountpoint, _what(mount, _turn(device, servers)), mount.type)
         for mount, servers in _servers_of(plan, kind_of(plan, device))
@@ -89,8 +89,9 @@ def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
 
 @per_plan
 def _servers_of(plan: Plan, kind: NodeKind) -> tuple[tuple[Mount, tuple[str | None, ...]], ...]:
-    """Every mount of nodes of a kind with the servers that they ask in turn; None alone for one that names its own, or
-    whose system has no address.
+    """Every mount of a kind's nodes with its servers in turn.
+
+    None alone for a mount with a server of its own, or with a system without an address.
     """
     fabrics = tuple(dict.fromkeys(nic.fabric for nic in kind.nics if nic.version))
     return tuple(
@@ -114,13 +115,13 @@ def mounts_of(plan: Plan, node_group: str) -> tuple[Mount, ...]:
 
 
 def unit_name(mountpoint: str) -> str:
-    """The only name that systemd accepts for a mount point's unit (systemd.unit(5), string escaping for paths)."""
+    """The only valid name of a mount point's unit (systemd.unit(5), string escaping for paths)."""
     path = "/".join(part for part in mountpoint.split("/") if part)
     if not path:
         return "-.mount"
     escaped = "".join(
-        "-" if char == "/" else char if char in _PLAIN and not (at == 0 and char == ".") else _escape(char)
-        for at, char in enumerate(path)
+        "-" if char == "/" else char if char in _PLAIN and not (index == 0 and char == ".") else _escape(char)
+        for index, char in enumerate(path)
     )
     return f"{escaped}.mount"
 
@@ -131,7 +132,7 @@ def _escape(char: str) -> str:
 
 @per_plan
 def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ...]:
-    """The addresses of a storage system on the fabrics that a node shares with it, as mount(8) writes them."""
+    """The addresses of a storage system on its common fabrics with a node, as mount(8) writes them."""
     servers = []
     for device in plan.devices:
         if device.kind == "node" and device.node_group == system:
@@ -162,7 +163,7 @@ def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> b
 
 
 def options_of(mount: Mount) -> str:
-    """Mount options as one word: the spec's, those that its protection asks for, and that it lies on the network."""
+    """Mount options as one word: the spec's, those of its protection, and the one for network file systems."""
     asked = _OPTIONS.get(mount.protection.kind) if mount.protection is not None else None
     wanted = [*([asked] if asked is not None else []), "_netdev"]
     return ",".join([*mount.options, *(option for option in wanted if option not in mount.options)])

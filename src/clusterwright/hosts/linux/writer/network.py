@@ -1,9 +1,8 @@
 """Names, addresses and routes of a node's NICs, for systemd-networkd.
 
 Every NIC has a routing table of its own, chosen by source address or by the interface a socket is bound to: traffic
-leaves by the NIC whose address it bears, which is what keeps a rail a rail. A node knows the way to its own fabrics and
-to the zones that a flow lets it talk with, and to nothing else. Only a flow to or from the internet gives it a default
-route.
+leaves by the NIC whose address it bears, so that a rail stays a rail. A node has routes to its own fabrics and to the
+zones in its flows, and to nothing else. Only a flow to or from the internet gives it a default route.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from ipaddress import ip_network
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
@@ -66,7 +66,7 @@ def _route_lines(
     has_gateway: bool = True,
     has_source: bool = False,
 ) -> str:
-    """The lines of a route as a format of its texts, in the order in which ``Route`` has them; ``over`` interfaces."""
+    """The lines of a route as a format for its texts, in the order of ``Route``; ``over`` interfaces."""
     hops = tuple(Hop(PLACE, interface) for interface in over)
     route = Route(
         destination=PLACE,
@@ -80,7 +80,7 @@ def _route_lines(
 
 
 class NetworkView(NamedTuple):
-    """What the .network file of an Ethernet NIC says before its routes. ``source`` is its address as a host prefix."""
+    """Values of an Ethernet NIC's .network file before its routes. ``source`` is its address as a host prefix."""
 
     interface: str
     description: str
@@ -113,7 +113,7 @@ def _nic_lines(interface: str, mtu: int, version: int, table: int, is_bond: bool
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image."""
+    """Nodes with an image."""
     return is_managed(device)
 
 
@@ -125,7 +125,8 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """
     image = plan.spec.image(kind.image)
     if image is not None and image.is_existing:
-        for interface in dict.fromkeys(name for nic in kind.nics for name in (nic.interface, *_port_names(nic))):
+        names = chain.from_iterable((nic.interface, *_port_names(nic)) for nic in kind.nics)
+        for interface in dict.fromkeys(names):
             yield f"{FOLDER}/10-netplan-{interface}.network", b"", 0o644
     for nic in kind.nics:
         mtu = fabric_of(plan, nic.fabric).mtu if nic.version else 0
@@ -139,7 +140,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         if not nic.version:
             text = template("node/infiniband.network.j2").render(
                 interface=nic.interface,
-                carries=[each.name for each in ipoib_of(plan.spec, kind.node_group, (nic.interface,))],
+                carries=[ipoib.name for ipoib in ipoib_of(plan.spec, kind.node_group, (nic.interface,))],
             )
             yield f"{FOLDER}/20-{nic.interface}.network", text.encode(), 0o644
 
@@ -149,7 +150,7 @@ def _port_names(nic: KindNic) -> Iterator[str]:
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """One .network file per NIC with an address or a part in a link that has one, the host name and /etc/hosts."""
+    """A .network file per NIC with an address or in a bond with one, the host name and /etc/hosts."""
     for nic in nics_of(plan, device):
         for port in nic.members:
             text = template("node/member.network.j2").render(nic=port, bond=nic.interface)
@@ -169,9 +170,9 @@ WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 
 def node_address(plan: Plan, device: Device, askers: Collection[str]) -> str | None:
-    """The address that a node is known by to nodes of the groups ``askers``, on plain Ethernet. None where it has none.
+    """A node's address for nodes of the groups ``askers``, on plain Ethernet. None without one.
 
-    It is the first one on a fabric that they are attached to as well, and the first one where they share none.
+    It is the first one on a common fabric with them, and the first one of all without such a fabric.
     """
     nics = [
         nic
@@ -185,12 +186,11 @@ def node_address(plan: Plan, device: Device, askers: Collection[str]) -> str | N
 
 @per_plan
 def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
-    """The prefixes that nodes of a group reach over a fabric, none inside another.
+    """The prefixes within reach of a group's nodes over a fabric, none inside another.
 
-    They are the fabric's own hosts, which packet filters and not routes keep apart; the pools of other fabrics in which
-    the nodes meet the zones that flows name over this one, but for those that they are attached to themselves; what
-    lies outside the cluster; for boot servers, the relays that they answer; and last, where a flow joins the nodes with
-    the internet, everything.
+    They are the fabric's own hosts, kept apart by packet filters and not by routes; the pools of other fabrics in which
+    the nodes meet zones of flows over this one, except those they are attached to themselves; networks outside the
+    cluster; for boot servers, their relays; and last, if a flow joins the nodes with the internet, everything.
     """
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
@@ -209,11 +209,11 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
         networks_found += relay_networks(plan, fabric_name)
     host_pool = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
     others = [
-        each
-        for each in collapse(networks_found[1:])
-        if each.version == host_pool.version and not _within(each, host_pool)
+        network
+        for network in collapse(networks_found[1:])
+        if network.version == host_pool.version and not _within(network, host_pool)
     ]
-    networks = sorted([host_pool, *others], key=lambda each: int(each.network_address))
+    networks = sorted([host_pool, *others], key=lambda network: int(network.network_address))
     if fabric in internet_fabrics(plan.spec, node_group):  # beside the others, which keep their own NICs
         networks.append(DEFAULT_ROUTE[host_pool.version])
     return tuple(str(network) for network in networks)
@@ -265,29 +265,34 @@ def _shared_routes(
 def _ways(
     plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str
 ) -> Iterator[tuple[str, tuple[HostNic, ...]]]:
-    """The destinations of a prefix that lie behind a NIC, with all NICs of the fabric that have them behind them.
+    """The destinations of a prefix behind a NIC, each with all NICs of the fabric for it.
 
     In a fabric in planes these are the hosts of the NIC's own plane, and outside prefixes by the planes in which a
-    border learns them. What no border learns is sent everywhere alike: the spec does not say what carries it.
+    border learns them. A prefix no border learns is sent everywhere alike: the spec does not say which plane carries
+    it.
     """
     addressing = nic.fabric.addressing
     if not _is_in_planes(plan, nic.fabric.name) or addressing is None or prefix == _everything(nic):
         yield prefix, siblings
         return
     planes = _planes(plan, nic.fabric.name)
-    own = planes[nic.switch]
+    plane = planes[nic.switch]
     if prefix == str(addressing.hosts):
-        over = tuple(other for other in siblings if planes[other.switch] == own)
+        over = tuple(other for other in siblings if planes[other.switch] == plane)
         on_link = {_own_subnet(other) for other in over} if addressing.host_links == "shared" else set()
-        found = _hosts_of_plane(plan, nic.fabric.name, own)
-        yield from ((destination, over) for destination in found if destination not in on_link)
+        destinations = _hosts_of_plane(plan, nic.fabric.name, plane)
+        yield from ((destination, over) for destination in destinations if destination not in on_link)
         return
     beyond = ip_network(prefix)
-    learnt = {net: at for net, at in _learnt_in_planes(plan, nic.fabric.name).items() if _within(net, beyond)}
+    learnt = {
+        net: planes_of_prefix
+        for net, planes_of_prefix in _learnt_in_planes(plan, nic.fabric.name).items()
+        if _within(net, beyond)
+    }
     if not learnt:
         yield prefix, siblings
     for network, where in learnt.items():
-        if own in where:
+        if plane in where:
             yield str(network), tuple(other for other in siblings if planes[other.switch] in where)
 
 
@@ -314,7 +319,7 @@ def _within(inner: Network, outer: Network) -> bool:
 
 @per_plan
 def _planes(plan: Plan, fabric_name: str) -> Mapping[str, int]:
-    """The piece that each switch of a fabric is in."""
+    """The piece of each switch of a fabric."""
     return wiring_of_cables(cable for cable in plan.cables if cable.fabric == fabric_name).piece_of
 
 
@@ -327,16 +332,16 @@ def _is_in_planes(plan: Plan, fabric_name: str) -> bool:
 def _hosts_of_plane(plan: Plan, fabric_name: str, plane: int) -> tuple[str, ...]:
     """The prefixes of hosts behind the switches of a plane, none inside another."""
     planes = _planes(plan, fabric_name)
-    found = [
+    subnets = [
         ip_network((subnet.network, subnet.prefix_length))
         for (fabric, switch), subnet in plan.host_subnet_of.items()
         if fabric == fabric_name and planes[switch] == plane
     ]
-    return tuple(str(network) for network in collapse(found))
+    return tuple(str(network) for network in collapse(subnets))
 
 
 def _own_subnet(nic: HostNic) -> str:
-    """The subnet that a NIC shares with its neighbours: reached directly, and from its own address by itself."""
+    """The subnet of a NIC and its neighbours: reached directly, and from its own address by itself."""
     host_bits = (32 if nic.version == 4 else 128) - nic.prefix_length
     network = (nic.address or 0) >> host_bits << host_bits
     return f"{format_address(network, nic.version)}/{nic.prefix_length}"
@@ -349,7 +354,7 @@ def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
 
 
 def _hosts(plan: Plan, device: Device) -> bytes:
-    """The node itself and the service nodes, which it has to find without DNS; a service node knows every node."""
+    """The node itself and the service nodes, to be found without DNS; a service node knows every node."""
     if device.role == "service":
         lines = [_host_line(plan, other, device.node_group) for other in plan.devices if is_managed(other)]
     else:

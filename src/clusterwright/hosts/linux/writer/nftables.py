@@ -1,10 +1,10 @@
-"""/etc/nftables.conf of a node: everything is denied but the flows that the spec allows for its zone.
+"""/etc/nftables.conf of a node: everything is denied but the spec's flows for its zone.
 
-Loaded in one transaction. Besides the flows there pass only loopback, replies and the ICMP that IP itself needs. A
-flow of RoCE packets passes on RoCE fabrics alone. (Adapters send those past the kernel; software RoCE does not.)
+Loaded in one transaction. Besides the flows there pass only loopback, replies and the ICMP that IP itself needs. A flow
+of RoCE packets passes on RoCE fabrics alone. (Adapters send those past the kernel; software RoCE does not.)
 
-Flows with a zone of kind ``boot`` stand in a file of their own, which the boot image loads and the running system never
-does: the boot network is closed after boot. The boot servers themselves keep theirs.
+Flows with a zone of kind ``boot`` stand in a file of their own, loaded by the boot image and never by the running
+system: the boot network is closed after boot. The boot servers themselves keep theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count, product
 
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
@@ -46,7 +46,7 @@ class AddressSet:
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """One accepting rule: what it matches in nft's words, and why it is there."""
+    """One accepting rule: its match in nft's syntax, and its reason."""
 
     match: str
     comment: str
@@ -62,7 +62,7 @@ class ContainerBridge:
 
 @dataclass(frozen=True, slots=True)
 class FilterView:
-    """What the rule file says: its sets, and the rules of both chains in the spec's order; ``when`` it is loaded."""
+    """Values of the rule file: its sets, the rules of both chains in the spec's order, ``when`` it is loaded."""
 
     sets: tuple[AddressSet, ...]
     dropped_sources: tuple[AddressSet, ...]
@@ -79,7 +79,7 @@ class FilterView:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A rule that a contact asks for: over which interfaces, with which networks of one IP version."""
+    """A rule for a contact: its interfaces, and its networks of one IP version."""
 
     contact: Contact
     names: tuple[str, ...]
@@ -89,12 +89,12 @@ class _Candidate:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image."""
+    """Nodes with an image."""
     return is_managed(device)
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """The filter of the running system and, where there is a boot network, of the boot image."""
+    """The filter of the running system and, with a boot network, of the boot image."""
     for path, booting in ((RUNNING_PATH, False), (BOOT_PATH, True)):
         if not booting or any(zone.kind == BOOT for zone in plan.spec.zones):
             yield path, _file(plan, kind, booting=booting), 0o644
@@ -148,7 +148,7 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
         if (contact.peer.kind == BOOT) is not booting:
             continue
         for name, fabrics, networks in _peers(plan, contact):
-            names = tuple(interface for fabric in fabrics for interface in by_fabric.get(fabric, ()))
+            names = tuple(chain.from_iterable(by_fabric.get(fabric, ()) for fabric in fabrics))
             if names:
                 for version in (4, 6):
                     of_version = tuple(network for network in networks if network.version == version)
@@ -159,13 +159,14 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
         candidates += _relays(plan, contact, by_fabric)
     sets: dict[str, AddressSet] = {}
     chains: dict[bool, list[Accept]] = {True: [], False: []}
-    for each, is_needed in zip(candidates, needed(_boxes(candidates)), strict=True):
+    for candidate, is_needed in zip(candidates, needed(_boxes(candidates)), strict=True):
         if is_needed:
-            group = _set(sets, each)
-            nic, field = ("oifname", "daddr") if each.contact.outbound else ("iifname", "saddr")
-            match = f"{nic} {_anonymous(each.names)} {_family(group)} {field} @{group.name}"
-            accept = Accept(f"{match} {_protocol(each.contact, group)}".rstrip(), _comment(each.contact))
-            chains[each.contact.outbound].append(accept)
+            contact = candidate.contact
+            group = _set(sets, candidate)
+            nic, field = ("oifname", "daddr") if contact.outbound else ("iifname", "saddr")
+            match = f"{nic} {_anonymous(candidate.names)} {_family(group)} {field} @{group.name}"
+            accept = Accept(f"{match} {_protocol(contact, group)}".rstrip(), _comment(contact))
+            chains[contact.outbound].append(accept)
     return FilterView(
         sets=tuple(sets.values()),
         dropped_sources=_dropped_sources(plan),
@@ -177,7 +178,7 @@ def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting:
 
 @per_plan
 def _dropped_sources(plan: Plan) -> tuple[AddressSet, ...]:
-    """The sets ``nobody_v4`` and ``nobody_v6``, without the link-local addresses that a zone of the spec holds."""
+    """The sets ``nobody_v4`` and ``nobody_v6``, without link-local addresses of a zone of the spec."""
     zone_prefixes: list[Network] = []
     for zone in plan.spec.zones:
         zone_prefixes.extend(entry.network for entry in zone_networks(plan, zone.name))
@@ -200,7 +201,7 @@ def _written(network: Network) -> str:
 
 
 def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...]]) -> Iterator[_Candidate]:
-    """What a boot server takes from relays that no flow names."""
+    """Requests of relays without a flow of their own, for a boot server."""
     boot, port = plan.spec.boot, dhcp_port(plan)
     relays = () if contact.outbound or boot is None else unnamed_relays(plan, contact.zone.name)
     names = by_fabric.get(boot.fabric, ()) if boot is not None else ()
@@ -212,31 +213,25 @@ def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...
 
 
 def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
-    """What each rule lets pass, chain and IP version apart: whom zones that overlap allow twice needs one rule."""
-    numbers = {
-        name: at for at, name in enumerate(dict.fromkeys(n for candidate in candidates for n in candidate.names))
-    }
+    """The packets of each rule, chain and IP version apart: a pair allowed twice needs one rule."""
+    names = dict.fromkeys(chain.from_iterable(candidate.names for candidate in candidates))
+    numbers = {name: number for number, name in enumerate(names)}
     for candidate in candidates:
         permit = judged(candidate.contact.flow, candidate.version, reply=False)
         place = 2 * candidate.contact.outbound + (candidate.version == 6)
-        yield [
-            (
-                (place, place),
-                (numbers[name],) * 2,
-                *box_of(permit, ALL_ADDRESSES, span(network), low=ALL_PORTS, high=high, kind=kind),
-            )
-            for name in candidate.names
-            for network in candidate.networks
-            for high in permit.target_ports or (ALL_PORTS,)
-            for kind in permit.types or (None,)
-        ]
+        ports, kinds = permit.target_ports or (ALL_PORTS,), permit.types or (None,)
+        boxes = []
+        for name, network, high, kind in product(candidate.names, candidate.networks, ports, kinds):
+            box = box_of(permit, ALL_ADDRESSES, span(network), low=ALL_PORTS, high=high, kind=kind)
+            boxes.append(((place, place), (numbers[name],) * 2, *box))
+        yield boxes
 
 
 def _peers(plan: Plan, contact: Contact) -> Iterator[tuple[str, tuple[str, ...], tuple[Network, ...]]]:
     """Set name, fabrics and networks of a peer.
 
-    On a shared fabric these are only its addresses there, so that a frontend address that shows up on a backend NIC is
-    denied. What lies elsewhere comes over any plain Ethernet fabric of the contact.
+    On a common fabric these are only its addresses there, so that a frontend address on a backend NIC is denied. Other
+    addresses come over any plain Ethernet fabric of the contact.
     """
     everything = zone_networks(plan, contact.peer.name)
     elsewhere: dict[tuple[ZoneNetwork, ...], list[str]] = {}
@@ -254,7 +249,7 @@ def _peers(plan: Plan, contact: Contact) -> Iterator[tuple[str, tuple[str, ...],
 
 
 def _set(set_by_label: dict[str, AddressSet], rule: _Candidate) -> AddressSet:
-    """The set of a rule's networks, made when first used; zones whose names make one word get sets of their own."""
+    """The set of a rule's networks, made at first use; zones with names of one word get sets of their own."""
     elements = tuple(str(network) for network in rule.networks)
     for number in count(1):
         word = rule.peer.replace("-", "_") + ("" if number == 1 else f"_{number}")

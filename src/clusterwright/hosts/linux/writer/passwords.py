@@ -1,7 +1,7 @@
-"""Hashes of accounts' passwords on Linux, in the form that ``chpasswd --encrypted`` reads.
+"""Hashes of accounts' passwords on Linux, in the form of ``chpasswd --encrypted``.
 
 The hashes themselves are secrets: ``<secret NAME as crypt>`` stands in their place. The deployment sets them in
-/etc/shadow on the running machine; they are in no image, and in nothing that a boot server offers.
+/etc/shadow on the running machine; they are in no image, and in no file of a boot server.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CLOSED = "*"
 
 
 def password_lines(accounts: Iterable[tuple[str, str | None]]) -> str:
-    """One line for each account with the name of its secret; nothing where no account has a password."""
+    """One line for each account with the name of its secret; nothing without a password."""
     account_names = tuple(accounts)
     if all(secret is None for _, secret in account_names):
         return ""

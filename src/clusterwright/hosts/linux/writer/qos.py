@@ -8,6 +8,7 @@ included. ``mlnx_qos`` has no ECN option: DCQCN is switched in sysfs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 
 from clusterwright.device_files.writer import SharedFile, Writer
@@ -63,7 +64,7 @@ class NicQos:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image and have NICs on a fabric with a lossless class."""
+    """Nodes with an image and NICs on a fabric with a lossless class."""
     return is_managed(device) and has_lossless_nics(plan, kind_of(plan, device))
 
 
@@ -73,7 +74,7 @@ def has_lossless_nics(plan: Plan, kind: NodeKind) -> bool:
 
 
 def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
-    """The script, the unit that runs it before NICs are used, and what runs it again for those that come back."""
+    """The script, the unit to run it before NICs are used, and the rule to run it again for returning ones."""
     shape = tuple(
         (name, tuple((nic.interface, nic.rdma_device, nic.pci) for nic in nics))
         for name, nics in kind.by_fabric().items()
@@ -87,15 +88,15 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 @per_plan
 def is_lossless(plan: Plan, fabric_name: str) -> bool:
-    """True for an Ethernet fabric, whatever it carries, with a class that has a PFC priority."""
+    """True for an Ethernet fabric with a class with a PFC priority."""
     fabric = plan.spec.fabric(fabric_name)
     return fabric is not None and fabric.technology != "infiniband" and bool(lossless_numbers(fabric))
 
 
 def nic_priorities(fabric: Fabric) -> tuple[int, ...]:
-    """The priority that a NIC gives each of the 64 DSCPs: the number of its class.
+    """A NIC's priority for each of the 64 DSCPs: the number of its class.
 
-    A DSCP that no class takes keeps what the NIC does by itself (DSCP / 8), but for the lossless priorities.
+    A DSCP without a class keeps the NIC's default (DSCP / 8), except for the lossless priorities.
     """
     lossless = lossless_numbers(fabric)
     other = next(number for number in range(NUMBERS) if number not in lossless)
@@ -108,7 +109,7 @@ def nic_priorities(fabric: Fabric) -> tuple[int, ...]:
 
 
 def dscp_moves(fabric: Fabric) -> dict[int, tuple[int, ...]]:
-    """Priority to DSCPs, for every DSCP that the NIC gives another priority by itself."""
+    """Priority to DSCPs, for every DSCP with another priority by the NIC's default."""
     moves: dict[int, list[int]] = {}
     for dscp, priority in enumerate(nic_priorities(fabric)):
         if priority != dscp // DSCPS_PER_NUMBER:
@@ -127,8 +128,9 @@ def _files(plan: Plan, node_group: str, shape: Shape) -> tuple[SharedFile, ...]:
         fabric = plan.spec.fabric(name)
         if fabric is not None:
             views.append(_view(plan, fabric, node_group, nics))
-    devices = [f"sys-subsystem-net-devices-{interface}.device" for _, nics in shape for interface, _, _ in nics]
-    addresses = [pci for _, nics in shape for _, _, pci in nics if pci is not None]
+    all_nics = list(chain.from_iterable(nics for _, nics in shape))
+    devices = [f"sys-subsystem-net-devices-{interface}.device" for interface, _, _ in all_nics]
+    addresses = [pci for _, _, pci in all_nics if pci is not None]
     texts = (
         ("usr/local/sbin/roce-qos", template("node/roce-qos.sh.j2").render(views=views), 0o755),
         ("etc/systemd/system/roce-qos.service", template("node/roce-qos.service.j2").render(devices=devices), 0o644),
@@ -152,7 +154,7 @@ def _view(plan: Plan, fabric: Fabric, node_group: str, nics: tuple[Nic, ...]) ->
         unmarked=" ".join(str(priority) for priority in lossless if priority not in marked),
         marked=" ".join(str(priority) for priority in lossless if priority in marked),
         moves=tuple((priority, " ".join(map(str, dscps))) for priority, dscps in moves.items()),
-        moved=" ".join(str(dscp) for dscps in moves.values() for dscp in dscps),
+        moved=" ".join(map(str, chain.from_iterable(moves.values()))),
         traffic_class=traffic_class_byte(data.dscp[0]) if data is not None and data.dscp else None,
         forced=not has_several_classes(plan, fabric, node_group),
         adaptive=ADAPTIVE if fabric.is_adaptive else "",

@@ -1,15 +1,17 @@
-"""Names of a node's RDMA devices by PCI address: mlx5_0 is the first rail whatever order the kernel found adapters in.
+"""Names of a node's RDMA devices by PCI address: mlx5_0 is the first rail in any order of the kernel's.
 
 The kernel numbers adapters as it finds them, and rdma-core's udev rule renames them by rules of its own. That rule is
-put out of force, and a unit gives the planned names. It goes by way of names that no kernel gives, since two devices
-that swap names cannot be renamed one after the other.
+put out of force, and a unit gives the planned names. It goes through names the kernel never gives, since two devices
+with exchanged names cannot be renamed one after the other.
 
-Names do not change the order in which the kernel has adapters, and by that order NCCL pairs the ports of a GPU on two
-nodes (NCCL 2.27.7, src/graph/topo.cc, src/transport/net_ib.cc). Where the ports are in planes apart, the unit fails on
-another order.
+Names do not change the kernel's order of adapters, and by that order NCCL pairs the ports of a GPU on two nodes (NCCL
+2.27.7, src/graph/topo.cc, src/transport/net_ib.cc). If the ports are in separate planes, the unit fails on another
+order.
 """
 
 from __future__ import annotations
+
+from itertools import chain
 
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.linux.writer.qos import has_lossless_nics
@@ -25,20 +27,17 @@ Names = tuple[tuple[str, str], ...]
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image and have an RDMA device on a RoCE or InfiniBand fabric."""
+    """Nodes with an image and an RDMA device on a RoCE or InfiniBand fabric."""
     return is_managed(device) and _has_rdma(plan, kind_of(plan, device))
 
 
 def _has_rdma(plan: Plan, kind: NodeKind) -> bool:
-    return any(
-        port.rdma_device is not None and fabric_of(plan, port.fabric).technology != "ethernet"
-        for nic in kind.nics
-        for port in nic.ports
-    )
+    ports = chain.from_iterable(nic.ports for nic in kind.nics)
+    return any(port.rdma_device is not None and fabric_of(plan, port.fabric).technology != "ethernet" for port in ports)
 
 
 def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
-    """The script, its unit, what pulls the unit in, and the rule that keeps rdma-core's from renaming."""
+    """The script, its unit, the link to start the unit, and the rule against renaming by rdma-core."""
     if not _has_rdma(plan, kind):
         return ()
     return _files(plan, names_of(kind), ports_apart(plan, kind), has_lossless_nics(plan, kind))
@@ -48,18 +47,20 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 
 def names_of(kind: NodeKind) -> Names:
-    """PCI address and planned name of each RDMA device that the node's cables end at."""
-    ports = (port for nic in kind.nics for port in nic.ports)
+    """PCI address and planned name of each RDMA device with a cable."""
+    ports = chain.from_iterable(nic.ports for nic in kind.nics)
     return tuple((port.pci, port.rdma_device) for port in ports if port.pci and port.rdma_device)
 
 
 def ports_apart(plan: Plan, kind: NodeKind) -> tuple[tuple[str, ...], ...]:
-    """The RDMA devices of each GPU that has several on a fabric in planes, in the order of their PCI addresses: so does
-    the kernel find them."""
+    """The RDMA devices of each GPU with several on a fabric in planes, in the order of their PCI addresses.
+
+    The kernel finds them in that order.
+    """
     groups = plan.spec.catalogue[kind.model].nic_groups
-    gpu_of = {nic.interface: nic.gpu for group in groups for nic in group.nics}
+    gpu_of = {nic.interface: nic.gpu for nic in chain.from_iterable(group.nics for group in groups)}
     ports_by_plane: dict[tuple[str, int], list[tuple[str, str]]] = {}
-    for port in (port for nic in kind.nics for port in nic.ports):
+    for port in chain.from_iterable(nic.ports for nic in kind.nics):
         gpu = gpu_of.get(port.interface)
         if gpu is not None and port.pci and port.rdma_device:
             ports_by_plane.setdefault((port.fabric, gpu), []).append((port.pci, port.rdma_device))

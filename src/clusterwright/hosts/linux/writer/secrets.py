@@ -1,7 +1,7 @@
-"""The files of a node whose content is a secret: what is in no image and what no boot server offers.
+"""The files of a node with a secret as content: in no image and on no boot server.
 
-A placeholder stands for each secret until the deployment resolves it. A node that was installed anew has them after its
-first deployment.
+A placeholder stands for each secret until the deployment resolves it. A newly installed node has them after its first
+deployment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MUNGE_KEY, MUNGE_KEY_MODE = "etc/clusterwright/munge.key", 0o600
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes with credentials or accounts that have a password, hosts of a subnet manager that has an M_Key, Slurm's."""
+    """Nodes with credentials or accounts with a password, hosts of a subnet manager with an M_Key, Slurm's."""
     if is_managed(device) and _is_shared(plan, kind_of(plan, device)):
         return True
     return device.kind == "node" and next(own(plan, device), None) is not None
@@ -39,7 +39,7 @@ def _is_shared(plan: Plan, kind: NodeKind) -> bool:
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """The hashes of passwords, and munge's key for those that work for Slurm."""
+    """The hashes of passwords, and munge's key for Slurm's compute nodes."""
     image = plan.spec.image(kind.image)
     if image is not None:
         lines = password_lines((user.name, user.password) for user in image.users)
@@ -53,7 +53,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """What each node has another one of; munge's key for Slurm's controllers and its accountant, and the M_Key."""
+    """Secrets of a single node; munge's key for Slurm's controllers and its accountant, and the M_Key."""
     if is_managed(device):
         for credential, secret in _credentials(plan, device.node_group):
             if credential.is_own:
@@ -75,7 +75,7 @@ WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
 
 @per_plan
 def _credentials(plan: Plan, node_group: str) -> tuple[tuple[Credential, str], ...]:
-    """What a deployment brings nodes of a group, each with the name of its secret."""
+    """Credentials brought by a deployment to nodes of a group, each with the name of its secret."""
     brought_by_credential = (
         (credential, brought(plan.spec, credential)) for credential in credentials_of(plan.spec, node_group)
     )

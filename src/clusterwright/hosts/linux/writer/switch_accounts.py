@@ -1,7 +1,7 @@
-"""The operators' accounts on switches that are Linux hosts (SONiC, FBOSS): who logs in over SSH, and who becomes root.
+"""The operators' accounts on Linux-based switches (SONiC, FBOSS): SSH logins and sudo.
 
-SSH takes keys alone; a password, where an operator has one, opens the console. Keys lie where root alone writes, one
-file to an operator, so that a session cannot add to its own.
+SSH takes keys alone; an operator's password opens the console. Keys lie in a folder writable by root alone, one file to
+an operator, so that a session cannot add to its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ADMINS = "netadmin"
 
 
 def account_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
-    """Accounts, their homes and keys, sshd's rules and sudo's; nothing where the spec names no operator.
+    """Accounts, their homes and keys, sshd's rules and sudo's; nothing without an operator in the spec.
 
     sysusers.d and tmpfiles.d are read at every boot, and by ``systemd-sysusers`` and ``systemd-tmpfiles --create``.
     """

@@ -1,4 +1,4 @@
-"""What a node's operating system needs around the network: kernel, modules, limits, services, time and names."""
+"""Settings of a node's operating system for the network: kernel, modules, limits, services, time and names."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _IN_KIB = frozenset({"memlock", "stack", "core"})  # limits.conf counts these in
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """Nodes that run an image."""
+    """Nodes with an image."""
     return is_managed(device)
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """sysctl, modules, limits, kernel command line, time, name service, log forwarding, and what starts at boot."""
+    """sysctl, modules, limits, kernel command line, time, name service, log forwarding, and services at boot."""
     for path, content in _files(plan, kind.image, kind.node_group, shape_of(kind)):
         yield path, content, 0o644
 
@@ -58,7 +58,7 @@ Shape = tuple[tuple[str, int], ...]
 
 
 def shape_of(kind: NodeKind) -> Shape:
-    """How many NICs nodes of a kind have in each fabric: all that kernel settings depend on."""
+    """Numbers of NICs by fabric on nodes of a kind: the only input of kernel settings."""
     return tuple((fabric, len(nics)) for fabric, nics in kind.by_fabric().items())
 
 
@@ -107,7 +107,7 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
 
 
 def _files_beside_others(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[tuple[str, bytes], ...]:
-    """Of a system that somebody else installed: limits, network settings of the kernel, and what the parts start."""
+    """Files on an existing system: limits, network settings of the kernel, and the parts' services."""
     files: list[tuple[str, str]] = []
     services = boot_services(plan, image, node_group, shape)
     if services:
@@ -134,7 +134,7 @@ def _limit_files(image: Image) -> Iterator[tuple[str, str]]:
 
 
 def _gpu_files(image: Image) -> Iterator[tuple[str, str]]:
-    """What has containers see GPUs, where enroot keeps containers, and what has the exporter ask one DCGM."""
+    """Files for GPUs in containers, enroot's folder, and a single DCGM for the exporter."""
     if sees_gpus_in_containers(image, PODMAN):
         yield f"etc/systemd/system/{CONTAINER_DEVICES}", template("node/nvidia-cdi.service.j2").render()
     if image.containers is not None and image.containers.runtime == ENROOT:
@@ -161,7 +161,7 @@ def sets_time_by_chrony(family: Family) -> bool:
 
 
 def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
-    """What distributions do differently: kernel command line and time; and log forwarding."""
+    """Files by distribution: kernel command line and time; and log forwarding."""
     site = plan.spec.site
     family = family_of(image.distribution)
     parameters = " ".join(kernel_command_line(image))
@@ -186,7 +186,7 @@ def _distribution_files(plan: Plan, image: Image) -> Iterator[tuple[str, str]]:
 
 
 def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
-    """What the plan requires of the kernel, and what else the image sets, by dotted name."""
+    """Kernel settings from the plan and from the image, by dotted name."""
     required = {**required_sysctl(plan, shape), **_container_settings(image)}
     if image.is_existing:
         # Somebody's containers may be routed; where the filter is ours, it lets nothing be forwarded.
@@ -197,7 +197,7 @@ def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
 
 
 def _container_settings(image: Image) -> Mapping[str, str]:
-    """Kernel settings without which containers do not start on the image's distribution."""
+    """Kernel settings for the start of containers on the image's distribution."""
     distribution = distribution_of(image.distribution)
     if distribution is None or not uses_enroot(image):
         return {}
@@ -205,12 +205,12 @@ def _container_settings(image: Image) -> Mapping[str, str]:
 
 
 def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
-    """Kernel settings that follow from the plan; each is one that ``spec.kernel_settings`` calls decided.
+    """Kernel settings from the plan; ``spec.kernel_settings`` calls each of them decided.
 
-    Nodes do not forward and take no routes from the network. With several NICs in one IPv4 fabric each answers ARP
-    for its own address alone, and the reverse path is checked loosely, because rules choose routes by source.
-    Routes over two NICs spread connections by port too, or all those with one server would share a NIC. Neighbour
-    tables hold every neighbour that all NICs can have together, twice over.
+    Nodes do not forward and take no routes from the network. With several NICs in one IPv4 fabric each answers ARP for
+    its own address alone, and the reverse path is checked loosely, because rules choose routes by source. Routes over
+    two NICs spread connections by port too, or all those with one server would share a NIC. Neighbour tables hold every
+    neighbour that all NICs can have together, twice over.
     """
     settings = {
         "net.ipv4.ip_forward": "0",
@@ -246,18 +246,18 @@ def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
 
 def systemd_limits(limits: Mapping[str, str]) -> list[tuple[str, str]]:
     """limits.conf(5) items as systemd's manager settings, by name."""
-    found = []
+    settings = []
     for item, value in limits.items():
         if value in ("unlimited", "infinity", "-1"):
-            found.append((_SYSTEMD_LIMITS[item], "infinity"))
+            settings.append((_SYSTEMD_LIMITS[item], "infinity"))
         else:
-            found.append((_SYSTEMD_LIMITS[item], f"{value}K" if item in _IN_KIB else value))
-    return sorted(found)
+            settings.append((_SYSTEMD_LIMITS[item], f"{value}K" if item in _IN_KIB else value))
+    return sorted(settings)
 
 
 @per_plan
 def _neighbours(plan: Plan, fabric_name: str) -> int:
-    """The most neighbours that one NIC of a fabric has: the hosts of the fullest switch, or the one at its link."""
+    """The most neighbours of one NIC on a fabric: the hosts of the fullest switch, or the one at its link."""
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None or fabric.addressing is None or fabric.addressing.host_links != "shared":
         return 1
@@ -269,7 +269,7 @@ def _neighbours(plan: Plan, fabric_name: str) -> int:
 
 
 def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[str, ...]:
-    """What must run. A drop-in for multi-user.target says so: a plain file, where links would not be copied."""
+    """Services to start. A drop-in for multi-user.target lists them: a plain file, since links are not copied."""
     if image.is_existing:
         return _services_beside_others(plan, image, shape)
     units = family_of(image.distribution).units
@@ -293,7 +293,7 @@ def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tu
 
 
 def _services_beside_others(plan: Plan, image: Image, shape: Shape) -> tuple[str, ...]:
-    """The units of the parts that are ours on a system that somebody else installed."""
+    """The units of the owned parts on an existing system."""
     services = []
     if image.owns(FILTER):
         services.append("nftables.service")
@@ -305,7 +305,7 @@ def _services_beside_others(plan: Plan, image: Image, shape: Shape) -> tuple[str
 
 
 def _boot_server_services(plan: Plan, image: Image, node_group: str) -> tuple[str, ...]:
-    """What offers addresses, iPXE and images, on machines that others boot from."""
+    """Services for addresses, iPXE and images on boot servers."""
     boot, network = plan.spec.boot, plan.spec.boot_network
     if boot is None or network is None or boot.servers != node_group:
         return ()

@@ -1,4 +1,4 @@
-"""Reading a fabric in the syntax of ibnetdiscover's output: switches, adapters, and links that both ends agree on."""
+"""Reading a fabric in the syntax of ibnetdiscover's output: switches, adapters, and links confirmed by both ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PORT_FACTOR = 4096  # ports of a node in one number: beyond the 254 that the ar
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A line of the file that the rest of the file contradicts."""
+    """A line of the file in contradiction to the rest of it."""
 
     line: int
     message: str
@@ -33,7 +33,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A switch chip; ``system`` is its system image GUID, which the chips of a director have in common."""
+    """A switch chip; ``system`` is its system image GUID, common to the chips of a director."""
 
     guid: int
     system: int
@@ -80,7 +80,7 @@ class DiscoveredFabric:
 
 @dataclass(slots=True)
 class _Reading:
-    """What was read so far: nodes in file order, and their port lines."""
+    """Nodes read so far, in file order, and their port lines."""
 
     switches: list[Switch] = field(default_factory=list)
     adapters: list[Adapter] = field(default_factory=list)
@@ -93,9 +93,9 @@ class _Reading:
 
 
 def parse_fabric(text: str, place: str, names: dict[int, str]) -> DiscoveredFabric:
-    """The fabric in ``text``; ``names`` are switch names by GUID, which take precedence over the file's own.
+    """The fabric in ``text``; ``names`` are switch names by GUID, with precedence over the file's own.
 
-    ``place`` names the file in errors. Raises VerifyError for a line that ibnetdiscover would not write.
+    ``place`` names the file in errors. Raises VerifyError for a line ibnetdiscover would not write.
     """
     reading = _Reading()
     for number, line in enumerate(text.split("\n"), 1):
@@ -107,7 +107,7 @@ def parse_fabric(text: str, place: str, names: dict[int, str]) -> DiscoveredFabr
 
 
 def shared_lids(text: str) -> Iterator[Contradiction]:
-    """LIDs that two ports have, in a fabric as ibnetdiscover saw it or in a ``guid2lid`` that opensm keeps.
+    """LIDs of two ports each, in a fabric seen by ibnetdiscover or in opensm's ``guid2lid``.
 
     A planned fabric has none: the subnet manager gives them.
     """
@@ -181,7 +181,7 @@ def _read_port(reading: _Reading, line: str, number: int, place: str) -> None:
 
 
 def _linked(reading: _Reading) -> DiscoveredFabric:
-    """Links whose two ends name each other; every other port line becomes a fault."""
+    """Links with two ends in agreement; every other port line becomes a fault."""
     rows, faults = reading.rows, reading.faults
     missing = -(len(reading.adapters) + 1)
     near = np.array([(node, port, line) for node, port, _, _, line in rows], np.int64).reshape(-1, 3)
@@ -194,8 +194,8 @@ def _linked(reading: _Reading) -> DiscoveredFabric:
     for position in np.flatnonzero(ordered[1:] == ordered[:-1]):
         row = order[position + 1]
         faults.append(Contradiction(int(near[row, 2]), f"{_end(reading, rows[row][0], rows[row][1])} has two cables"))
-    at = order[np.minimum(np.searchsorted(ordered, peer), len(order) - 1)] if len(order) else order
-    agreed = (key[at] == peer) & (peer[at] == key)
+    far_row = order[np.minimum(np.searchsorted(ordered, peer), len(order) - 1)] if len(order) else order
+    agreed = (key[far_row] == peer) & (peer[far_row] == key)
     for row in np.flatnonzero(~agreed):
         node, port, peer_id, peer_port, line = rows[row]
         other = reading.index.get(peer_id)
@@ -206,7 +206,7 @@ def _linked(reading: _Reading) -> DiscoveredFabric:
         )
         faults.append(Contradiction(line, f"{_end(reading, node, port)} goes to {target}"))
     first = agreed & (near[:, 0] >= 0) & (far[:, 0] >= 0) & (key < peer)
-    mate = near[at]
+    mate = near[far_row]
     trunks = np.column_stack([near[first, :2], far[first], near[first, 2], mate[first, 2]])
     tap = agreed & (near[:, 0] < 0) & (far[:, 0] >= 0)
     taps = np.column_stack([-1 - near[tap, 0], far[tap], near[tap, 2], mate[tap, 2]])

@@ -31,7 +31,7 @@ def parse_options(text: str) -> dict[str, Option]:
 
 
 def guid_lines(text: str) -> Iterator[tuple[int, str, int | None]]:
-    """Each line of a list of GUIDs that says something: its number, what it says, and the GUID if that is one."""
+    """Each entry of a list of GUIDs: its line number, its text, and the GUID if that is one."""
     for number, line in enumerate(text.split("\n"), 1):
         word = line.split("#", 1)[0].strip()
         if word:
@@ -39,7 +39,7 @@ def guid_lines(text: str) -> Iterator[tuple[int, str, int | None]]:
 
 
 def name_lines(text: str) -> Iterator[tuple[int, re.Match[str] | None]]:
-    """Each line of a node-name map that says something: its number, and its GUID and name where it has these."""
+    """Each entry of a node-name map: its line number, and its GUID and name if it has these."""
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
         if stripped and not stripped.startswith("#"):

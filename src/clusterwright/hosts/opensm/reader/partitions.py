@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"(?:0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)$")
 
 
 class BadStatement(Exception):
-    """A line that opensm would not accept."""
+    """A line refused by opensm."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -43,9 +43,9 @@ class PartitionMember:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement: the partition's name and P_Key (15 bits, None where opensm would choose one), and its members.
+    """One statement: the partition's name, its P_Key (15 bits, None if opensm would choose one), and its members.
 
-    ``flags`` are those that it has besides ``defmember``, whose value is ``default``.
+    ``flags`` are its flags besides ``defmember``, whose value is ``default``.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Statement:
 
 @lru_cache(maxsize=2)
 def parse_partitions(text: str) -> tuple[Statement, ...]:
-    """The statements in order. Raises BadStatement at the line that the grammar does not allow."""
+    """The statements in order. Raises BadStatement at a line outside the grammar."""
     return tuple(_statement(parts, line) for parts, line in _statements(text))
 
 
@@ -81,12 +81,12 @@ def _statement(words: list[tuple[str, int]], line: int) -> Statement:
     split = texts.index(":") if ":" in texts else len(texts)
     name, pkey, default = "", None, "limited"
     flags: list[str] = []
-    for at, (word, number) in enumerate(pair for pair in words[:split] if pair[0] != ","):
+    for index, (word, number) in enumerate(pair for pair in words[:split] if pair[0] != ","):
         key, _, value = word.partition("=")
         lowered = key.lower()
         if lowered == "defmember":
             default = _membership(value, number)
-        elif at == 0:
+        elif index == 0:
             name, pkey = key, _pkey(key, value, number)
         elif lowered in _BARE_FLAGS or (lowered in _VALUE_FLAGS and value):
             flags.append(word)
@@ -105,7 +105,7 @@ def _pkey(name: str, value: str, line: int) -> int | None:
 
 
 def _number(text: str) -> int:
-    """As strtoull has it: one that begins with a zero is octal."""
+    """As strtoull reads it: with a leading zero it is octal."""
     return int(text, 8 if text.startswith("0") and text.isdecimal() else 0)
 
 

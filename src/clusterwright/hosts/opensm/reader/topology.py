@@ -1,4 +1,4 @@
-"""Reading the planned cabling as ibdm's tools do: systems and their cables, and what a model's ports are called."""
+"""Reading the planned cabling as ibdm's tools do: systems, their cables, and the names of a model's ports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TopologyCables:
 
 @lru_cache(maxsize=16)
 def read_topology(text: str) -> TopologyCables:
-    """What a topology file says."""
+    """The content of a topology file."""
     models: dict[str, str] = {}
     cables: dict[tuple[str, str, str, str], int] = {}
     ports: dict[tuple[str, str], int] = {}
@@ -56,5 +56,5 @@ def read_topology(text: str) -> TopologyCables:
 
 @lru_cache(maxsize=64)
 def read_netlist(text: str) -> frozenset[str]:
-    """What the ports of a model are called on its panel."""
+    """The panel names of a model's ports."""
     return frozenset(_PORT.findall(text))

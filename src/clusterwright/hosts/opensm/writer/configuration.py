@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.opensm.writer.qos import QosView, qos_view
@@ -32,10 +33,10 @@ CONFIG_WITH_KEY = "/run/opensm/opensm.conf"
 
 @dataclass(frozen=True, slots=True)
 class ManagerView:
-    """What opensm.conf of one host says. ``guid`` is the port it runs on, ``priority`` decides who is master.
+    """Values of one host's opensm.conf. ``guid`` is its port, ``priority`` decides the election of the master.
 
-    ``program_config`` is the file that opensm is started with: opensm.conf itself, or a copy to which the start script
-    has added the M_Key.
+    ``program_config`` is opensm's configuration file: opensm.conf itself, or a copy with the M_Key added by the start
+    script.
     """
 
     fabric: str
@@ -52,12 +53,12 @@ class ManagerView:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts that a fabric's subnet manager runs on."""
+    """The hosts of a fabric's subnet manager."""
     return managed_fabric(plan, device) is not None
 
 
 def managed_fabric(plan: Plan, device: Device) -> Fabric | None:
-    """The fabric whose subnet manager (opensm) runs on a host: the first that chose it; None for other devices."""
+    """The fabric of a host's subnet manager (opensm): the first one with it; None for other devices."""
     if device.kind != "node":
         return None
     return next(
@@ -73,7 +74,7 @@ def managed_fabric(plan: Plan, device: Device) -> Fabric | None:
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """All files of the subnet manager on one host. A host manages the first fabric that chose it."""
+    """All files of the subnet manager on one host. A host manages the first fabric with it."""
     for fabric in plan.spec.fabrics:
         hosts = manager_hosts(plan, fabric.name)
         if device.name not in hosts or fabric.subnet_manager is None:
@@ -117,7 +118,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
-    """Names of the hosts that run a fabric's subnet manager, the one meant to be master first.
+    """Names of the hosts of a fabric's subnet manager, the intended master first.
 
     They are taken from as many outermost groups as there are, one each in turn, so that no pod takes all of them down.
     """
@@ -143,19 +144,17 @@ def routing_engines(engine: str) -> str:
 
 
 def root_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
-    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots that a subnet manager sees.
+    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots for a subnet manager.
 
-    A drained switch is none: ftree and updn lead every path up to a root and down again, so they pass by a switch that
-    hangs below the leaves, while its links stay up and it stays managed (tried with opensm 3.3.23).
+    A drained switch is none: ftree and updn lead every path up to a root and down again, so they pass by a switch below
+    the leaves, while its links stay up and it stays managed (tried with opensm 3.3.23).
     """
     top = max((d.tier for d in _switches(plan, fabric_name)), default=0)
-    return tuple(
-        chip.guid
-        for device in _switches(plan, fabric_name)
-        if device.tier == top and device.state == ACTIVE
-        for chip in chips_of(plan, device)
-        if chip.kind != "leaf"
-    )
+    guids: list[int] = []
+    for device in _switches(plan, fabric_name):
+        if device.tier == top and device.state == ACTIVE:
+            guids.extend(chip.guid for chip in chips_of(plan, device) if chip.kind != "leaf")
+    return tuple(guids)
 
 
 def compute_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
@@ -169,16 +168,13 @@ def compute_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
 
 def switch_names(plan: Plan, fabric_name: str) -> list[tuple[str, str]]:
     """Node GUID and name of every switch chip. Adapters say their host's name themselves, switches only their model."""
-    return [
-        (format_guid(chip.guid), chip.name)
-        for device in _switches(plan, fabric_name)
-        for chip in chips_of(plan, device)
-    ]
+    chips = chain.from_iterable(chips_of(plan, device) for device in _switches(plan, fabric_name))
+    return [(format_guid(chip.guid), chip.name) for chip in chips]
 
 
 @per_plan
 def storage_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
-    """Port GUIDs of the adapters of nodes without GPUs: storage and services, which ftree keeps out of its balance."""
+    """Port GUIDs of the adapters of nodes without GPUs: storage and services, outside ftree's balance."""
     return tuple(
         cable.a.guid
         for cable in cabled(plan, fabric_name)
@@ -188,7 +184,7 @@ def storage_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
 
 @per_plan
 def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, bytes], ...]:
-    """The files that are the same on every manager of a fabric, as path below ``folder`` and content."""
+    """The files common to every manager of a fabric, as path below ``folder`` and content."""
     fabric = fabric_of(plan, fabric_name)
     roots = [format_guid(guid) for guid in root_guids(plan, fabric_name)]
     nodes = [format_guid(guid) for guid in compute_guids(plan, fabric_name)]
@@ -213,9 +209,9 @@ def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, 
 
 @per_plan
 def manager_guids(plan: Plan, fabric_name: str) -> dict[str, int]:
-    """The port that each subnet manager runs on, by host: the first of its adapters that is plugged in.
+    """The port of each subnet manager, by host: its first adapter with a cable.
 
-    All of them are full members of the default partition, whoever is master.
+    All of them are full members of the default partition, master or not.
     """
     first: dict[str, int] = {}
     for cable in cabled(plan, fabric_name):
@@ -226,7 +222,7 @@ def manager_guids(plan: Plan, fabric_name: str) -> dict[str, int]:
 
 @per_plan
 def _switches(plan: Plan, fabric_name: str) -> tuple[Device, ...]:
-    """The switches that are there; those out of service are not."""
+    """The installed switches; those out of service are not."""
     return tuple(
         d
         for d in plan.devices

@@ -1,8 +1,8 @@
 """The planned fabric beside the subnet manager's files, in the syntax of ibnetdiscover's output.
 
-Operators compare it with what ibnetdiscover finds, proofs read the cabling from it, and ibsim starts a fabric from it.
-Only port GUIDs are planned. An adapter's node GUID is written as its port GUID less one, because ibsim gives port ``n``
-of an adapter the node GUID plus ``n``; a comparison goes by the port GUID in parentheses.
+Operators compare it with ibnetdiscover's, proofs read the cabling from it, and ibsim starts a fabric from it. Only port
+GUIDs are planned. An adapter's node GUID is written as its port GUID less one, because ibsim gives port ``n`` of an
+adapter the node GUID plus ``n``; a comparison goes by the port GUID in parentheses.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.opensm.writer.configuration import FOLDER, FOLDER_OF_UFM, manager_hosts
@@ -34,12 +35,12 @@ class FabricFile:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts that a fabric's subnet manager runs on, whichever it is."""
+    """The hosts of a fabric's subnet manager of either kind."""
     return device.kind == "node" and next(_managed_fabrics(plan, device), None) is not None
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The first fabric that a host manages, beside the files of each subnet manager that runs there."""
+    """The first fabric of a host, beside the files of each of its subnet managers."""
     done: set[str] = set()
     for fabric, folder in _managed_fabrics(plan, device):
         if folder not in done:
@@ -51,7 +52,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def fabric_file(plan: Plan, fabric: str) -> FabricFile:
-    """One InfiniBand fabric of a plan: what is plugged in. What is out of service is not; what is drained is.
+    """One InfiniBand fabric of a plan, as plugged in: drained devices are, devices out of service are not.
 
     The chips of a director have its GUID as their system image GUID in common, as in a real one.
     """
@@ -83,17 +84,19 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
             _join(lines, lower, lower_port, upper, upper_port)
     for device in switches:
         for link in internal_links(plan.spec.catalogue[device.model]):
-            own = chips[device.name]
-            _join(lines, own[link.leaf], link.leaf_port, own[link.spine], link.spine_port)
+            inside = chips[device.name]
+            _join(lines, inside[link.leaf], link.leaf_port, inside[link.spine], link.spine_port)
 
     head = f"# Written by clusterwright: the planned cabling of the fabric {fabric}, as ibnetdiscover would show it.\n"
-    parts = [_switch(chip, device.guid or 0, lines[chip.guid]) for device in switches for chip in chips[device.name]]
-    ports = sum(chip.ports + 1 for own in chips.values() for chip in own) + 2 * len(adapters)
+    parts: list[str] = []
+    for device in switches:
+        parts.extend(_switch(chip, device.guid or 0, lines[chip.guid]) for chip in chips[device.name])
+    ports = sum(chip.ports + 1 for chip in chain.from_iterable(chips.values())) + 2 * len(adapters)
     return FabricFile(text="\n".join([head, *parts, *adapters]), adapters=len(adapters), chips=len(parts), ports=ports)
 
 
 def _managed_fabrics(plan: Plan, device: Device) -> Iterator[tuple[str, str]]:
-    """The fabrics that a host manages, and the folder of the manager's files."""
+    """The managed fabrics of a host, each with the folder of the manager's files."""
     for fabric in plan.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is not None and device.name in manager_hosts(plan, fabric.name):

@@ -26,7 +26,7 @@ class QosView:
 
 
 def qos_view(fabric: Fabric) -> QosView | None:
-    """The QoS options of a fabric with classes, None without. Levels that no class names share the lane of level 0."""
+    """The QoS options of a fabric with classes, None without. Levels without a class share the lane of level 0."""
     classes = [item for item in fabric.classes if item.service_level is not None]
     if not classes:
         return None
@@ -43,6 +43,6 @@ def qos_view(fabric: Fabric) -> QosView | None:
 
 
 def _table(classes: list[TrafficClass], name: str) -> str:
-    """One arbitration table. A lane outside it has weight 0 there: opensm fills in what is left out."""
+    """One arbitration table. A lane outside it has weight 0 there: opensm fills in missing ones."""
     lanes = {item.queue: item.weight if item.arbitration == name else 0 for item in classes}
     return ",".join(f"{lane}:{weight}" for lane, weight in sorted(lanes.items()))

@@ -1,19 +1,20 @@
-"""The planned cabling for ibdm's tools (ibtopodiff, ibdmchk, ibdiagnet): a topology file and a netlist of each model.
+"""The planned cabling for ibdm's tools (ibtopodiff, ibdmchk, ibdiagnet): a topology file, a netlist by model.
 
-A netlist says which chips a system has, how they are joined inside, and what its ports are called on the panel; the
-topology names systems and joins their ports (ibdm-ibnl-file(1), ibdm-topo-file(1)).
+A netlist has a system's chips, their links inside, and the panel names of its ports; the topology names systems and
+joins their ports (ibdm-ibnl-file(1), ibdm-topo-file(1)).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.opensm.writer.configuration import manager_hosts
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.chips import chip_ports, internal_links
-from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.model import Device, Plan, fabric_of
 from clusterwright.plan.service import cabled
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.text.templates import template
@@ -27,7 +28,7 @@ ADAPTER_TYPE = "ADAPTER"
 
 @dataclass(frozen=True, slots=True)
 class TopologyNode:
-    """A chip or adapter in a system: ``ports`` are lines of number and what it leads to."""
+    """A chip or adapter in a system: ``ports`` are lines of a port's number and its far end."""
 
     kind: str
     width: int
@@ -46,12 +47,12 @@ class TopologySystem:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts that a fabric's subnet manager runs on."""
+    """The hosts of a fabric's subnet manager."""
     return device.kind == "node" and any(device.name in manager_hosts(plan, f.name) for f in plan.spec.fabrics)
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The topology of the first fabric that the host manages, and a netlist for each model in it."""
+    """The topology of the host's first fabric, and a netlist for each model in it."""
     for fabric in plan.spec.fabrics:
         if device.name in manager_hosts(plan, fabric.name):
             for path, content in _files(plan, fabric.name):
@@ -62,7 +63,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 @per_plan
 def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
     systems = _systems(plan, fabric)
-    found = [(f"{FOLDER}/{fabric}.topo", template("ibdm/fabric.topo.j2").render(systems=systems).encode())]
+    files = [(f"{FOLDER}/{fabric}.topo", template("ibdm/fabric.topo.j2").render(systems=systems).encode())]
     for name in sorted({system.type for system in systems}):
         model = plan.spec.catalogue[name]
         if model.kind == "node" or model.nic_groups:
@@ -70,8 +71,8 @@ def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
         else:
             nodes = _chips(model, split=name in plan.split_models)
         text = template("ibdm/model.ibnl.j2").render(name=name, nodes=nodes)
-        found.append((f"{FOLDER}/{name}.ibnl", text.encode()))
-    return tuple(found)
+        files.append((f"{FOLDER}/{name}.ibnl", text.encode()))
+    return tuple(files)
 
 
 def _systems(plan: Plan, fabric: str) -> tuple[TopologySystem, ...]:
@@ -97,19 +98,15 @@ def port_name(port: str) -> str:
 
 def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[TopologyNode]:
     """The adapters of a node model on this fabric: each a node of one port, called by its interface."""
-    groups = {
-        attach.nics
-        for found in plan.spec.fabrics
-        for attach in found.attach
-        if found.name == fabric
-        and (group := plan.spec.node_group(attach.nodes or "")) is not None
-        and group.model.name == model.name
-    }
+    attached: set[str | None] = set()
+    for attach in fabric_of(plan, fabric).attach:
+        group = plan.spec.node_group(attach.nodes or "")
+        if group is not None and group.model.name == model.name:
+            attached.add(attach.nics)
+    nics = chain.from_iterable(group.nics for group in model.nic_groups if group.name in attached)
     return [
         TopologyNode(kind="CA", width=1, type=ADAPTER_TYPE, name=nic.interface, ports=(f"1 -> {nic.interface}",))
-        for nics in model.nic_groups
-        if nics.name in groups
-        for nic in nics.nics
+        for nic in nics
     ]
 
 
@@ -118,8 +115,9 @@ def _chips(model: HardwareModel, *, split: bool) -> list[TopologyNode]:
     inside = model.chips
     names = ["U1"]
     if inside is not None:
-        names = [f"leaf{at}" for at in range(inside.leaves)] + [f"spine{at}" for at in range(inside.spines)]
-    ports: dict[int, dict[int, str]] = {at: {} for at in range(len(names))}
+        names = [f"leaf{index}" for index in range(inside.leaves)]
+        names += [f"spine{index}" for index in range(inside.spines)]
+    ports: list[dict[int, str]] = [{} for _ in names]
     for port, (chip, number) in chip_ports(model, split=split).items():
         ports[chip].setdefault(number, f"{number} -> {port_name(port)}")
     for link in internal_links(model):
@@ -128,10 +126,10 @@ def _chips(model: HardwareModel, *, split: bool) -> list[TopologyNode]:
     return [
         TopologyNode(
             kind="SW",
-            width=max(ports[at]),
+            width=max(chip_lines),
             type=SWITCH_TYPE,
             name=name,
-            ports=tuple(line for _, line in sorted(ports[at].items()) if line),
+            ports=tuple(line for _, line in sorted(chip_lines.items()) if line),
         )
-        for at, name in enumerate(names)
+        for name, chip_lines in zip(names, ports, strict=True)
     ]
