@@ -1,7 +1,7 @@
-"""What the spec adds to a switch's configuration by hand, merged into what is rendered.
+"""The spec's manual additions to a switch's configuration, merged into the rendered one.
 
-Entries apply in the order of the spec. EOS takes lines: a section that exists gets the new ones at its end, any other
-is added before the end of the file; ``router bgp`` without a number is the switch's own. JSON files take merge patches
+Entries apply in the order of the spec. EOS takes lines: an existing section gets the new ones at its end, any other is
+added before the end of the file; ``router bgp`` without a number is the switch's own. JSON files take merge patches
 (RFC 7396).
 """
 
@@ -21,7 +21,7 @@ SEPARATOR = "!"
 
 
 def with_lines(plan: Plan, device: Device, text: str) -> str:
-    """EOS text with the lines that the spec adds to this switch."""
+    """EOS text with the spec's lines for this switch."""
     entries = _entries(plan, device)
     if not entries:
         return text
@@ -33,7 +33,7 @@ def with_lines(plan: Plan, device: Device, text: str) -> str:
 
 
 def with_patches(plan: Plan, device: Device, file: str, document: dict[str, Any]) -> dict[str, Any]:
-    """A JSON file with the patches that the spec lays on this switch's ``file``, named by its path on the device."""
+    """A JSON file with the spec's patches for this switch's ``file``, named by its path on the device."""
     patches = [entry.merge for entry in _entries(plan, device) if entry.file == file]
     return reduce(merge_patch, patches, document)
 
@@ -54,7 +54,7 @@ def _entries(plan: Plan, device: Device) -> list[ExtraConfig]:
 
 
 def _sections(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Lines that stand at the margin, each with the indented ones that follow it."""
+    """Lines at the margin, each with the indented ones below it."""
     sections: list[tuple[str, list[str]]] = []
     for line in lines:
         if line.startswith(" ") and sections:
@@ -68,11 +68,11 @@ def _add(lines: list[str], header: str, body: list[str]) -> None:
     if header == BGP:
         header = next((line for line in lines if line.startswith(f"{BGP} ")), header)
     if header not in lines:
-        at = lines.index(END)
-        lines[at:at] = [header, *body, SEPARATOR]
+        position = lines.index(END)
+        lines[position:position] = [header, *body, SEPARATOR]
         return
-    start = at = lines.index(header) + 1
-    while at < len(lines) and lines[at].startswith(" "):
-        at += 1
-    known_lines = set(lines[start:at])
-    lines[at:at] = [line for line in body if line not in known_lines]
+    start = position = lines.index(header) + 1
+    while position < len(lines) and lines[position].startswith(" "):
+        position += 1
+    known_lines = set(lines[start:position])
+    lines[position:position] = [line for line in body if line not in known_lines]

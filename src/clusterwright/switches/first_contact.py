@@ -1,4 +1,4 @@
-"""What a switch that nobody has configured fetches first: accounts with their keys, and no secret."""
+"""First file of an unconfigured switch: accounts with their keys, and no secret."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ ADMIN = "admin"
 
 
 class ContactFile(NamedTuple):
-    """A file for all switches of a system whose management ports are called alike."""
+    """A file for all switches of a system with equal names of management ports."""
 
     name: str
     text: str
 
 
 def administrators(plan: Plan) -> tuple[Operator, ...]:
-    """Who configures switches: operators of role admin that have a key."""
+    """Administrators of switches: operators of role admin with a key."""
     return tuple(operator for operator in plan.spec.site.operators if operator.role == ADMIN and operator.keys)
 
 
 def linux_script(plan: Plan, contact: PortContact, *, flag: str = "", closing: tuple[str, ...] = ()) -> ContactFile:
-    """A script for a system that is a Linux machine.
+    """A script for a Linux-based system.
 
-    The factory's accounts, whose passwords everybody knows, are locked once there is another.
-    ``flag`` is the line without which the system refuses the script; ``closing`` are the last commands.
+    The factory's accounts, with public passwords, are locked once there is another. ``flag`` is a line required by the
+    system in the script; ``closing`` are the last commands.
     """
     accounts = administrators(plan)
     names = {account.name for account in accounts}

@@ -1,4 +1,4 @@
-"""FRR, which does the routing of several systems: what it answers of its BGP sessions."""
+"""FRR, the routing program of several systems: its answers about BGP sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readers of all systems: what proofs read switches with. None of them knows a writer."""
+"""The readers of all systems, for proofs. None of them knows a writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The switch systems that there are, each one record."""
+"""All switch systems, one record each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What devices said of their files, compared with what was rendered for them.
+"""Devices' running files, compared with their rendered ones.
 
-What they said lies in a folder: ``<device>/<path on the device>`` as the files are there, or the output of a command
-under the name that ``OUTPUTS`` gives it.
+They lie in a folder: ``<device>/<path on the device>`` as the files are there, or the output of a command under its
+name in ``OUTPUTS``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clusterwright.switches.eos.reader.sections import PATH
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A command's output: ``files`` are the rendered files that it speaks of, joined in their order."""
+    """A command's output: ``files`` are the rendered files with its content, joined in their order."""
 
     files: str
     command: str
@@ -36,8 +36,8 @@ def drifts(
 ) -> tuple[Drift, ...]:
     """Every difference of one device, file by file.
 
-    ``rendered`` is its tree, ``running`` what it said, by path or name of an output; ``judges`` say by pattern of the
-    rendered path how a file is compared: the first that fits. Raises ClusterwrightError for what cannot be read.
+    ``rendered`` is its tree, ``running`` its answers, by path or name of an output; ``judges`` compare files by pattern
+    of the rendered path: the first match. Raises ClusterwrightError for unreadable text.
     """
     systems_known = tuple(judges)
     drifts: list[Drift] = []
@@ -55,7 +55,7 @@ def drifts(
                 )
             )
             continue
-        compare = next(judge for at, judge in systems_known if fnmatchcase(paths[0], at))
+        compare = next(judge for judged_pattern, judge in systems_known if fnmatchcase(paths[0], judged_pattern))
         try:
             differences = tuple(compare("\n".join(rendered[path] for path in paths), text))
         except ValueError as error:
@@ -65,7 +65,7 @@ def drifts(
 
 
 def _without_secrets(drift: Drift) -> Drift:
-    """The difference without the words that stand where secrets do: what runs unplanned may hold one of its own."""
+    """The difference without placeholders of secrets: an unplanned running line may hold one of its own."""
     place = without_secrets(drift.place)
     runs = value_without_secrets(drift.place.rpartition("/")[2].strip(), drift.runs)
     sections = tuple(map(without_secrets, drift.sections))

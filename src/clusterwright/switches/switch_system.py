@@ -1,7 +1,7 @@
-"""A switch system: everything that is known of it, in one record. Nobody outside its package knows its words.
+"""A switch system: everything known of it, in one record. Its words stay inside its package.
 
-Each member is there or is ``Unsupported`` with the reason, so that what asks every system learns why one has no
-answer. What a system *can* be told is data (inventory/systems), which rules and intent read without this.
+Each member is there or is ``Unsupported`` with the reason, so that code for every system learns why one has no answer.
+Possible settings of a system are data (inventory/systems), read by rules and intent without this.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NOT_WRITTEN = Unsupported("its package writes no first configuration")
 
 @dataclass(frozen=True, slots=True)
 class SessionsProbe:
-    """How a switch is asked for its BGP sessions: the ``command``, by the switch's own API where ``is_eapi``.
+    """The question for a switch's BGP sessions: the ``command``, by the switch's own API if ``is_eapi``.
 
-    ``states`` reads the JSON that it answers: addresses as Python writes them, states as RFC 4271 does. Raises
+    ``states`` reads the JSON of the answer: addresses as Python writes them, states as RFC 4271 does. Raises
     ValueError, LookupError, TypeError or AttributeError for another answer.
     """
 
@@ -39,7 +39,7 @@ class SessionsProbe:
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """What a switch is asked while it runs: commands for people on bring-up night, and what the gates read."""
+    """Questions to a running switch: commands for people on bring-up night, and those of the gates."""
 
     neighbours: tuple[str, ...] | Unsupported
     counters: tuple[str, ...] | Unsupported
@@ -50,11 +50,13 @@ class Probes:
 
 @dataclass(frozen=True, slots=True)
 class SwitchSystem:
-    """A system: its ``reader`` and ``writer``, how what runs is compared (``drift``, by file), where a file says
-    something else than the rendered one (``differing``, by file), what a change of a file does while it is applied
-    (``effects``), and its ``probes``. ``steps`` names the file of the role device_tree that
-    says how the switch is brought onto its changed files (roles/device_tree/systems). ``first_contact`` writes what it
-    fetches before anybody has configured it."""
+    """A system, in one record.
+
+    ``drift`` compares running files by file, ``differing`` finds the places different from the rendered file,
+    ``effects`` are those of a file's changes while it is applied. ``steps`` names the file of the role device_tree with
+    the steps to bring the switch onto its changed files (roles/device_tree/systems). ``first_contact`` writes an
+    unconfigured switch's first file.
+    """
 
     reader: SystemReader
     writer: Writer
@@ -73,9 +75,9 @@ class SwitchSystem:
 
 @cache
 def installed_systems() -> tuple[SwitchSystem, ...]:
-    """The switch systems that installed packages add, by name.
+    """The switch systems of installed packages, by name.
 
-    Raises ClusterwrightError for one that cannot be loaded, or is called otherwise than its entry point.
+    Raises ClusterwrightError for one that cannot be loaded, or has another name than its entry point.
     """
     systems = []
     for name, entry in plugins(SYSTEMS).items():

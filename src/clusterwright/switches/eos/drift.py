@@ -1,4 +1,4 @@
-"""Comparing EOS text by section, and files of keys by what they say."""
+"""Comparing EOS text by section, and files of keys by their values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACL_STEP = 10  # EOS numbers entries that have no number by tens
 
 
 def compare_eos(planned: str, runs: str) -> Iterator[Found]:
-    """EOS text section by section; the order counts in access lists alone, where EOS gives each entry a number."""
+    """EOS text section by section; order counts in access lists alone, where EOS numbers each entry."""
     yield from _sections(_as_taken(eos_tree(normal_form(planned))), eos_tree(normal_form(runs)), ())
 
 
@@ -28,12 +28,12 @@ def eos_tree(text: str) -> LineTree:
 
 
 def _as_taken(planned: LineTree) -> LineTree:
-    """What a switch has after it read the lines in their order: of settings with one value, the last."""
-    last = {found[1]: line for line in planned if (found := _ONE_VALUE.match(line))}
+    """Effective lines after a switch has read them in order: of settings with one value, the last."""
+    last = {match[1]: line for line in planned if (match := _ONE_VALUE.match(line))}
     return {
         line: _as_taken(below)
         for line, below in planned.items()
-        if (found := _ONE_VALUE.match(line)) is None or last[found[1]] == line
+        if (match := _ONE_VALUE.match(line)) is None or last[match[1]] == line
     }
 
 
@@ -80,7 +80,7 @@ def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iter
 
 
 def _counterpart(line: str, planned: LineTree, runs: LineTree, unexpected: list[str]) -> str | None:
-    """The running line that means what ``line`` does, or else gives the same setting another value."""
+    """The running line with the meaning of ``line``, or else with another value of the same setting."""
     for other in unexpected:
         if is_as_planned(line, other):
             return other
@@ -104,7 +104,7 @@ def _says_of_the_same(one: str, other: str) -> bool:
 
 
 def compare_sysctl(planned: str, runs: str) -> Iterator[Found]:
-    """The planned keys of sysctl.d against ``sysctl -a`` or a file; what else runs is the kernel's own business."""
+    """The planned keys of sysctl.d against ``sysctl -a`` or a file; other running keys are the kernel's own."""
     yield from _keys(_values(planned, "="), _values(runs, "="), only_planned=True)
 
 

@@ -1,4 +1,4 @@
-"""What changes of EOS' configuration do, by the lines that differ (inventory/effects/eos.yaml)."""
+"""Effects of changes in EOS' configuration, by the different lines (inventory/effects/eos.yaml)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Sections = Mapping[str, tuple[str, ...]]
 
 
 def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
-    """By the lines that differ; a neighbour that comes or goes as a whole is one place."""
+    """By the different lines; a neighbour added or removed as a whole is one place."""
     if path != READER.file or was is None or will is None:
         return (Consequence(Effect.RESTART, "the whole configuration"),)
     return effect_table("eos").consequences(path, _places(_sections(was), _sections(will)))
@@ -33,7 +33,7 @@ def _places(before: Sections, after: Sections) -> Iterator[str]:
 
 
 def _whole_neighbour(line: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
-    """``neighbor ADDRESS`` for a line of a neighbour of which only one of the two has anything, else ""."""
+    """``neighbor ADDRESS`` for a line of a neighbour in one of the two texts alone, else ""."""
     words = line.split()
     if len(words) < 3 or words[0] != "neighbor":
         return ""
@@ -43,7 +43,7 @@ def _whole_neighbour(line: str, old: tuple[str, ...], new: tuple[str, ...]) -> s
 
 
 def _sections(text: bytes) -> Sections:
-    """The top-level lines of a configuration, each with what is indented below it."""
+    """The top-level lines of a configuration, each with the indented lines below it."""
     sections: dict[str, tuple[str, ...]] = {}
     for section in sections_of(text.decode("utf-8", "replace")):
         sections[section.header] = (*sections.get(section.header, ()), *section.body.splitlines())

@@ -1,4 +1,4 @@
-"""What an FBOSS switch runs against its rendered files, whichever defaults either of them states."""
+"""An FBOSS switch's running files against its rendered ones, with defaults stated or not."""
 
 from __future__ import annotations
 

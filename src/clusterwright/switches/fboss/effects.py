@@ -1,4 +1,4 @@
-"""What changes of FBOSS' files do, by the places that differ (inventory/effects/fboss.yaml)."""
+"""Effects of changes in FBOSS' files, by the different places (inventory/effects/fboss.yaml)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PEERS = "peers"
 
 
 def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
-    """By the places of the agent's file; of the BGP daemon's as one, but where neighbours go and nothing else."""
+    """By the places of the agent's file; the BGP daemon's counts as one, unless only neighbours go."""
     if path not in (READER.file, BGP):
         return linux.on_switch(path, was, will)
     if was is None or will is None:

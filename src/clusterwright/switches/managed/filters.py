@@ -1,4 +1,4 @@
-"""Who reaches the CPU of a managed InfiniBand switch, and where it may send: MLNX-OS's IP filter, NVOS's ACLs.
+"""Access to the CPU of a managed InfiniBand switch and its destinations: MLNX-OS's IP filter, NVOS's ACLs.
 
 Both stand for iptables on the management port. MLNX-OS: `ip filter chain`, whose rules are asked in order before a
 policy (NVIDIA MLNX-OS User Manual 3.12, control plane policing). NVOS: `acl` bound to the port, inbound and outbound in
@@ -47,7 +47,7 @@ class AclRule:
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """An NVOS list, with the direction in which it is bound to the management port."""
+    """An NVOS list, with its direction at the management port."""
 
     name: str
     type: str
@@ -57,9 +57,9 @@ class Acl:
 
 @per_plan
 def mlnxos_filter(plan: Plan, fabric: str) -> tuple[str, ...]:
-    """The commands that let in what the flows to management ports ask for; none where no zone holds such ports.
+    """The commands for the flows to management ports; none without a zone of such ports.
 
-    The policy comes first: a switch that is configured again drops for a moment, and is never open.
+    The policy comes first: a switch under reconfiguration drops for a moment, and is never open.
     """
     # A long range passes with every port: the manual shows single ports only.
     permits = management_permits(plan, fabric, single_ports=True)
@@ -104,7 +104,7 @@ def _sides(permit: Permit) -> Iterator[tuple[str, ...]]:
 
 @per_plan
 def nvos_acls(plan: Plan, fabric: str) -> tuple[Acl, ...]:
-    """The lists of the management port, inwards and outwards, each for both IP versions; none where no zone holds it.
+    """The lists of the management port, inwards and outwards, each for both IP versions; none without its zone.
 
     Outwards they confine a gateway, which NVOS knows as the default route of the port alone, to the declared prefixes.
     """
@@ -159,7 +159,7 @@ def _outbound(reach: tuple[Network, ...], version: int) -> tuple[AclRule, ...]:
 
 
 def _nvos_rules(permit: Permit, numbers: count[int]) -> Iterator[AclRule]:
-    """One rule for each source, type and flag: iptables asks that all flags of a rule are set, so replies take two."""
+    """One rule for each source, type and flag: iptables matches all flags of a rule, so replies take two."""
     protocol = _ICMP_NAMES[permit.version] if permit.protocol == ICMP else permit.protocol
     side = "source-port" if permit.source_ports else "dest-port"
     ports = tuple(

@@ -1,10 +1,10 @@
-"""Managed InfiniBand switches: names, addresses, time, logs and who may log in, for MLNX-OS and NVOS.
+"""Managed InfiniBand switches: names, addresses, time, logs and logins, for MLNX-OS and NVOS.
 
-Such a switch forwards without any of this: its subnet manager sets it up in band. What is configured here is its own
-CPU, which listens with well-known accounts until it is told not to, and would start a subnet manager of its own.
+Such a switch forwards without any of this: its subnet manager sets it up in band. The configuration is for its own CPU,
+with well-known accounts and a subnet manager of its own by default.
 
 No secret is written. Operators log in with SSH keys. An SNMP password appears as ``<secret NAME>``: the blank makes the
-switch's parser refuse the line as long as nobody has put the password there, so that it never fails open.
+switch's parser refuse the line until the deployment has put the password there, so that it never fails open.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class ManagedSwitch:
-    """Everything that one switch's configuration says; ``port`` is None where no management network reaches it.
+    """All values of one switch's configuration; ``port`` is None without a management network at it.
 
     ``routes`` are the prefixes behind the port's gateway, in IPv4 as address and mask. ``filters`` are MLNX-OS's
-    commands for what its port lets in, ``acls`` NVOS's lists; both are empty where no zone holds management ports.
+    commands for its port, ``acls`` NVOS's lists; both are empty without a zone of management ports.
     """
 
     name: str
@@ -71,7 +71,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 
 def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
-    """What a managed switch is told about itself."""
+    """A managed switch's values."""
     site = told_site(plan, plan.spec.catalogue[device.model].network_os or "")
     link = next((link for link in links_of(plan, device) if link.port.side == "management"), None)
     return ManagedSwitch(

@@ -1,7 +1,7 @@
-"""What a switch with NVUE runs, against what it was given: objects, in whichever form its release prints them.
+"""A running switch with NVUE against its rendered file: objects, in any form of its release.
 
 `nv config show -o yaml` merges ports of equal settings to ranges, and shows secrets encrypted and passwords as `*`.
-Objects that the plan does not set are told, unless NVUE sets them by itself, and a release that has other words.
+Objects not set by the plan are reported, unless NVUE sets them by itself, and a release with other words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What changes of NVUE's file do, by the objects that differ (inventory/effects/nvue.yaml)."""
+"""Effects of changes in NVUE's file, by the different objects (inventory/effects/nvue.yaml)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clusterwright.switches.nvue.reader.configuration import PATH
 
 
 def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
-    """By the objects that differ; a file that comes or goes is taken for a restart."""
+    """By the different objects; a file added or removed counts as a restart."""
     if path != PATH:
         return linux.on_switch(path, was, will)
     if was is None or will is None:

@@ -1,7 +1,7 @@
-"""What a SONiC switch runs against its rendered config_db.json, both brought to one form.
+"""A running SONiC switch against its rendered config_db.json, both brought to one form.
 
-What `show runningconfiguration all` or `sonic-cfggen -d --print-data` print is taken as the file is: with what the
-image brings along (init_cfg.json.j2 of sonic-net/sonic-buildimage), with fields at the defaults of its yang models, in
+The output of `show runningconfiguration all` or `sonic-cfggen -d --print-data` is taken as the file is: with the
+image's own rows (init_cfg.json.j2 of sonic-net/sonic-buildimage), with fields at the defaults of its yang models, in
 any order, with aliases for names of ports, and in the forms of older releases.
 """
 
@@ -32,7 +32,7 @@ _UNORDERED = frozenset({"ports", "services", "MATCHES", "BIND_POINTS", "ACTIONS"
 
 
 def compare_sonic(planned: str, runs: str) -> Iterator[Found]:
-    """Tables, rows and fields by their paths. Raises ValueError for what is no object of tables."""
+    """Tables, rows and fields by their paths. Raises ValueError for anything but an object of tables."""
     wanted, there = all_tables_of(normal_form(planned)), all_tables_of(normal_form(runs))
     aliases = {
         row["alias"]: port for port, row in wanted.get("PORT", {}).items() if isinstance(row, dict) and "alias" in row
@@ -56,7 +56,7 @@ def compare_sonic(planned: str, runs: str) -> Iterator[Found]:
 
 
 def _by_name(tables: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Table]:
-    """The tables with ports by their names, and lists that have no order in one."""
+    """The tables with ports by their names, and unordered lists sorted."""
     named: dict[str, Table] = {}
     for table, rows in tables.items():
         named[table] = {}
@@ -81,7 +81,7 @@ def _value(field: str, value: Any, aliases: Mapping[str, str]) -> Any:
 
 
 def _leave_out_defaults(table: str, row: Table, other: Table) -> None:
-    """Takes fields away that the other row leaves out and that say the same as that."""
+    """Remove default fields missing in the other row."""
     for field in [*row]:
         if field not in other and is_default(table, field, row[field]):
             row.pop(field)
@@ -97,7 +97,7 @@ def _is_of_the_image(planned: Mapping[str, Table], table: str, row: str, fields:
 
 
 def _is_as_the_image_has_it(planned: Mapping[str, Table], name: str, state: str | None) -> bool:
-    """Whether a program that no row was planned for runs, or rests, as it does by itself on this type of device."""
+    """Whether an unplanned program runs, or rests, as by default on this type of device."""
     if systems()[SYSTEM].service(name) is None:
         return state in OFF
     unasked = runs_unasked(planned, name)

@@ -1,11 +1,13 @@
-"""What changes of config_db.json do, and how each is applied: as a patch of the running configuration where SONiC's
-generic config updater takes it and its daemons act on it, else by reading the whole file anew (``config reload``).
+"""Effects of changes in config_db.json, and the way to apply each.
+
+As a patch of the running configuration if SONiC's generic config updater takes it and its daemons act on it, else by
+reading the whole file anew (``config reload``).
 
 The places are data, inventory/effects/sonic.yaml. From sonic-net/sonic-utilities, generic_config_updater:
-gcu_services_validator.conf.json (services that it restarts), gcu_field_operation_validators.conf.json (what it
-refuses), patch_sorter.py (fields that are only ever created); from sonic-net/sonic-buildimage and sonic-swss, which
-daemon listens to a table. Steps of the role device_tree say the same to the switch
-(tests/switches/test_sonic_effects.py holds both together).
+gcu_services_validator.conf.json (restarted services), gcu_field_operation_validators.conf.json (refusals),
+patch_sorter.py (fields without changes after creation); from sonic-net/sonic-buildimage and sonic-swss, the daemon
+behind each table. Steps of the role device_tree agree with it (tests/switches/test_sonic_effects.py holds both
+together).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ RELOAD = "config reload"
 
 
 class PlaceChange(NamedTuple):
-    """One place that differs: what changing it does, whether the whole file is read anew for it, and why."""
+    """One different place: its effect, whether the whole file is read anew for it, and the reason."""
 
     place: str
     effect: Effect
@@ -41,7 +43,7 @@ KNOWN_SKUS = (
 
 
 def changes(before: Tables, after: Tables) -> Iterator[PlaceChange]:
-    """Every place that differs, in the order of tables, rows and fields."""
+    """Every different place, in the order of tables, rows and fields."""
     for table in sorted(before.keys() | after.keys()):
         old, new = before.get(table, {}), after.get(table, {})
         for row in sorted(old.keys() | new.keys()):
@@ -55,7 +57,7 @@ def changes(before: Tables, after: Tables) -> Iterator[PlaceChange]:
 
 
 def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
-    """By the places that differ. Raises ValueError for text that is no JSON."""
+    """By the different places. Raises ValueError for text other than JSON."""
     if path != PATH:
         return linux.on_switch(path, was, will)
     if was is None or will is None:
@@ -76,7 +78,7 @@ def _change(place: str, after: Tables, is_beside_links: bool) -> PlaceChange:
 
 
 def _is_beside_links(table: str, row: str, before: Tables, after: Tables) -> bool:
-    """Whether an address comes to, or goes from, a port that is not up on that side of the change."""
+    """Whether an address comes to, or goes from, a port down on that side of the change."""
     if table != "INTERFACE":
         return False
     port = row.partition("|")[0]

@@ -1,4 +1,4 @@
-"""What authenticates a BGP session by an EOS switch's text, in words that can be compared between both ends."""
+"""Authentication of a BGP session in an EOS switch's text, in a form comparable between both ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHARED = re.compile(r"shared-secret profile (\S+) algorithm (\S+)")
 
 
 def shared_secrets(management: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Profiles of shared secrets by name, with their keys; ``management`` are statements that begin so, with bodies."""
+    """Profiles of shared secrets by name, with their keys; ``management`` are their statements, with bodies."""
     return {
         name: " and ".join(f"key {number}, {_secret(value)}" for number, value in sorted(_KEY.findall(keys)))
         for header, body in management
@@ -23,9 +23,9 @@ def shared_secrets(management: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def authentication_of(password: str, profiles: Mapping[str, str]) -> str:
-    """The words behind ``neighbor X password``, as what both ends must have alike; empty for none.
+    """The words behind ``neighbor X password``, in the form common to both ends; empty for none.
 
-    A profile that does not exist, or has no key, authenticates nothing.
+    A missing profile, or one without a key, authenticates nothing.
     """
     if not password:
         return ""

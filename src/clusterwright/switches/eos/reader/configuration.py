@@ -48,7 +48,7 @@ _RELAYS = re.compile(r"^   (?:ip helper-address|ipv6 dhcp relay destination) ", 
 
 
 class _NeighbourSaid(NamedTuple):
-    """What holds for a neighbour, as Session has it; ``group_mark`` is empty where it is in no group."""
+    """A neighbour's settings, as Session has them; ``group_mark`` is empty outside of any group."""
 
     into: str
     out_of: str
@@ -67,9 +67,9 @@ _ECN_COUNTERS = "hardware counter feature ecn out"
 
 
 def read_eos(device: str, text: str) -> Router | None:
-    """The router that a startup-config makes; None for one that runs no BGP and routes nothing.
+    """The router of a startup-config; None for one without BGP and routing.
 
-    Raises VerifyError for statements that are wanted here and cannot be read.
+    Raises VerifyError for unreadable statements among those needed here.
     """
     try:
         return _router(device, text)
@@ -78,9 +78,12 @@ def read_eos(device: str, text: str) -> Router | None:
 
 
 def _router(device: str, text: str) -> Router | None:
-    by_word = {word: [(each.header, each.body) for each in own] for word, own in sections_by_word(text).items()}
-    bgp = next((each for each in by_word.get("router", ()) if each[0].startswith("router bgp ")), None)
-    qos = [each for each in by_word.get("qos", ()) if not each[0].startswith("qos profile")]
+    by_word = {
+        word: [(statement.header, statement.body) for statement in sections]
+        for word, sections in sections_by_word(text).items()
+    }
+    bgp = next((statement for statement in by_word.get("router", ()) if statement[0].startswith("router bgp ")), None)
+    qos = [statement for statement in by_word.get("qos", ()) if not statement[0].startswith("qos profile")]
     profiles = {h.split()[2]: b for h, b in by_word.get("qos", ()) if h.startswith("qos profile")}
     watchdog = read_watchdog(tuple(header for header, _ in by_word.get("priority-flow-control", ())))
     interfaces = by_word.get("interface", [])
@@ -114,7 +117,9 @@ def _router(device: str, text: str) -> Router | None:
         ports=ports,
         own_addresses=own_addresses,
         sessions=tuple(_sessions(body, families, secrets)) if _routes(addressing, body) else (),
-        networks=tuple((prefix_of(each), (f"      network {each}\n",)) for each in _NETWORK.findall(families)),
+        networks=tuple(
+            (prefix_of(statement), (f"      network {statement}\n",)) for statement in _NETWORK.findall(families)
+        ),
         policies=_policies(by_word.get("route-map", []), addressing),
         qos=read_qos_map(tuple(qos), tuple(profiles.values())) if qos else None,
         defaults=tuple(_defaults(addressing)),
@@ -146,7 +151,7 @@ def _router(device: str, text: str) -> Router | None:
 
 
 def _subnets(interfaces: Iterable[Body], asks: re.Pattern[str], without: str = "") -> Iterator[Prefix]:
-    """The subnets of interfaces in service of which a line says something, and no other takes it back."""
+    """The subnets of interfaces in service with a matching line, unless another line negates it."""
     for _, body in interfaces:
         if "   shutdown\n" not in body and asks.search(body) and not (without and f"   {without}" in body):
             yield from (prefix_of(text) for text in _OWN.findall(body))
@@ -168,7 +173,7 @@ def _leaks(bgp: str, addressing: list[Body], routers: list[Body]) -> Iterator[tu
 
 
 def _bgp_leaks(bgp: str) -> Iterator[tuple[Mark, str]]:
-    """Lines of the fabric's BGP that bring routes of other protocols and VRFs."""
+    """Lines of the fabric's BGP with routes of other protocols and VRFs."""
     if any(word in bgp for word in _FOREIGN_WORDS):
         for line in _FOREIGN.findall(bgp):
             message = f"{line.strip()} brings routes into BGP that no policy of the fabric names"
@@ -179,10 +184,10 @@ def _bgp_leaks(bgp: str) -> Iterator[tuple[Mark, str]]:
 
 
 def _spreads_by(by_word: dict[str, list[Body]]) -> str | None:
-    """What the hash takes in beyond addresses and ports: fields of the profile that is in use."""
+    """Inputs of the hash beyond addresses and ports: fields of the profile in use."""
     used = [re.search(r" profile (\S+)$", header) for header, _ in by_word.get("port-channel", ())]
     policies = next((body for _, body in by_word.get("load-balance", ())), "")
-    for name in (found[1] for found in used if found):
+    for name in (match[1] for match in used if match):
         profile = re.search(rf"^   load-balance sand profile {re.escape(name)}\n((?:      .*\n)*)", policies, re.M)
         if profile:
             fields = re.search(r"^      fields udp dst-port (\d+)\n         payload bytes (\S+)$", profile[1], re.M)
@@ -193,7 +198,7 @@ def _spreads_by(by_word: dict[str, list[Body]]) -> str | None:
 
 
 def _hash_function(addressing: list[Body]) -> HashFunction | None:
-    """The seed that is written; where none is, it is 0 on every chip (EOS user manual, ip load-sharing)."""
+    """The configured seed; without one it is 0 on every chip (EOS user manual, ip load-sharing)."""
     balancing = [words for words in (header.split() for header, _ in addressing) if words[:2] == ["ip", "load-sharing"]]
     seeds = [words[3] for words in balancing if len(words) == 4]
     if any(not seed.isdigit() for seed in seeds):
@@ -207,13 +212,13 @@ def _word(pattern: str, body: str) -> str:
 
 
 def _routes(addressing: list[Body], bgp: str) -> bool:
-    """True when the switch forwards packets of the family that BGP speaks of: EOS does not by itself."""
+    """True for a switch with routing in BGP's address family: EOS has it off by default."""
     wanted = "ipv6 unicast-routing" if "   address-family ipv6\n" in bgp else "ip routing"
     return any(header == wanted for header, _ in addressing)
 
 
 def _bare_management(by_word: dict[str, list[Body]]) -> Iterator[tuple[Mark, str]]:
-    """Management ports among the fabric's own: without a VRF, or with one that is defined nowhere."""
+    """Management ports among the fabric's own: without a VRF, or with an undefined one."""
     defined = {header.split()[-1] for header, _ in by_word.get("vrf", ())}
     for header, body in by_word.get("interface", ()):
         if header.startswith("interface Management") and "   shutdown\n" not in body:
@@ -227,37 +232,39 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
     groups: dict[str, dict[str, str]] = {}
     declared: set[str] = set()
     for who, what, value in _NEIGHBOUR.findall(f"\n{body}\n"):
-        own = groups.setdefault(who, {})
+        settings = groups.setdefault(who, {})
         if what == "route-map":
             name, _, direction = value.partition(" ")
-            own[direction] = name
+            settings[direction] = name
         elif what == "bfd":
-            own["bfd interval" if value else what] = value or "on"
+            settings["bfd interval" if value else what] = value or "on"
         elif what == "peer group" and not value:
             declared.add(who)
         else:
-            own[what] = value
+            settings[what] = value
     active = set(re.findall(r"^      neighbor (\S+) activate$", families, re.M))
     restart_s, restart_mark = _restart(body)
     shared_by: dict[str, _NeighbourSaid] = {}  # of the groups whose neighbours say nothing themselves
-    for who, own in groups.items():
+    for who, settings in groups.items():
         if ":" not in who and "." not in who:
             continue
-        group = own.get("peer group", "")
+        group = settings.get("peer group", "")
         shared = groups.get(group, {})
-        is_shut = "shutdown" in own or "shutdown" in shared
+        is_shut = "shutdown" in settings or "shutdown" in shared
         if is_shut or not active & {who, group} or (group and group not in declared):
             continue
-        peer, remote_as = packed(who), int(own.get("remote-as") or shared.get("remote-as") or 0)
-        if not own.keys() <= _OF_ONE:
-            said = _said(who, own, group, shared, profiles)
+        peer, remote_as = packed(who), int(settings.get("remote-as") or shared.get("remote-as") or 0)
+        if not settings.keys() <= _OF_ONE:
+            values = _said(who, settings, group, shared, profiles)
         elif group in shared_by:
-            said = shared_by[group]
+            values = shared_by[group]
         else:
-            said = shared_by[group] = _said(who, own, group, shared, profiles)
-        into, out_of, has_bfd, most_routes, authentication, auth_mark, hold_time_s, hold_mark, group_mark, bfd_ms = said
+            values = shared_by[group] = _said(who, settings, group, shared, profiles)
+        into, out_of, has_bfd, most_routes, authentication, auth_mark, hold_time_s, hold_mark, group_mark, bfd_ms = (
+            values
+        )
         place = (f"   neighbor {who} ",)
-        mark = (f"   neighbor {who} remote-as ",) if "remote-as" in own else place
+        mark = (f"   neighbor {who} remote-as ",) if "remote-as" in settings else place
         yield Session(
             peer=peer,
             local=None,
@@ -281,7 +288,7 @@ def _sessions(body: str, families: str, profiles: Mapping[str, str]) -> Iterator
 
 
 def _bfd_ms(words: str) -> int:
-    """How long BFD waits, by the words of its line; the default where there is none."""
+    """BFD's detection time, from the words of its line; the default without one."""
     timers = _BFD_TIMERS.fullmatch(words)
     return DEFAULT_BFD_MS if timers is None else int(timers["receive"]) * int(timers["multiplier"])
 
@@ -289,7 +296,7 @@ def _bfd_ms(words: str) -> int:
 def _said(
     who: str, words: Mapping[str, str], group: str, shared: Mapping[str, str], profiles: Mapping[str, str]
 ) -> _NeighbourSaid:
-    """What holds for a neighbour by its own lines and those of its group."""
+    """A neighbour's settings, by its own lines and those of its group."""
     return _NeighbourSaid(
         into=words.get("in") or shared.get("in", ""),
         out_of=words.get("out") or shared.get("out", ""),
@@ -305,12 +312,12 @@ def _said(
 
 
 def _place(who: str, word: str = "") -> Mark:
-    """Where something is said of a neighbour or a group."""
+    """Place of a setting of a neighbour or a group."""
     return (f"   neighbor {who} {word}",)
 
 
 def _restart(bgp: str) -> tuple[int | None, Mark]:
-    """Seconds that neighbours wait for a restart, None for EOS's own, 0 for none, and the line to blame for it."""
+    """Restart time in seconds, None for EOS's own, 0 for none, and the line to blame for it."""
     time = re.search(r"^   graceful-restart restart-time (\d+)$", bgp, re.M)
     lines = [line for line in ("\n   graceful-restart restart-time ", "\n   graceful-restart\n") if line in f"\n{bgp}"]
     mark = ("router bgp ", *lines[:1])
@@ -318,7 +325,7 @@ def _restart(bgp: str) -> tuple[int | None, Mark]:
 
 
 def _most_routes(words: str) -> int:
-    """The number behind maximum-routes; 0, for any number, where exceeding it is only said."""
+    """The number behind maximum-routes; 0, for any number, if exceeding it only causes a warning."""
     return 0 if "warning-only" in words else int(words.split(maxsplit=1)[0])
 
 
@@ -375,7 +382,7 @@ def _rules(body: str) -> PrefixRules:
         if not within[1] <= low <= high <= top:
             raise ValueError(f'"{text}{rest}" names lengths that no prefix in it has; EOS refuses the line')
         rules.append((int(number or 0), PrefixRule(permit=action == "permit", within=within, low=low, high=high)))
-    return tuple(rule for _, rule in sorted(rules, key=lambda each: each[0]))
+    return tuple(rule for _, rule in sorted(rules, key=lambda numbered: numbered[0]))
 
 
 def _defaults(addressing: list[Body]) -> Iterator[Mark]:

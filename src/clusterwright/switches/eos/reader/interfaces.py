@@ -1,4 +1,4 @@
-"""Reading the interfaces of an EOS startup-config, the QoS profiles that they use, and the switch's map of classes."""
+"""Reading the interfaces of an EOS startup-config, their QoS profiles, and the switch's map of classes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _VARYING = ("   description ", "   ip address ", "   ipv6 address ")
 
 
 class _Settings(NamedTuple):
-    """What an interface has in common with many others: all but its description and its address."""
+    """An interface's settings common to many others: all but its description and its address."""
 
     speed_gbps: float
     speed_line: str
@@ -79,10 +79,10 @@ def read_ports(
 ) -> tuple[tuple[Port, ...], tuple[tuple[Prefix, bytes], ...]]:
     """Ports in service of the default VRF, and the addresses of all its interfaces by subnet.
 
-    ``profiles`` are those of QoS by name, ``watchdog`` is what ``read_watchdog`` gives, ``macsec`` has cipher and keys
-    by profile, and ``vlans`` are those that the switch has: the interface of another one is down. ``reserves_counters``
-    says that counters of ECN marks are set aside, without which chips with ``tx-queue`` count none. Raises ValueError
-    for addresses and marking in other units than bytes.
+    ``profiles`` are those of QoS by name, ``watchdog`` is the result of ``read_watchdog``, ``macsec`` has cipher and
+    keys by profile, and ``vlans`` are the switch's: an interface of any other is down. ``reserves_counters``: counters
+    of ECN marks are set aside, else chips with ``tx-queue`` count none. Raises ValueError for addresses and for marking
+    in other units than bytes.
     """
     ports, own_addresses = [], []
     interfaces = [i for i in interfaces if not i.header.startswith(_VLAN) or i.header.removeprefix(_VLAN) in vlans]
@@ -153,13 +153,13 @@ def read_ports(
 
 @lru_cache(maxsize=1 << 14)
 def _places(header: str, *lines: str) -> tuple[Mark, ...]:
-    """Where an interface begins, and these of its lines: there where one is not. Many switches have the same."""
+    """Places of an interface and of these of its lines: the interface's own for a missing line. Many switches agree."""
     start = f"{header}\n"
     return (start,), *((start, line) if line else (start,) for line in lines)
 
 
 def _in_channel(body: str, channel: str) -> str:
-    """What holds for a port that is a part of a channel: of its own the link itself, all else is the channel's."""
+    """Settings of a channel's member port: the link itself is its own, everything else the channel's."""
     lines = [line for line in body.splitlines() if line.startswith(_OF_A_PART)]
     shared = [line for line in channel.splitlines() if not line.startswith("   description ")]
     return "".join(f"{line}\n" for line in (*lines, *shared))
@@ -218,7 +218,7 @@ def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
 
 @lru_cache(maxsize=4096)
 def _port_qos(body: str, watchdog: SwitchWatchdog | None, profile: str, reserves_counters: bool) -> PortQos:
-    """What a profile, or an interface where ``profile`` is empty, says about classes."""
+    """Classes in a profile, or in an interface if ``profile`` is empty."""
     lines = set(body.split("\n"))
     queues, marking, counted, places = [], [], [], []
     for word, number, queue in _QUEUE.findall(body):
@@ -249,9 +249,9 @@ def _port_qos(body: str, watchdog: SwitchWatchdog | None, profile: str, reserves
 
 
 def read_watchdog(statements: tuple[str, ...]) -> SwitchWatchdog | None:
-    """The switch's PFC watchdog with the places of its times; None without a time after which a queue is stuck.
+    """The switch's PFC watchdog with the places of its times; None without a time for stuck queues.
 
-    Raises ValueError for times that are no numbers of seconds.
+    Raises ValueError for times other than numbers of seconds.
     """
     statement_by_key = {
         key: next((line for line in statements if line.startswith(words)), "") for key, words in _WATCHDOG.items()
@@ -276,7 +276,7 @@ def _paused(body: str) -> Iterable[int]:
 
 @lru_cache(maxsize=256)
 def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> QosMap:
-    """The switch's map from DSCP to class and queue, and the priorities that any of its profiles pauses."""
+    """The switch's map from DSCP to class and queue, and the priorities paused by any of its profiles."""
     class_of: list[int | None] = [None] * DSCPS
     queue_of = {number: number for number in range(8)}  # what EOS does by itself, and does not print
     marks: dict[str, Mark] = {}

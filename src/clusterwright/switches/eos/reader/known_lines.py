@@ -1,7 +1,7 @@
-"""The lines of EOS that are accounted for: what readers understand, and what touches no claim, with the reason.
+"""The known lines of EOS: those readers understand, and those without effect on any claim, with the reason.
 
-Each section has its patterns, line by line as they stand there but for the section's own indentation: what stands
-deeper keeps three spaces for each further level. A word cut short, or in capitals, is none of these.
+Each section has its patterns, line by line without the section's own indentation: deeper lines keep three spaces for
+each further level. A shortened word, or one in capitals, matches none of these.
 """
 
 from __future__ import annotations

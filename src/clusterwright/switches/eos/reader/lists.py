@@ -28,10 +28,10 @@ _ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
 class EosLists:
     """The lists of a switch: rules by word (``ip`` or ``ipv6``) and name, with the lines counted from 1.
 
-    ``sources`` are the lists of sources alone, which services ask; their rules look at nothing but the source.
-    ``groups`` are, for each interface, its lists by word and direction; ``lines`` where each interface begins. ``live``
-    are the sections of the interfaces that are not shut down, ``channels`` what ports are a part of: it is asked for
-    its lists, and they are not.
+    ``sources`` are the lists of sources alone, used by services; their rules match nothing but the source. ``groups``
+    are, for each interface, its lists by word and direction; ``lines`` the first line of each interface. ``live`` are
+    the sections of the interfaces without a shutdown, ``channels`` the channel of each member port: the channel's lists
+    apply, not the ports'.
     """
 
     lists: Mapping[tuple[str, str], tuple[Rule, ...]]
@@ -50,7 +50,7 @@ class EosLists:
         return tuple(name for name in self.lines if name.startswith("Management"))
 
     def bound(self) -> Iterator[tuple[str, str]]:
-        """The ports that lists are on, each with a direction."""
+        """The ports with lists, each with a direction."""
         joined = set(self.channels.values())
         for port in dict.fromkeys((*self.groups, *self.channels)):
             if port not in joined:
@@ -58,7 +58,7 @@ class EosLists:
                 yield from ((port, direction) for direction in sorted(directions))
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Lists that an interface names and that are not there: EOS then lets everything pass."""
+        """Missing lists named by an interface: EOS then permits everything."""
         for port, groups in self.groups.items():
             if port in self.channels:
                 yield self.lines[port], f"{port} has a list of its own, and {self.channels[port]} is asked for lists"
@@ -68,13 +68,13 @@ class EosLists:
                     yield self.lines[port], message
 
     def text(self, ports: Iterable[str]) -> str:
-        """Everything that decides what these ports let in: their lists, by name and entry by entry."""
+        """Everything with an effect on admission at these ports: their lists, by name and entry by entry."""
         bound = [(word, self._groups(port).get((word, IN))) for port in ports for word in _FAMILIES]
         used = {(word, name) for word, name in bound if name is not None}
         return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(used))
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
-        """What a port does with packets in one direction: without a list everything of that IP version passes."""
+        """A port's treatment of packets in one direction: without a list everything of that IP version passes."""
         rules: list[Rule] = []
         line = self.lines.get(port, 0)
         for word, (family, _) in _FAMILIES.items():
@@ -86,7 +86,7 @@ class EosLists:
 
 @lru_cache(maxsize=128)
 def read_eos_lists(text: str) -> EosLists:
-    """The lists of a startup-config. Raises Unreadable at an entry whose meaning is not known here."""
+    """The lists of a startup-config. Raises Unreadable at an entry of unknown meaning."""
     lists: dict[tuple[str, str], tuple[Rule, ...]] = {}
     bodies: dict[tuple[str, str], str] = {}
     sources: dict[tuple[str, str], tuple[Rule, ...]] = {}
@@ -136,28 +136,28 @@ def _rules_of(section: EosSection, word: str, name: str, *, is_standard: bool) -
 def _rules(word: str, body: str, *, is_standard: bool = False) -> tuple[Rule, ...]:
     """The entries of a list in the order of their numbers; lines count from 0."""
     numbered: list[tuple[int, Rule]] = []
-    for at, line in enumerate(body.splitlines()):
+    for index, line in enumerate(body.splitlines()):
         words = line.split()
         if words in (["counters", "per-entry"], ["statistics", "per-entry"]):
             continue
         if len(words) < 2 or not words[0].isdecimal():
-            raise Unreadable(at, f'"{line.strip()}" is no entry of an access list')
+            raise Unreadable(index, f'"{line.strip()}" is no entry of an access list')
         if words[1] == "remark":
             continue
         if any(number == int(words[0]) for number, _ in numbered):
-            raise Unreadable(at, f"{words[0]} is the number of an entry above")
+            raise Unreadable(index, f"{words[0]} is the number of an entry above")
         if is_standard:  # "permit SOURCE" is short for all protocols, from there to anywhere
             words = [*words[:2], word, *words[2:], "any"]
-        numbered.append((int(words[0]), _Entry(word, words[1:], at).rule()))
-    return tuple(rule for _, rule in sorted(numbered, key=lambda each: each[0]))
+        numbered.append((int(words[0]), _Entry(word, words[1:], index).rule()))
+    return tuple(rule for _, rule in sorted(numbered, key=lambda entry: entry[0]))
 
 
 class _Entry:
-    def __init__(self, word: str, words: list[str], at: int) -> None:
+    def __init__(self, word: str, words: list[str], line: int) -> None:
         self.family, self.version = _FAMILIES[word]
         self.word = word
         self.left = list(words)
-        self.at = at
+        self.at = line
 
     def rule(self) -> Rule:
         try:

@@ -1,4 +1,4 @@
-"""Who may log in to an EOS switch: local accounts, what opens them, and users of SNMP."""
+"""Logins on an EOS switch: local accounts, their keys and passwords, and users of SNMP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MACsec as a switch's EOS text has it: which ports are encrypted, and what in it fails open."""
+"""MACsec in a switch's EOS text: encrypted ports, and settings that fail open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STRONG = ("aes256-gcm", "aes256-gcm-xpn", "aes128-gcm", "aes128-gcm-xpn")
 
 @dataclass(frozen=True, slots=True)
 class Macsec:
-    """``ports`` with a profile that exists; ``faults`` are line numbers with what is wrong there."""
+    """``ports`` with an existing profile; ``faults`` are line numbers with their error."""
 
     ports: frozenset[str]
     faults: tuple[tuple[int, str], ...]
@@ -52,7 +52,7 @@ def macsec_of(text: str) -> Macsec:
 
 
 def keys_of(statements: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """By profile its cipher and the names of its keys, which both ends must have alike."""
+    """Each profile's cipher and names of keys, to be equal at both ends."""
     return {
         name: ", ".join(sorted(" ".join(words.split()[:2]) for words in _AGREED.findall(body)))
         for header, lines in statements

@@ -1,7 +1,7 @@
-"""One form for what EOS and people write in several: EOS prints `eq ssh` for `eq 22`, and readers know numbers alone.
+"""One form for several spellings: EOS prints `eq ssh` for `eq 22`, and readers know numbers alone.
 
-A line stays a line, so that places in a text are places in its normal form. ``DEFAULTS`` are lines that say what EOS
-does by itself, which ``show running-config`` leaves out.
+A line stays a line, so that places in a text are places in its normal form. ``DEFAULTS`` are lines with EOS' default
+behaviour, left out by ``show running-config``.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ DEFAULTS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
 
 
 def is_default(section: str, line: str) -> bool:
-    """Whether a line of a section, "" at the margin, states what EOS does without it."""
+    """Whether a line of a section, "" at the margin, states EOS' default."""
     return any(line in lines and begins.fullmatch(section) for begins, lines in DEFAULTS)
 
 
 @lru_cache(maxsize=128)
 def normal_form(text: str) -> str:
-    """The same lines, each in the form that readers know; most texts are in it already."""
+    """The same lines, each in the readers' form; most texts are in it already."""
     if _OTHER_FORMS.search(text) is None:
         return text
     lines: list[str] = []
@@ -120,7 +120,7 @@ def _statement(line: str) -> str:
 
 
 def _with_addresses(line: str) -> str:
-    """The line with addresses as RFC 5952 writes them, but for what is free text."""
+    """The line with addresses as RFC 5952 writes them, except in free text."""
     return in_plain_form(line) if _ADDRESSED.match(line) and not _FREE_TEXT.match(line) else line
 
 
@@ -136,13 +136,13 @@ def _entry_words(version: str, words: list[str], *, is_standard: bool) -> list[s
     names = _PORTS_OF.get(protocol, {})
     types = _ICMP_OF.get(protocol, {})
     entry_words: list[str] = []
-    for at, word in enumerate(words):
-        before = words[at - 1] if at else ""
+    for index, word in enumerate(words):
+        before = words[index - 1] if index else ""
         if before == "host":
             entry_words[-1] = f"{word}/{_LONGEST[version]}"
-        elif names and word in names and ("eq" in words[:at] or "range" in words[:at]):
+        elif names and word in names and ("eq" in words[:index] or "range" in words[:index]):
             entry_words.append(str(names[word]))
-        elif types and word in types and at == len(words) - 1:
+        elif types and word in types and index == len(words) - 1:
             entry_words.append(str(types[word]))
         else:
             entry_words.append(word)

@@ -1,7 +1,7 @@
-"""What an EOS configuration says beside its lists that takes packets around them, or opens the switch itself.
+"""Settings of an EOS configuration outside its lists that take packets around them, or open the switch itself.
 
 Lists on ports prove something only while packets take these ports and meet these lists. Everything here is looked for
-by name; what no name fits is unread, and then nothing is proven.
+by name; a line without a name here is unread, and then nothing is proven.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LINES = (
 
 
 def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    ways = "|".join(f"(?P<w{at}>{pattern})" for at, (pattern, _) in enumerate(sides))
+    ways = "|".join(f"(?P<w{number}>{pattern})" for number, (pattern, _) in enumerate(sides))
     return re.compile(rf"\n{begins}(?=[a-z])(?:{ways})(?=\n)")
 
 
@@ -83,9 +83,9 @@ _TRANSPORT = re.compile(r"^   transport grpc (\S+)\n((?:      .*\n)*)", re.M)
 
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
-    """Everything in a startup-config that opens a way beside the lists, with its place in the text.
+    """Everything in a startup-config with a path around the lists, with its place in the text.
 
-    Without what is ``declared`` ports, addresses and sessions are not compared with the plan.
+    Without ``declared``, ports, addresses and sessions are not compared with the plan.
     """
     lists, lined, looked_in = read_eos_lists(text), f"\n{text}\n", tuple(_with_own_words(text))
     at_margin = _AT_MARGIN.finditer(lined) if any(_opens(section.header) for section in sections_of(text)) else ()
@@ -110,26 +110,27 @@ def _opens(header: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_harmless(form: str) -> bool:
-    """Whether nothing that is looked for within sections stands in an interface of that form: it is no line of its own
-    that any of them has."""
+    """Whether an interface of this form has no line looked for within sections."""
     return not any(pattern.search(f"{form}\n") for pattern in (_INSIDE, _PEER, _ANNOUNCED))
 
 
 def _with_own_words(text: str) -> Iterator[tuple[int, int]]:
-    """Where lines within sections stand that are to be looked at one by one, in a text with an end of a line before it:
-    of interfaces that differ in their own lines alone, the others are known."""
+    """Offsets of lines to be checked one by one within sections, in a text with a line end before it.
+
+    Of interfaces with different lines of their own alone, the common lines were checked once.
+    """
     if has_strays(text):
         yield 0, len(text) + 2
         return
     start = end = 0
-    for _, at, header, body, form, _ in sections_of(text):
+    for _, offset, header, body, form, _ in sections_of(text):
         if form and body and _is_harmless(form):
             if end:
                 yield start, end
             end = 0
         elif body:
-            start = start if end else at + 1 + len(header)
-            end = at + 3 + len(header) + len(body)  # with the end of the last line, where the text has none
+            start = start if end else offset + 1 + len(header)
+            end = offset + 3 + len(header) + len(body)  # with the end of the last line, where the text has none
     if end:
         yield start, end
 
@@ -140,27 +141,27 @@ def _found(pattern: re.Pattern[str], lined: str, places: Iterable[tuple[int, int
 
 
 def servers(text: str) -> Iterator[Server]:
-    """Servers that the switch trusts, for logins, names and time, or tells what happens, and those of hosts' leases."""
+    """Servers trusted by the switch, for logins, names and time, or informed by it, and those of hosts' leases."""
     vrf = "MGMT" if section(text, "vrf instance MGMT") is not None else DEFAULT_VRF
     asked = _login_servers(text)
     sources = RequestSources(text)
-    for each in sections_with(text, "tacacs-server", "radius-server", "ntp", "ip", "logging"):
-        found = _SERVER.match(each.header)
-        if found is None:
+    for statement in sections_with(text, "tacacs-server", "radius-server", "ntp", "ip", "logging"):
+        named = _SERVER.match(statement.header)
+        if named is None:
             continue
-        what = _SERVICES[found["asks"] or found["tells"]]
-        vrf_named = _VRF.search(each.header)
+        what = _SERVICES[named["asks"] or named["tells"]]
+        vrf_named = _VRF.search(statement.header)
         server_vrf = vrf_named[1] if vrf_named is not None else DEFAULT_VRF
-        is_asked = server_vrf == vrf and (what != LOGINS or found["server"] in asked)
-        source = sources.of(what, server_vrf, is_ipv6=":" in found["server"])
-        yield Server(at=each.start, what=what, address=found["server"], is_asked=is_asked, source=source)
+        is_asked = server_vrf == vrf and (what != LOGINS or named["server"] in asked)
+        source = sources.of(what, server_vrf, is_ipv6=":" in named["server"])
+        yield Server(at=statement.start, what=what, address=named["server"], is_asked=is_asked, source=source)
     if "helper-address" in text or "dhcp relay" in text:
         for match in _RELAY.finditer(text):
             yield Server(match.start() + 1, LEASES, match[1])
 
 
 def _login_servers(text: str) -> frozenset[str]:
-    """The servers of the group that is asked who may log in."""
+    """The servers of the group used for logins."""
     group = _ASKS_GROUP.search(f"\n{text}")
     if group is None:
         return frozenset()
@@ -173,43 +174,43 @@ def _login_servers(text: str) -> frozenset[str]:
 
 
 def _accounts(text: str) -> Iterator[Fault]:
-    """Accounts that ask for nothing: neither a password nor a key, which SSH takes instead."""
-    said = [
+    """Open accounts: with neither a password nor a key for SSH."""
+    accounts = [
         (section.start, section.header.split()[1:])
         for section in sections_with(text, "username")
         if section.names("username")
     ]
-    keyed = {words[0] for _, words in said if words[1:2] in (["ssh-key"], ["sshkey"])}
-    for at, (name, *words) in said:
+    keyed = {words[0] for _, words in accounts if words[1:2] in (["ssh-key"], ["sshkey"])}
+    for start, (name, *words) in accounts:
         if "nopassword" in words and name not in keyed:
-            yield at, f"the account {name} opens without a password and without a key"
+            yield start, f"the account {name} opens without a password and without a key"
 
 
 def _vrfs(lists: EosLists) -> Iterator[Fault]:
     """Ports in another VRF than theirs."""
-    for name, own in lists.live.items():
+    for name, interface in lists.live.items():
         is_management = name.startswith("Management")
-        if ("\n   vrf MGMT\n" in own.form) is not is_management:
+        if ("\n   vrf MGMT\n" in interface.form) is not is_management:
             yield (
-                own.start,
+                interface.start,
                 f"{name} is in the {'default VRF' if is_management else 'VRF MGMT'}, which joins the two networks",
             )
 
 
 def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Fault]:
-    """Ports in service where the plan has no cable, and addresses of nobody."""
+    """Ports in service without a planned cable, and unplanned addresses."""
     planned = declared.linked.get(device, frozenset())
-    for name, own in lists.live.items():
+    for name, interface in lists.live.items():
         if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
-            yield own.start, f"{name} is in service, and the plan has no cable there"
-        plain = [line.rpartition(" ")[2] for line in own.own if line[0] == "i"]
-        for address in _ADDRESS.findall(own.body) if " address " in own.form else plain:
+            yield interface.start, f"{name} is in service, and the plan has no cable there"
+        plain = [line.rpartition(" ")[2] for line in interface.own if line[0] == "i"]
+        for address in _ADDRESS.findall(interface.body) if " address " in interface.form else plain:
             if address != "dhcp" and (what := declared.misplaced(device, name, address)):
-                yield own.start, what
+                yield interface.start, what
 
 
 def _sessions(lined: str, looked_in: tuple[tuple[int, int], ...], device: str, declared: Planned) -> Iterator[Fault]:
-    """BGP sessions with addresses that are on no planned link, and announcements of what is no planned network."""
+    """BGP sessions with addresses outside planned links, and announcements of unplanned networks."""
     asked: set[str] = set()
     for match in _found(_PEER, lined, looked_in):
         if match[1] not in asked and (what := declared.unmet(device, match[1])):
@@ -221,11 +222,13 @@ def _sessions(lined: str, looked_in: tuple[tuple[int, int], ...], device: str, d
 
 
 def _services(text: str) -> Iterator[Fault]:
-    """Services that answer outside the management VRF, where no list is asked."""
+    """Services outside the management VRF, without a list."""
     snmp = sections_with(text, "snmp-server")
-    answers = [each for each in snmp if each.names("snmp-server") and not _SNMP_LIST.match(each.header)]
+    answers = [
+        statement for statement in snmp if statement.names("snmp-server") and not _SNMP_LIST.match(statement.header)
+    ]
     # in the default VRF it is on by itself
-    if answers and not any(each.header in _SNMP_IN_DEFAULT for each in (*snmp, *sections_with(text, "no"))):
+    if answers and not any(statement.header in _SNMP_IN_DEFAULT for statement in (*snmp, *sections_with(text, "no"))):
         yield answers[0].start, "SNMP answers in the default VRF too, where its lists are not asked"
     for name, header, closed in (
         ("SSH", "management ssh", "\n   shutdown\n"),
@@ -239,19 +242,19 @@ def _services(text: str) -> Iterator[Fault]:
 
 
 def _telemetry(text: str, has_vrf: bool) -> Iterator[Fault]:
-    """Transports of gNMI in the wrong VRF, and those that ask collectors for too little."""
+    """Transports of gNMI in the wrong VRF, and those with too little authentication of collectors."""
     gnmi = section(text, "management api gnmi")
     if gnmi is None:
         return
     start = gnmi.start + len(gnmi.header) + 1
     for transport in _TRANSPORT.finditer(gnmi.body):
-        at, what = start + transport.start(), f"gNMI's transport {transport[1]}"
+        offset, what = start + transport.start(), f"gNMI's transport {transport[1]}"
         if has_vrf and "      vrf MGMT\n" not in transport[2]:
-            yield at, f"{what} answers in the default VRF, where its lists are not asked"
+            yield offset, f"{what} answers in the default VRF, where its lists are not asked"
         profile = re.search(r"^      ssl profile (\S+)$", transport[2], re.M)
         if profile is None:
-            yield at, f"{what} answers without TLS"
+            yield offset, f"{what} answers without TLS"
         elif not re.search(rf"^   ssl profile {re.escape(profile[1])}\n(?: {{6}}.*\n)*? {{6}}trust cert", text, re.M):
-            yield at, f"{what} asks nobody for a certificate"
+            yield offset, f"{what} asks nobody for a certificate"
         if "      authorization requests\n" not in transport[2]:
-            yield at, f"{what} lets whoever it takes change the switch"
+            yield offset, f"{what} lets whoever it takes change the switch"

@@ -1,4 +1,4 @@
-"""From which address an EOS switch asks DHCP servers for its hosts: the one that the relay's line names."""
+"""Source address of an EOS switch's requests to DHCP servers for its hosts: the one in the relay's line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _SOURCE_ADDRESS = re.compile(r"^   ipv6 dhcp relay destination \S+(?: vrf \S+)? 
 
 
 def relay_sources(interfaces: Iterable[Body]) -> Iterator[tuple[Prefix, bytes]]:
-    """Subnets of interfaces whose relay has an address to ask from, with that. Raises ValueError for what is none."""
+    """Subnets of interfaces with a relay's source address, with that address.
+
+    Raises ValueError for anything else in its place.
+    """
     bodies = {header.removeprefix("interface "): body for header, body in interfaces}
     for body in bodies.values():
         if "helper-address" not in body and "dhcp relay" not in body:
@@ -25,4 +28,8 @@ def relay_sources(interfaces: Iterable[Body]) -> Iterator[tuple[Prefix, bytes]]:
                 yield prefix_of(text), packed(by_address[1])
             elif ":" not in text and by_interface is not None:
                 named = _OWN.findall(bodies.get(by_interface[1], ""))
-                yield from ((prefix_of(text), packed(each.partition("/")[0])) for each in named if ":" not in each)
+                yield from (
+                    (prefix_of(text), packed(named_address.partition("/")[0]))
+                    for named_address in named
+                    if ":" not in named_address
+                )

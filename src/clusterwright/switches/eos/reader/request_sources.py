@@ -1,7 +1,7 @@
-"""The address that an EOS switch asks each kind of server from.
+"""Source address of an EOS switch's requests, by kind of server.
 
 Arista's EOS User Manual: a source interface is named by kind of server and VRF; without one requests leave with the
-address of the interface that the route leads over.
+address of the route's interface.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class RequestSources:
                 self._named[_KINDS[source["what"]], vrf] = f"interface {source['port']}"
 
     def of(self, what: str, vrf: str, *, is_ipv6: bool) -> str:
-        """The address of the named interface, "" where it has none of that IP version in the VRF.
+        """The address of the named interface, "" if it has none of that IP version in the VRF.
 
-        A VRF other than the default one has its management port alone, which needs no name.
+        A VRF other than the default one has its management port alone, without a need for a name.
         """
         named = self._named.get((what, vrf), "" if vrf == DEFAULT_VRF else "interface Management")
         key = named, vrf, is_ipv6

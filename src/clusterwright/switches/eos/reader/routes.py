@@ -1,4 +1,4 @@
-"""Routes of an EOS switch that lead elsewhere, and what brings some in."""
+"""Routes of an EOS switch to other destinations, and sources of further routes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAKS = ("default-originate", "leak routes ", "route-target import ", "vpn-impo
 
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
-    """Static routes but those to nowhere, and everything that brings routes from outside."""
+    """Static routes except discarding ones, and every source of routes from outside."""
     for match in _STATIC.finditer(f"\n{text}"):
         hop = next((word for word in match["via"].split() if "." in word or ":" in word), "")
         if match["via"].split()[0] != "Null0" and (what := judge(match["to"], hop)):

@@ -33,11 +33,11 @@ class EosSection(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What the section begins with."""
+        """First word of the section."""
         return self.header.partition(" ")[0]
 
     def names(self, command: str) -> str:
-        """What follows ``command`` in the first line, "" where the section is another one's."""
+        """The words after ``command`` in the first line, "" for another command's section."""
         return self.header[len(command) + 1 :] if self.header.startswith(f"{command} ") else ""
 
 
@@ -76,7 +76,7 @@ def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
 
 @lru_cache(maxsize=1 << 10)
 def form_of(body: str) -> tuple[str, tuple[str, ...]]:
-    """The form of an interface, and lines of its own: none where one of them has words that are looked for anywhere."""
+    """The form of an interface, and its own lines: none if one of them has words looked for anywhere."""
     parts = _OWN.split(f"\n{body}")
     blanks = tuple(parts[1::2])
     words = "".join(blanks)
@@ -87,28 +87,28 @@ def form_of(body: str) -> tuple[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=128)
 def sections_by_word(text: str) -> Mapping[str, tuple[EosSection, ...]]:
-    """The sections by the word that they begin with."""
+    """The sections by their first word."""
     sections: dict[str, list[EosSection]] = {}
     for section in sections_of(text):
         sections.setdefault(section.word, []).append(section)
-    return {word: tuple(own) for word, own in sections.items()}
+    return {word: tuple(group) for word, group in sections.items()}
 
 
 def sections_with(text: str, *words: str) -> Sequence[EosSection]:
-    """The sections that begin with one of these words, in their order."""
+    """The sections with one of these first words, in their order."""
     sections = [sections_by_word(text).get(word, ()) for word in words]
     return sections[0] if len(sections) == 1 else sorted(chain.from_iterable(sections))
 
 
 def section(text: str, header: str) -> EosSection | None:
-    """The section that begins with exactly this line; None where there is none."""
+    """The section with exactly this first line; None without one."""
     return next(
         (section for section in sections_with(text, header.partition(" ")[0]) if section.header == header), None
     )
 
 
 def lines_of(text: str) -> LineTree:
-    """Lines below the lines that open their sections, by indentation; comments, ``end`` and ``exit`` left out."""
+    """Lines below their sections' first lines, by indentation; comments, ``end`` and ``exit`` left out."""
     root: LineTree = {}
     stack: list[tuple[int, LineTree]] = [(-1, root)]
     for line in text.splitlines():

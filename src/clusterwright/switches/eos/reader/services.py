@@ -1,4 +1,4 @@
-"""Who may speak to an EOS switch: SSH, eAPI, SNMP and gNMI, each with the list of its sources."""
+"""Clients of an EOS switch's services: SSH, eAPI, SNMP and gNMI, each with the list of its sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GNMI_PORT = re.compile(r"^      port (\d+)$", re.M)
 
 
 def services(text: str) -> Iterator[SwitchService]:
-    """The services that are switched on. Raises Unreadable for a list that asks for more than sources."""
+    """The active services. Raises Unreadable for a list with other conditions than sources."""
     lists = read_eos_lists(text)
     asked: Iterable[tuple[str, str, int, str, re.Pattern[str]]] = (
         ("SSH", "tcp", 22, "management ssh", _SSH_LIST),
@@ -57,14 +57,14 @@ def services(text: str) -> Iterator[SwitchService]:
 
 
 def _snmp_by_default(text: str) -> EosSection | None:
-    """The first line about SNMP, which answers in the default VRF by itself, where the switch has no other VRF."""
+    """The first line about SNMP: without another VRF on the switch, it answers in the default VRF."""
     if section(text, "vrf instance MGMT") is not None or section(text, "no snmp-server vrf default") is not None:
         return None
     return next(iter(sections_with(text, "snmp-server")), None)
 
 
 def _asked(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] | None:
-    """The rules of a list; None where there is no list, or none of that name, which lets everybody in."""
+    """The rules of a list; None without a list, or for a missing one: then every source is admitted."""
     key = (_LETTERS[version], name or "")
     rules = lists.sources.get(key, lists.lists.get(key))
     for rule in rules or ():

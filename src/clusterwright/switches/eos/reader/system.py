@@ -1,4 +1,4 @@
-"""EOS, as a system that is read."""
+"""The readers of EOS."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def policy_lines(text: str) -> Iterable[str]:
 
 
 def _router(device: str, text: FileText) -> Router | None:
-    """The router of a switch. Lines that no reader knows are left out where they keep the others from being read."""
+    """The router of a switch. Unknown lines are left out if they keep the others from being read."""
     whole = text(PATH)
     try:
         return read_eos(device, whole)

@@ -1,4 +1,4 @@
-"""Which lines of an EOS configuration no reader takes in, and which claims those could touch."""
+"""Lines of an EOS configuration outside any reader, and the claims they could touch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _VARYING = frozenset(
 
 
 class _LineKind:
-    """Sections whose lines have the same meaning; ``known`` are lines of theirs that were found accounted for."""
+    """Sections with equal meaning of their lines; ``known`` are their lines already found accounted for."""
 
     def __init__(self, patterns: Collection[str], *, is_counted: bool) -> None:
         self.known = {"", "   !", "      !"}
@@ -57,8 +57,9 @@ class _LineKind:
         return True
 
     def takes_in(self, section: EosSection) -> bool:
-        """Whether all that stands below a first line is accounted for: of sections that differ in names and addresses
-        alone one is looked at, line by line.
+        """Whether all lines below a first line are accounted for.
+
+        Of sections with different names and addresses alone, one is checked line by line.
         """
         form = section.form if self._has_forms else ""
         if not form:
@@ -66,17 +67,17 @@ class _LineKind:
             if self.is_counted and len(set(parts[1::2])) < len(parts) // 2:
                 return False
             form = "".join(parts[::2])
-        left = section.header.startswith(_PORT), form
-        if left not in self._bodies:
+        remainder = section.header.startswith(_PORT), form
+        if remainder not in self._bodies:
             if next(_unread([section.header, *form.split("\n")]), None) is not None:
                 return False
             if len(self._bodies) < _MOST:
-                self._bodies.add(left)
+                self._bodies.add(remainder)
         return True
 
 
 def unread(text: str) -> tuple[Unread, ...]:
-    """Every line that is neither understood nor known to be without influence."""
+    """Every line neither understood nor known to be without influence."""
     if _is_read(text):
         return ()
     return tuple(
@@ -92,12 +93,12 @@ def unread(text: str) -> tuple[Unread, ...]:
 
 @lru_cache(maxsize=128)
 def known_text(text: str) -> str:
-    """The text with comments in the places of lines that are not accounted for: no reader takes them for others."""
-    left = unread(text)
-    if not left:
+    """The text with comments in place of unaccounted lines: no reader takes them for others."""
+    unaccounted = unread(text)
+    if not unaccounted:
         return text
     lines = text.split("\n")
-    for place in left:
+    for place in unaccounted:
         line = lines[place.line - 1]
         lines[place.line - 1] = f"{line[: len(line) - len(line.lstrip())]}!"
     return "\n".join(lines)
@@ -117,11 +118,11 @@ def _is_read(text: str) -> bool:
 
 
 def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
-    """Number, the line of the margin above, and the line itself; "" above where it stands at the margin or nowhere."""
+    """Number, the line of the margin above, and the line itself; "" above at the margin or without one."""
     kind, header, queue = _NOWHERE, "", ""
     headers: set[str] = set()
     seen: set[str] = set()
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if line in kind.known and not kind.is_counted:
             continue
         if line[:1] == "!":
@@ -129,22 +130,22 @@ def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
         elif line[:1] not in (" ", "\t", ""):
             kind, is_known = _kind_of(line)
             if not is_known or line in headers:
-                yield at + 1, "", line
+                yield index + 1, "", line
             headers.add(line)
             header, queue, seen = line, "", set()
         elif not kind.accounts_for(line):
-            if line.strip() and not (_OWN_QOS.accounts_for(line) and _has_no_profile(lines, at, header)):
-                yield at + 1, header, line
+            if line.strip() and not (_OWN_QOS.accounts_for(line) and _has_no_profile(lines, index, header)):
+                yield index + 1, header, line
         else:
             queue = line if _QUEUE.fullmatch(line) else queue
             once = _once(line, queue, is_counted=kind.is_counted)
             if once in seen:
-                yield at + 1, header, line
-            seen.add(once or f"{at}")
+                yield index + 1, header, line
+            seen.add(once or f"{index}")
 
 
 def _once(line: str, queue: str, *, is_counted: bool) -> str:
-    """What a section says once, "" where a line is none of that; ``queue`` is the one that it stands in."""
+    """A section's setting that may occur once, "" for other lines; ``queue`` is its queue."""
     if (toggle := _TOGGLE.fullmatch(line)) is not None:
         return toggle[1]
     if (one := _ONE.match(line)) is not None:
@@ -152,11 +153,11 @@ def _once(line: str, queue: str, *, is_counted: bool) -> str:
     return line if is_counted and line.strip(" !") and not line.startswith(_LEVEL * 2) else ""
 
 
-def _has_no_profile(lines: list[str], at: int, header: str) -> bool:
-    """Whether a line stands in an Ethernet interface that has no profile: then its own words on classes are read."""
+def _has_no_profile(lines: list[str], index: int, header: str) -> bool:
+    """Whether a line stands in an Ethernet interface without a profile: then its own classes are read."""
     if not header.startswith(_PORT):
         return False
-    first = last = at
+    first = last = index
     while lines[first].startswith(" "):
         first -= 1
     while lines[last].startswith(" "):
@@ -166,14 +167,14 @@ def _has_no_profile(lines: list[str], at: int, header: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _kind_of(header: str) -> tuple[_LineKind, bool]:
-    """What a section's lines are matched with, and whether its first line is accounted for."""
-    kinds = tuple(at for at, (begins, _) in enumerate(_TABLE) if begins.fullmatch(header))
+    """The patterns for a section's lines, and whether its first line is accounted for."""
+    kinds = tuple(number for number, (begins, _) in enumerate(_TABLE) if begins.fullmatch(header))
     return _kind(kinds), bool(kinds)
 
 
 @lru_cache(maxsize=1024)
 def _kind(entries: tuple[int, ...]) -> _LineKind:
-    patterns = [pattern for at in entries for pattern in _TABLE[at][1]]
+    patterns = [pattern for number in entries for pattern in _TABLE[number][1]]
     is_counted = any(pattern.startswith((_LEVEL, *_COUNTED)) for pattern in patterns)
     return _LineKind(patterns, is_counted=is_counted)
 

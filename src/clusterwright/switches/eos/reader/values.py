@@ -1,4 +1,4 @@
-"""Lines of EOS that may be others than the rendered ones: all others decide something that no fact tells."""
+"""Lines of EOS allowed to differ from the rendered ones: all others decide something outside any fact."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may log in to an EOS switch and who may read its counters.
+"""Logins on an EOS switch and readers of its counters.
 
-No secret is written: operators log in with SSH keys, and a password or its hash appears as ``<secret NAME>``, which EOS
-refuses for its blank until the deployment has put it in its place. An account without a password opens no remote
+No secret is written: operators log in with SSH keys, and a password or its hash appears as ``<secret NAME>``, refused
+by EOS for its blank until the deployment has put the secret in its place. An account without a password opens no remote
 session by itself: EOS takes such a login from the console alone.
 """
 
@@ -23,7 +23,7 @@ ROLES = {"admin": (15, "network-admin"), "monitor": (1, "network-operator")}
 class EosAccount:
     """An account; ``keys`` are the words before a public key, and the key.
 
-    ``opens_by`` are the words that say what else opens it: the hash of a password, or nothing.
+    ``opens_by`` are the words for its other means of login: the hash of a password, or nothing.
     """
 
     name: str
@@ -49,7 +49,7 @@ class EosAaa:
 
 @dataclass(frozen=True, slots=True)
 class EosAccess:
-    """Accounts, central AAA, SNMP and telemetry; None where the spec names none.
+    """Accounts, central AAA, SNMP and telemetry; None for each missing in the spec.
 
     ``methods`` are asked in turn for logins, ``command_methods`` for commands: without any, EOS lets each role do all
     (EOS User Manual, User Security, role-based authorization).

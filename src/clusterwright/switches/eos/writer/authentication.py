@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EosSharedSecret:
-    """A profile of TCP-AO with its one key, which has no end: rotation brings another key."""
+    """A profile of TCP-AO with its one key without an end: rotation brings another key."""
 
     profile: str
     key_id: int
@@ -36,7 +36,7 @@ def password_of(group: str, authentication: SessionAuthentication | None) -> str
 
 
 def shared_secrets(authentications: Iterable[SessionAuthentication | None]) -> tuple[EosSharedSecret, ...]:
-    """The profiles that sessions of a switch name, each once, by name."""
+    """The profiles of a switch's sessions, each once, by name."""
     secrets = {
         _profile(authentication): EosSharedSecret(
             _profile(authentication), authentication.key_id, authentication.secret

@@ -1,4 +1,4 @@
-"""BGP on an EOS switch: peer groups by tier, neighbours, and what may come in and go out."""
+"""BGP on an EOS switch: peer groups by tier, neighbours, and the policies of both directions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class EosBgp:
 
 
 def eos_bgp(view: SwitchView, borders: tuple[EosBorder, ...]) -> EosBgp | None:
-    """The BGP process of a switch, with the sessions of its borders; None where no neighbour speaks BGP."""
+    """The BGP process of a switch, with the sessions of its borders; None without a neighbour."""
     if view.device.asn is None or view.router_id is None or not (view.bgp_sides or borders):
         return None
     roles = {link.peer.device: link.peer_device.role.upper() for link in view.links}

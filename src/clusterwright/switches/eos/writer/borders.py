@@ -23,7 +23,7 @@ IN, OUT = "BORDER-IN-", "BORDER-OUT-"
 
 
 class BorderError(ClusterwrightError):
-    """A border at a port that is taken."""
+    """A border at a port in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class EosBorder:
 
     @property
     def group(self) -> str:
-        """The session's peer group, which its route maps are named for."""
+        """The session's peer group, with its name in its route maps."""
         return group_of(self.label)
 
     @property
@@ -63,7 +63,7 @@ def group_of(label: str) -> str:
 
 
 def eos_borders(plan: Plan, view: SwitchView) -> tuple[EosBorder, ...]:
-    """The borders of one switch. Raises BorderError for a port that the plan has given to a cable."""
+    """The borders of one switch. Raises BorderError for a port with a planned cable."""
     return tuple(_border(plan, view, border) for border in borders_of(plan, view.device))
 
 

@@ -19,7 +19,7 @@ KIND = "eos"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """True for switches that run EOS."""
+    """True for switches with EOS."""
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "eos"
 
 

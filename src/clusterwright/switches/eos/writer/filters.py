@@ -1,4 +1,4 @@
-"""Access lists of an EOS switch: permits as numbered entries, and where each list applies."""
+"""Access lists of an EOS switch: permits as numbered entries, and the places of each list."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DENY_REST = {4: "deny ip any any", 6: "deny ipv6 any any"}
 
 @dataclass(frozen=True, slots=True)
 class AccessList:
-    """An access list: ``ip`` is the command word ip or ipv6, ``entries`` are numbers with what follows them.
+    """An access list: ``ip`` is the command word ip or ipv6, ``entries`` are numbers with their text.
 
     ``kind`` is "standard " for a list of sources alone.
     """
@@ -39,7 +39,7 @@ class AccessList:
 
 @dataclass(frozen=True, slots=True)
 class EosServices:
-    """The lines that put lists of sources on the services of the management VRF, each where it is configured.
+    """The lines for lists of sources on services of the management VRF, each in its service's configuration.
 
     pyavd's schema knows no list of IPv6 sources for gNMI; the management port's own list has those.
     """
@@ -54,7 +54,7 @@ class EosServices:
 class EosFilters:
     """The lists of a switch; ``hosts`` are the lines of ports to hosts, ``management`` of the management port.
 
-    ``services`` are those of who may log in, configure and collect.
+    ``services`` are those for logins, configuration and collectors.
     """
 
     lists: tuple[AccessList, ...]
@@ -64,10 +64,10 @@ class EosFilters:
 
 
 def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
-    """What a switch filters at its ports to hosts and at its management port."""
+    """A switch's filters at its ports to hosts and at its management port."""
     hosts = host_lists(plan, view)
     management = None if view.management is None else _management_lists(plan, view.management.port.fabric)
-    lists = [each for one in hosts for each in both_versions(HOSTS + one.suffix, one.permits)]
+    lists = [access_list for one in hosts for access_list in both_versions(HOSTS + one.suffix, one.permits)]
     services = () if view.management is None else _service_lists(plan, view.management.port.fabric)
     return EosFilters(
         lists=(*lists, *(management or ()), *services),
@@ -78,7 +78,7 @@ def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
 
 
 def applied(name: str, direction: str) -> tuple[str, ...]:
-    """The lines that put the lists of a name on a port."""
+    """The lines for the lists of a name on a port."""
     return tuple(f"{word} access-group {name} {direction}" for word in WORDS.values())
 
 
@@ -99,7 +99,7 @@ def _management_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...] | None:
 
 @per_plan
 def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
-    """For each service that listens, its sources in each IP version; none where no zone holds management ports."""
+    """For each listening service, its sources in each IP version; none without a zone of management ports."""
     site = plan.spec.site
     listening = [(SSH, "tcp", 22), (EAPI, "tcp", 443)]
     if site.snmp is not None:

@@ -1,4 +1,4 @@
-"""The first startup configuration of an EOS switch: accounts, SSH and eAPI on a management port that asks DHCP."""
+"""The first startup configuration of an EOS switch: accounts, SSH and eAPI on a management port with DHCP."""
 
 from __future__ import annotations
 

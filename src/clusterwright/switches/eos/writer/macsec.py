@@ -1,8 +1,7 @@
-"""Link encryption on an EOS switch: the profiles it needs, and which of its ports carry which.
+"""Link encryption on an EOS switch: its profiles, and the profile of each port.
 
-A connectivity association key appears as ``<secret NAME as eos-cak>``: the deployment puts it there in the form in
-which EOS keeps it (type 7). The blank makes EOS refuse the line until then, and an interface without its profile stays
-closed.
+A connectivity association key appears as ``<secret NAME as eos-cak>``: the deployment puts it there in EOS' own form
+(type 7). The blank makes EOS refuse the line until then, and an interface without its profile stays closed.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ class EosMacsec:
 
 
 def eos_macsec(plan: Plan, view: SwitchView) -> tuple[EosMacsec, ...]:
-    """The profiles that ports of a switch carry, by name."""
+    """The profiles on ports of a switch, by name."""
     names = {name for link in view.links if (name := profile_of(link)) is not None}
     return tuple(_profile(profile) for profile in plan.spec.encryption.macsec if profile.name in names)
 
 
 def profile_of(link: Link) -> str | None:
-    """The profile of a link between switches, which the lower one's tier names; None for hosts and clear links."""
+    """The profile of a link between switches, set by the lower one's tier; None for hosts and clear links."""
     up = link.lower_tier.up if link.lower_tier is not None else None
     return up.macsec if up is not None else None
 

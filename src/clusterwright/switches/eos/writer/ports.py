@@ -61,7 +61,7 @@ def eos_ports(view: SwitchView, profile: str | None, filters: Filters, borders: 
 
 
 def _spare_ports(view: SwitchView, borders: tuple[EosBorder, ...]) -> list[str]:
-    """The ports that no link and no border uses, in the mode that their cages have."""
+    """The ports without a link and a border, in the mode of their cages."""
     mode_of_port = {}
     for link in view.links:
         mode = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
@@ -103,7 +103,7 @@ def _link_port(view: SwitchView, link: Link, profile: str | None, filters: Filte
 
 
 def _member_lines(bond: SwitchBond) -> tuple[str, ...]:
-    """The lines that make a port a member of its bond's port channel."""
+    """The lines to make a port a member of its bond's port channel."""
     timer = "fast" if bond.bond.rate == "fast" else "normal"
     return (f"channel-group {bond.number} mode active", f"lacp timer {timer}")
 
@@ -135,7 +135,7 @@ def _border_port(view: SwitchView, border: EosBorder) -> EosPort:
 
 
 def _speed(view: SwitchView, side: str, port: str, speed_gbps: int) -> str | None:
-    """The speed with its number of lanes, of which a port that shares its cage has fewer."""
+    """The speed with its number of lanes: fewer for a port in a shared cage."""
     mode = view.mode_of(side, port, speed_gbps)
     shares_cage = mode is not None and len(mode[1].subports) > 1
     return (_BREAKOUT_SPEEDS if shares_cage else _SPEEDS).get(speed_gbps)

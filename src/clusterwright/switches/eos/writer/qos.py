@@ -1,6 +1,6 @@
 """The QoS profile and maps of an EOS switch.
 
-What EOS does not take is a size for headroom: chips with deep buffers set it themselves by the port's speed.
+EOS takes no size for headroom: chips with deep buffers set it themselves by the port's speed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class EosQueue:
 class EosQos:
     """The QoS profile of the fabric's ports; ``lossless`` are PFC priorities, times are in seconds.
 
-    ``queue_word`` opens a queue in the profile, ``count_marks`` is what counters of marks need beside it, "" for
-    nothing.
+    ``queue_word`` opens a queue in the profile, ``count_marks`` are the additional words for counters of marks, "" for
+    none.
     """
 
     profile: str
@@ -84,7 +84,7 @@ def eos_qos(view: SwitchView) -> EosQos | None:
 def _percents(classes: Sequence[NumberedClass]) -> dict[int, int]:
     """Whole percents of the bandwidth by the number of a class with a weight: at least 1 each, and 100 at most in all.
 
-    What the smallest have too much, the largest has less.
+    The largest gives up the excess of the smallest.
     """
     weighted = [item for item in classes if not item.entry.strict]
     total = sum(item.entry.weight for item in weighted)

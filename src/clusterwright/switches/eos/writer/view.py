@@ -1,4 +1,4 @@
-"""What the EOS template shows: every value as text, every decision taken."""
+"""Values of the EOS template: every value as text, every decision taken."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROCE_QUEUE_PAIR_BYTES = "5-7"
 
 @dataclass(frozen=True, slots=True)
 class EosManagement:
-    """The out-of-band interface; ``ip`` is the command word ip or ipv6, ``routes`` where it may go."""
+    """The out-of-band interface; ``ip`` is the command word ip or ipv6, ``routes`` its destinations."""
 
     port: str
     description: str
@@ -48,9 +48,9 @@ class EosManagement:
 
 @dataclass(frozen=True, slots=True)
 class EosGateway:
-    """The routed interface ``port`` of the shared host subnet, whose ports are in ``vlan``.
+    """The routed interface ``port`` of the shared host subnet; its ports are in ``vlan``.
 
-    ``boot`` are the lines by which hosts that boot get addresses and, over IPv6, a router.
+    ``boot`` are the lines for booting hosts' addresses and, over IPv6, their router.
     """
 
     port: str
@@ -101,7 +101,7 @@ class EosSwitch:
 
 
 def eos_switch(plan: Plan, device: Device) -> EosSwitch:
-    """Everything that one switch's startup configuration says."""
+    """All values of one switch's startup configuration."""
     view = view_switch(plan, device)
     qos = eos_qos(view)
     filters = eos_filters(plan, view)
@@ -138,7 +138,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
 
 
 def _source_port(view: SwitchView) -> str:
-    """The interface that requests to servers leave from without a management port."""
+    """The source interface of requests to servers without a management port."""
     system = systems()["eos"]
     return {"gateway": system.gateway, "loopback": system.loopback}.get(view.asks_from, "")
 
@@ -175,7 +175,7 @@ def _gateway(view: SwitchView) -> EosGateway | None:
 
 
 def _boot_lines(view: SwitchView, port: str, address: str) -> Iterator[str]:
-    """The relay, which asks from the gateway's address, as flows know it. EOS advertises itself by default."""
+    """The relay, with the gateway's address as its source, as in flows. EOS advertises itself by default."""
     if view.relay is not None and view.version == 4:
         yield f"ip helper-address {view.relay} source-interface {port}"
     elif view.relay is not None:

@@ -1,6 +1,6 @@
-"""What an agent.conf says of a switch's ports and of how it chooses among paths.
+"""Reading a switch's ports and its choice among paths from agent.conf.
 
-It is found once for all files of a shape; what is left for each are its addresses, and who is at the ports' other end.
+It is read once for all files of a shape; each file adds its addresses, and the far ends of its ports.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _OF_RELAYS = {4: _DHCP, 6: _DHCPV6}
 
 
 class _OwnAddress(NamedTuple):
-    """An address that may be a blank, with what is said of its interface."""
+    """An address, or a blank, with the settings of its interface."""
 
     vlan: int
     text: str
@@ -73,7 +73,7 @@ class _OwnAddress(NamedTuple):
 
 
 class _Subnet(NamedTuple):
-    """An address that may be a blank, and of which IP versions something holds there."""
+    """An address, or a blank, with the IP versions of its settings."""
 
     text: str
     versions: frozenset[int]
@@ -100,7 +100,7 @@ class _PortRow(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """What all agent.conf of a shape say; addresses may be blanks."""
+    """The common content of all agent.conf of a shape; addresses may be blanks."""
 
     interfaces: tuple[_OwnAddress, ...]
     ports: tuple[_PortRow, ...]
@@ -117,9 +117,9 @@ class Agent(NamedTuple):
 
 @lru_cache(maxsize=256)
 def agent_of(shape: FileShape) -> Agent:
-    """What files of a shape say.
+    """The content of files of a shape.
 
-    Raises ValueError, KeyError, TypeError, AttributeError or IndexError for what is no agent.conf.
+    Raises ValueError, KeyError, TypeError, AttributeError or IndexError for anything but an agent.conf.
     """
     switch = shape.outline["sw"]
     trapped = frozenset(_trapped(switch))
@@ -190,7 +190,7 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
 
 
 def subnets_of(subnets: Iterable[_Subnet], document: FileInParts) -> frozenset[Prefix]:
-    """Those of which something holds, by their IP version. Raises ValueError."""
+    """The subnets with a setting, by their IP version. Raises ValueError."""
     texts = ((document.words[subnet.text], subnet.versions) for subnet in subnets)
     return frozenset(prefix_of(text) for text, versions in texts if (6 if ":" in text else 4) in versions)
 
@@ -205,13 +205,13 @@ def _interfaces(switch: Json) -> Iterator[_OwnAddress]:
 
 
 def _trapped(switch: Json) -> Iterator[int]:
-    """The reasons for which the processor is given a packet."""
+    """The reasons for packets to the processor."""
     for row in switch.get("cpuTrafficPolicy", {}).get("rxReasonToQueueOrderedList", ()):
         yield row["rxReason"]
 
 
 def _port_rows(switch: Json, *, has_lacp: bool) -> Iterator[_PortRow]:
-    """Ports in service; parts of an aggregate are none where LACP's packets do not reach the processor."""
+    """Ports in service; members of an aggregate are none if LACP's packets do not reach the processor."""
     vlan_of = {
         row["logicalPort"]: row["vlanID"]
         for row in switch["vlanPorts"]
@@ -246,12 +246,12 @@ def _port_rows(switch: Json, *, has_lacp: bool) -> Iterator[_PortRow]:
 
 
 def _start(name: str) -> tuple[str, Mark]:
-    """A port's name, and where the port begins: as many switches have a port of that name as have its model."""
+    """A port's name, and the offset of its row: switches of one model have equal names."""
     return name, (f'"name": "{name}", "description"',)
 
 
 def _aggregates(switch: Json) -> Iterator[tuple[int, Aggregate]]:
-    """What each port is a part of, by its number; without a word FBOSS's agent asks, and fast."""
+    """The aggregate of each port, by its number; FBOSS's agent defaults to active and fast LACP."""
     for row in switch.get("aggregatePorts", ()):
         for member in row["memberPorts"]:
             mode = "active" if member.get("activity", _LACP_ACTIVE) == _LACP_ACTIVE else "passive"
@@ -261,10 +261,12 @@ def _aggregates(switch: Json) -> Iterator[tuple[int, Aggregate]]:
 
 
 def _subnets(switch: Json, holds: Callable[[Json, Json, int], bool]) -> Iterator[_Subnet]:
-    """The addresses of interfaces of which something holds by IPv4 or IPv6, with their VLAN."""
+    """The addresses of interfaces with a setting for IPv4 or IPv6, with their VLAN."""
     vlans = {row["id"]: row for row in switch["vlans"]}
     for interface in switch["interfaces"]:
-        versions = frozenset(each for each in (4, 6) if holds(interface, vlans.get(interface["vlanID"], {}), each))
+        versions = frozenset(
+            version for version in (4, 6) if holds(interface, vlans.get(interface["vlanID"], {}), version)
+        )
         yield from (_Subnet(text, versions) for text in interface["ipAddresses"] if versions)
 
 
@@ -280,7 +282,7 @@ def _is_relayed(interface: Json, vlan: Json, version: int) -> bool:
 
 
 def _denied(switch: Json) -> Iterator[tuple[int | None, int | None]]:
-    """Port and VLAN that entries which deny ask for, None where they ask for any."""
+    """Port and VLAN matched by denying entries, None for any."""
     tables = switch.get("aclTableGroup", {}).get("aclTables", ())
     for entry in (*switch.get("acls", ()), *(entry for table in tables for entry in table["aclEntries"])):
         if entry["actionType"] == _ACL_DENY:
@@ -288,13 +290,13 @@ def _denied(switch: Json) -> Iterator[tuple[int | None, int | None]]:
 
 
 def _filtered(denied: frozenset[tuple[int | None, int | None]], port: int, vlan: int | None) -> tuple[str, ...]:
-    """The directions in which something is denied to a port."""
+    """The directions of a port with a denial."""
     return (IN,) if any((each, own) in denied for each in (port, None) for own in (vlan, None)) else ()
 
 
 def _hash_function(switch: Json) -> HashFunction | None:
     """How ECMP's hash begins; without a seed the agent makes one of the switch's MAC address."""
-    balancer = next((each for each in switch.get("loadBalancers", ()) if each["id"] == _ECMP), None)
+    balancer = next((row for row in switch.get("loadBalancers", ()) if row["id"] == _ECMP), None)
     if balancer is None or balancer.get("seed") is None:
         return None
     number = balancer["algorithm"]
@@ -302,19 +304,19 @@ def _hash_function(switch: Json) -> HashFunction | None:
 
 
 def _spreads_by(switch: Json) -> str | None:
-    """What ECMP's hash takes in beyond addresses and ports."""
-    balancer = next((each for each in switch.get("loadBalancers", ()) if each["id"] == _ECMP), None)
+    """Inputs of ECMP's hash beyond addresses and ports."""
+    balancer = next((kind for kind in switch.get("loadBalancers", ()) if kind["id"] == _ECMP), None)
     if balancer is None:
         return None
     fields, udf = balancer["fieldSelection"], switch.get("udfConfig", {})
-    if not all({1, 2} <= set(fields.get(each, ())) for each in ("ipv4Fields", "ipv6Fields", "transportFields")):
+    if not all({1, 2} <= set(fields.get(kind, ())) for kind in ("ipv4Fields", "ipv6Fields", "transportFields")):
         return "less than addresses and ports"
     matchers = udf.get("udfPacketMatcher", {})
     for name in fields.get("udfGroups", ()):
         group = udf.get("udfGroups", {}).get(name)
         if group is None or group["header"] != _UDP_HEADER:
             continue
-        ports = {matchers.get(each, {}).get("UdfL4DstPort") for each in group["udfPacketMatcherIds"]}
+        ports = {matchers.get(kind, {}).get("UdfL4DstPort") for kind in group["udfPacketMatcherIds"]}
         first = group["startOffsetInBytes"] - _UDP_HEADER_BYTES
         last = first + group["fieldSizeInBytes"] - 1
         return f"bytes {first} to {last} of UDP's payload to port {', '.join(map(str, ports))}"

@@ -1,8 +1,8 @@
-"""The forms that values of agent.conf and bgpcpp.conf have where a reader takes a number, a switch or an address.
+"""Forms of values in agent.conf and bgpcpp.conf, for readers' numbers, switches and addresses.
 
 Forms are those of facebook/fboss (switch_config.thrift, bgp_config.thrift, bgp_policy.thrift), by the name of the
-field, which is of one type in every structure; where it is not, the structure's name comes before it. Thrift refuses a
-file with another type, so what has one is unread at its line.
+field, which has one type in every structure; if it does not, the structure's name comes before it. Thrift refuses a
+file with another type, so such a value is unread at its line.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ADDRESS_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a value has to look like; ``kind`` is one of number, switch, text, address and prefix."""
+    """The form of a value; ``kind`` is one of number, switch, text, address and prefix."""
 
     kind: str
 
@@ -85,5 +85,5 @@ FORMS: Mapping[str, Form] = {
 
 
 def has_ill_formed_words(text: str) -> bool:
-    """True for a file of BGP in which a neighbour's address may be none."""
+    """True for a file of BGP with a neighbour's address that may not be one."""
     return _ADDRESS_WORDS.search(text) is not None

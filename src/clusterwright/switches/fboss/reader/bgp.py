@@ -1,4 +1,4 @@
-"""What a bgpcpp.conf says of a switch's neighbours and its policies."""
+"""Reading a switch's neighbours and its policies from bgpcpp.conf."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NO_GROUP: tuple[None, tuple[Mark, Mark, Mark]] = None, ((), (), ())
 
 
 class _Neighbour(NamedTuple):
-    """One of ``peers`` with what its group says; its addresses and its AS number may be blanks.
+    """One of ``peers`` with its group's settings; its addresses and its AS number may be blanks.
 
-    ``silent`` are the IP versions of addresses with which the group does not speak.
+    ``silent`` are the IP versions the group does not use.
     """
 
     peer: Any
@@ -46,7 +46,7 @@ class _Neighbour(NamedTuple):
 
 
 def sessions(document: FileInParts) -> tuple[Session, ...]:
-    """The neighbours that speak with the switch. Raises ValueError, KeyError, TypeError or AttributeError."""
+    """The switch's active neighbours. Raises ValueError, KeyError, TypeError or AttributeError."""
     if document.words:
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             return tuple(_speaking(_neighbours(document.shape), document.words.__getitem__))
@@ -72,7 +72,10 @@ def _rows(bgp: Json) -> Iterator[_Neighbour]:
         group, marks = groups.get(peer.get("peer_group_name", ""), _NO_GROUP)
         if group is None:
             continue
-        address, silent = peer["peer_addr"], frozenset(each for each in (4, 6) if group.get(f"disable_ipv{each}_afi"))
+        address, silent = (
+            peer["peer_addr"],
+            frozenset(version for version in (4, 6) if group.get(f"disable_ipv{version}_afi")),
+        )
         if not is_blank(address) and _version(address) in silent:
             continue
         timers = group.get("bgp_peer_timers", {})
@@ -91,7 +94,7 @@ def _rows(bgp: Json) -> Iterator[_Neighbour]:
 
 
 def _speaking(rows: Iterable[_Neighbour], value_of: Callable[[Any], Any]) -> Iterator[Session]:
-    """Sessions of rows whose blanks are filled."""
+    """Sessions of rows with filled blanks."""
     for peer, local, remote_as, silent, into, out_of, marks, most_routes, hold_time_s, restart_s in rows:
         neighbour, local_address, number = value_of(peer), value_of(local), value_of(remote_as)
         if _version(neighbour) in silent:
@@ -117,7 +120,7 @@ def _speaking(rows: Iterable[_Neighbour], value_of: Callable[[Any], Any]) -> Ite
 
 
 def _places(group: Json) -> tuple[Mark, Mark, Mark]:
-    """Where a group of neighbours stands, its hold time and its restart time."""
+    """Places of a group of neighbours, its hold time and its restart time."""
     mark = '"peer_groups"', f'"name": "{group["name"]}"'
     restart = "graceful_restart_seconds" if "graceful_restart_seconds" in group.get("bgp_peer_timers", {}) else ""
     return mark, (*mark, '"hold_time_seconds"'), (*mark, f'"{restart or "bgp_peer_timers"}"')
@@ -128,33 +131,35 @@ def _most_routes(limits: Json) -> int:
 
 
 def policies(document: FileInParts) -> Mapping[str, Policy]:
-    """Policies by name. Raises ValueError, KeyError, TypeError or AttributeError for what has none."""
-    known = _without_prefixes(document.shape) if document.words else None
-    section = document.value["policies"] if known is None else document.shape.outline["policies"]
+    """Policies by name. Raises ValueError, KeyError, TypeError or AttributeError for a file without any."""
+    term_lists = _without_prefixes(document.shape) if document.words else None
+    section = document.value["policies"] if term_lists is None else document.shape.outline["policies"]
     lists = {
-        each["name"]: tuple(_rule(row, document.said(row["base_prefix"])) for row in each["prefixes"])
-        for each in section["prefix_lists"]
+        row_list["name"]: tuple(_rule(row, document.said(row["base_prefix"])) for row in row_list["prefixes"])
+        for row_list in section["prefix_lists"]
     }
-    if known is None:
+    if term_lists is None:
         return _policies(section, lists)
     return {
         name: tuple(
             term if term.prefixes is None else term._replace(prefixes=lists.get(term.list_name, ())) for term in policy
         )
-        for name, policy in known.items()
+        for name, policy in term_lists.items()
     }
 
 
 @lru_cache(maxsize=256)
 def _without_prefixes(shape: FileShape) -> Mapping[str, Policy] | None:
-    """The policies of all files of a shape, with no prefix in the lists that they name.
+    """The policies of all files of a shape, with no prefix in their lists.
 
-    None where they have a blank, which only prefixes may be, or do not read.
+    None for policies with a blank outside of prefixes, or unreadable ones.
     """
     try:
         section = shape.outline["policies"]
-        names = [each["name"] for each in section["prefix_lists"]]
-        ranges = [row["prefix_len_ranges"] for each in section["prefix_lists"] for row in each["prefixes"]]
+        names = [prefix_list["name"] for prefix_list in section["prefix_lists"]]
+        ranges = [
+            row["prefix_len_ranges"] for prefix_list in section["prefix_lists"] for row in prefix_list["prefixes"]
+        ]
         policies_found = _policies(section, {})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -163,8 +168,8 @@ def _without_prefixes(shape: FileShape) -> Mapping[str, Policy] | None:
 
 def _policies(section: Json, lists: Mapping[str, PrefixRules]) -> Mapping[str, Policy]:
     communities = {
-        each["name"]: frozenset(member["community"]["value"] for member in each["members"])
-        for each in section["community_lists"]
+        community_list["name"]: frozenset(member["community"]["value"] for member in community_list["members"])
+        for community_list in section["community_lists"]
     }
     if any(statement["result"] != _DENY for statement in section["bgp_policy_statements"]):
         raise ValueError("a policy that does not refuse what none of its terms permits")
@@ -196,12 +201,12 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
         raise ValueError("a policy term that does not hand on to the next one where it does not match")
     name, prefixes, wanted = "", None, None
     for match in entry["policy_matches"]:
-        for each in match["match_entries"]:
-            if each["type"] == _PREFIX_MATCH:
-                name = each["prefix_list"]["prefix_list_name"]
+        for condition in match["match_entries"]:
+            if condition["type"] == _PREFIX_MATCH:
+                name = condition["prefix_list"]["prefix_list_name"]
                 prefixes = lists.get(name, ())
-            elif each["type"] == _COMMUNITY_MATCH:
-                wanted = communities.get(each["community_list"]["community_list_name"], frozenset())
+            elif condition["type"] == _COMMUNITY_MATCH:
+                wanted = communities.get(condition["community_list"]["community_list_name"], frozenset())
     permit, change, values = False, "", frozenset[str]()
     for action in entry["policy_action_entries"]:
         if action["type"] == _FLOW_ACTION:
@@ -221,7 +226,7 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
 
 
 def next_hops(document: FileInParts) -> Iterator[tuple[Mark, str]]:
-    """Sessions that would send neighbours past this switch."""
+    """Sessions with a next hop other than this switch."""
     for peer in document.shape.outline["peers"]:
         local_address = document.said(peer["local_addr"])
         address, key = packed(local_address), f"next_hop{_version(local_address)}"

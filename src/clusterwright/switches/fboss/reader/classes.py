@@ -25,7 +25,7 @@ Json = Mapping[str, Any]
 
 
 def port_qos(switch: Json) -> Callable[[Json], PortQos]:
-    """What a row of ``ports`` says about classes, by the groups and queues that it names."""
+    """Classes in a row of ``ports``, by its groups and queues."""
     policy = _used_policy(switch)
     groups = switch.get("portPgConfigs", {})
     queues = switch.get("portQueueConfigs", {})
@@ -37,37 +37,37 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
         if policy.get("pfcPriorityToQueueId", {}).get(number) == queue_of.get(number)
     }
     pools = switch.get("bufferPoolConfigs", {})
-    known: dict[tuple[object, ...], PortQos] = {}
+    qos_by_key: dict[tuple[object, ...], PortQos] = {}
 
     def read(row: Json) -> PortQos:
         pfc = row.get("pfc") or {}
-        own = (row.get("portQueueConfigName"), pfc.get("portPgConfigName"), pfc.get("tx"), pfc.get("rx"))
+        profile_names = (row.get("portQueueConfigName"), pfc.get("portPgConfigName"), pfc.get("tx"), pfc.get("rx"))
         watchdog = pfc.get("watchdog") or {}
-        key = (*own, *watchdog.items())
-        if key not in known:
+        key = (*profile_names, *watchdog.items())
+        if key not in qos_by_key:
             headroom = {
                 group["id"]: min(
                     group.get("headroomLimitBytes") or 0,
                     pools.get(group.get("bufferPoolName"), {}).get("headroomBytes", 0),
                 )
-                for group in groups.get(str(own[1]), ())
+                for group in groups.get(str(profile_names[1]), ())
             }
             paused = {
                 priority: headroom[group]
                 for priority, group in group_of.items()
-                if own[2] and own[3] and headroom.get(group) and (priority, group) in agreeing
+                if profile_names[2] and profile_names[3] and headroom.get(group) and (priority, group) in agreeing
             }
             marking = [
                 (queue["id"], thresholds(line["minimumLength"], line["maximumLength"], line.get("probability")))
-                for queue in queues.get(str(own[0]), ())
+                for queue in queues.get(str(profile_names[0]), ())
                 for line in (a["detection"]["linear"] for a in queue.get("aqms", ()) if a["behavior"] == _MARK)
             ]
             shares = [
                 (queue["id"], STRICT if queue.get("scheduling") == _STRICT_PRIORITY else float(queue.get("weight", 0)))
-                for queue in queues.get(str(own[0]), ())
+                for queue in queues.get(str(profile_names[0]), ())
                 if queue.get("streamType") == _UNICAST
             ]
-            known[key] = PortQos(
+            qos_by_key[key] = PortQos(
                 classifies=bool(policy),
                 lossless=frozenset(paused),
                 watchdog=_watchdog(watchdog),
@@ -75,17 +75,17 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
                 headroom_bytes=min(paused.values(), default=None),
                 marking=tuple(sorted(marking)),
                 places=tuple(
-                    (f"queue {queue['id']}", ('"portQueueConfigs"', f'"{own[0]}"'))
-                    for queue in queues.get(str(own[0]), ())
+                    (f"queue {queue['id']}", ('"portQueueConfigs"', f'"{profile_names[0]}"'))
+                    for queue in queues.get(str(profile_names[0]), ())
                 ),
             )
-        return known[key]
+        return qos_by_key[key]
 
     return read
 
 
 def headroom_pools(switch: Json) -> tuple[HeadroomPool, ...]:
-    """The pools with what the priority groups of all ports are promised of each."""
+    """The pools with the sum of their promises to priority groups of all ports."""
     promised: dict[str, int] = {}
     names = Counter((row.get("pfc") or {}).get("portPgConfigName") for row in switch["ports"])
     for name, ports in names.items():
@@ -112,7 +112,7 @@ def _used_policy(switch: Json) -> Json:
 
 
 def qos_map(switch: Json) -> QosMap | None:
-    """The map of DSCPs of the policy that ports use; None without one."""
+    """The DSCP map of the ports' policy; None without one."""
     policy = _used_policy(switch)
     return _qos_map(json.dumps(policy)) if policy else None
 

@@ -70,7 +70,7 @@ _NO_BGP = whole_file(
 
 
 def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
-    """The router that both files make. Raises VerifyError for text that is no such file."""
+    """The router of both files. Raises VerifyError for other text."""
     file = AGENT
     try:
         document = document_of(agent_text, LAYOUTS[AGENT])
@@ -78,15 +78,15 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
         ports, own_addresses = ports_of(agent, document)
         file = BGP
         bgp = document_of(bgp_text, LAYOUTS[BGP]) if bgp_text else _NO_BGP
-        outline, said = bgp.shape.outline, bgp.said
+        outline, restored = bgp.shape.outline, bgp.said
         return Router(
             device=device,
             ports_file=AGENT,
             bgp_file=BGP,
             keeps_communities=True,
-            router_id=said(outline["router_id"]),
+            router_id=restored(outline["router_id"]),
             router_id_mark=('"router_id": ',),
-            asn=said(outline["local_as_4_byte"]),
+            asn=restored(outline["local_as_4_byte"]),
             asn_mark=('"local_as_4_byte": ',),
             max_paths=0,
             max_paths_mark=(),
@@ -97,7 +97,9 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             ),
             networks=tuple(
                 (prefix_of(prefix), ('"networks', f'"prefix": "{prefix}"'))
-                for prefix in (said(each["prefix"]) for each in (*outline["networks4"], *outline["networks6"]))
+                for prefix in (
+                    restored(network["prefix"]) for network in (*outline["networks4"], *outline["networks6"])
+                )
             ),
             policies=policies(bgp),
             qos=agent.qos,

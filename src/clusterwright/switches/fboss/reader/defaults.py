@@ -1,4 +1,4 @@
-"""Fields that FBOSS prints of a running switch though no file sets them: those of its structures that are not optional.
+"""Fields printed by FBOSS of a running switch without being in its files: those its structures require.
 
 ``show config running`` prints the structures themselves (facebook/fboss, CmdShowConfigRunningAgent.cpp), with every
 such field at the default of its IDL: agent_config.thrift, switch_config.thrift, bgp_config.thrift, bgp_policy.thrift.
@@ -76,13 +76,13 @@ _NONE = object()
 
 @dataclass(slots=True)
 class Defaults:
-    """What is left out of a value: its ``default``, and the defaults of what stands below it, by key."""
+    """The default of a value: its ``default``, and the defaults of its children, by key."""
 
     default: Any = _NONE
     below: dict[str, Defaults] = field(default_factory=dict)
 
     def at(self, key: str) -> Defaults:
-        """The defaults below a key, of any name where none are listed for this one."""
+        """The defaults below a key, those of any name without an entry for this one."""
         return self.below.get(key) or self.below.get(_ANY_KEY) or _UNKNOWN
 
 
@@ -90,7 +90,7 @@ _UNKNOWN = Defaults()
 
 
 def defaults_of(table: str) -> Defaults:
-    """The defaults that a table above lists."""
+    """The defaults in a table above."""
     root = Defaults()
     for line in table.strip().splitlines():
         path, *fields = line.split()
@@ -104,7 +104,7 @@ def defaults_of(table: str) -> Defaults:
 
 
 def without_defaults(value: Any, defaults: Defaults) -> Any:
-    """A value of a file without the fields that are at their defaults."""
+    """A file's value without its default fields."""
     if isinstance(value, Mapping):
         kept = {}
         for key, entry in value.items():

@@ -1,11 +1,11 @@
-"""A switch's files as JSON, in parts: switches have most of their files in common, and what is alike is read once.
+"""A switch's files as JSON, in parts: switches have most of their files in common, read once.
 
-Files are written with each field of the switch, or of BGP, on lines of its own. Strings of JSON hold no ends of lines,
-so text cut at one is cut between words: where each part reads as fields by itself, and the file without them reads as
-well, the file is just their sum. Whatever does not read so is read as a whole.
+Files are written with each field of the switch, or of BGP, on lines of its own. Strings of JSON hold no line ends, so
+text cut at one is cut between words: if each part reads as fields by itself, and the file without them reads as well,
+the file is just their sum. Any other file is read as a whole.
 
-In some parts switches differ in a few strings alone. Those are taken out as words: what files say that are equal
-without them is the same but for these, so whatever does not depend on them is found once for all such files.
+In some parts switches differ in a few strings alone. Those are taken out as words: files equal without them have equal
+content except for the words, so anything independent of them is computed once for all such files.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _SAID, _HEARD, _BESIDE = '"description": "', '"expectedLLDPValues": {"2": "', ',
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WrittenAs:
-    """How a file is written: the field ``key``, or the whole where it is "", has the parts as its fields.
+    """The layout of a file: the field ``key``, or the whole if it is "", has the parts as its fields.
 
     ``opening`` ends with the first quote of the first one's name, ``between`` with that of the next one's; ``closing``
-    comes after the last one. ``words`` says how words are taken out of the part of a field.
+    comes after the last one. ``words`` takes the words out of a field's part.
     """
 
     key: str
@@ -56,10 +56,10 @@ class WrittenAs:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FileShape:
-    """What files have in common that differ in their words alone; there is one of each, so it is compared by identity.
+    """The common part of files with different words alone; there is one of each, so it is compared by identity.
 
-    It is the text ``around`` the parts, their ``forms``, and the ``outline`` that they make, with a numbered blank for
-    each word. A word that ``_comparable`` hides is no word of the file's: what it is in place of is not known there.
+    It is the text ``around`` the parts, their ``forms``, and their ``outline``, with a numbered blank for each word. A
+    word hidden by ``_comparable`` is no word of the file's: its original is unknown there.
     """
 
     around: str
@@ -68,8 +68,7 @@ class FileShape:
 
 
 class Words(dict[str, Any]):
-    """Strings and numbers by the blanks that stand for them. Any other text is itself; one that looks like a blank
-    raises ValueError."""
+    """Strings and numbers by their blanks. Any other text is itself; one in the form of a blank raises ValueError."""
 
     def __missing__(self, text: str) -> str:
         if text[:1] == "\0":
@@ -78,7 +77,7 @@ class Words(dict[str, Any]):
 
 
 class FileInParts(NamedTuple):
-    """What a file says: its ``value``, the same as a ``shape`` with its ``words``, and its parts' ``texts`` by name."""
+    """A file's content: its ``value``, the same as a ``shape`` with ``words``, and its parts' ``texts`` by name."""
 
     value: Json
     shape: FileShape
@@ -86,7 +85,7 @@ class FileInParts(NamedTuple):
     texts: Mapping[str, str]
 
     def said(self, value: Any) -> Any:
-        """A value of the outline as it stands in the file. Raises ValueError for one that looks like a blank."""
+        """A value of the outline as it stands in the file. Raises ValueError for one in the form of a blank."""
         return self.words[value] if isinstance(value, str) else value
 
 
@@ -112,7 +111,7 @@ class _Parts(Mapping[str, Any]):
 
 
 class _PartCut(NamedTuple):
-    """A part whose words are taken out: what stands ``before`` it, its field's ``name``, its ``form``."""
+    """A part without its words: the text ``before`` it, its field's ``name``, its ``form``."""
 
     before: str
     name: str
@@ -121,9 +120,9 @@ class _PartCut(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """How files of a shape are cut: their ``cuts`` and what stands ``after`` these, which have words for ``blanks``.
+    """The cuts of files of a shape: their ``cuts`` and the text ``after`` these, with words for ``blanks``.
 
-    ``texts`` are those of all parts by name, of the cuts without their words; ``whole`` is what reads beside them.
+    ``texts`` are those of all parts by name, of the cuts without their words; ``whole`` is the remainder beside them.
     """
 
     cuts: tuple[_PartCut, ...]
@@ -136,18 +135,18 @@ class _Frame(NamedTuple):
 
 @lru_cache(maxsize=256)
 def document_of(text: str, layout: WrittenAs) -> FileInParts:
-    """What is written in one of a switch's files: who reads a file after another need not parse it once more.
+    """The content of one of a switch's files, parsed once for all of its readers.
 
-    Raises ValueError or RecursionError for text that is no JSON.
+    Raises ValueError or RecursionError for text other than JSON.
     """
     recent = _recent(layout)
     for frame in recent:
-        known = _framed(text, layout, frame)
-        if known is not None:
+        document = _framed(text, layout, frame)
+        if document is not None:
             if frame is not recent[0]:
                 recent.remove(frame)
                 recent.appendleft(frame)
-            return known
+            return document
     start = text.find(layout.opening) + len(layout.opening) - 1
     end = text.find(layout.closing, start)
     if start >= len(layout.opening) - 1 and end > 0 and _is_place(text[:start], text[end:], layout.key):
@@ -156,12 +155,12 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
         words: list[Any] = []
         takes = [layout.words.get(part[: part.find('"')]) for part in texts]
         for take, part in zip(takes, texts, strict=True):
-            form, own = (part, []) if take is None else take(part)
+            form, part_words = (part, []) if take is None else take(part)
             forms.append(form)
-            words += own
-        found = _shape(layout.key, text[:start] + text[end:], tuple(forms), len(words))
-        if found is not None:
-            shape, whole, names, blanks = found
+            words += part_words
+        framed = _shape(layout.key, text[:start] + text[end:], tuple(forms), len(words))
+        if framed is not None:
+            shape, whole, names, blanks = framed
             cuts: list[_PartCut] = []
             before = text[: start + 1]
             for name, form, take in zip(names, forms, takes, strict=True):
@@ -186,52 +185,54 @@ def document_of(text: str, layout: WrittenAs) -> FileInParts:
 
 
 def whole_file(text: str, value: Json) -> FileInParts:
-    """A file that is read as a whole."""
+    """A file read as a whole."""
     return FileInParts(value=value, shape=FileShape(text, (), value), words=Words(), texts={})
 
 
 def _in_parts(key: str, frame: _Frame, words: list[Any], texts: Mapping[str, str]) -> FileInParts:
-    fields, own = _Parts(texts), Words(zip(frame.blanks, words, strict=True))
-    return FileInParts(value={**frame.whole, key: fields} if key else fields, shape=frame.shape, words=own, texts=texts)
+    fields, words_by_blank = _Parts(texts), Words(zip(frame.blanks, words, strict=True))
+    return FileInParts(
+        value={**frame.whole, key: fields} if key else fields, shape=frame.shape, words=words_by_blank, texts=texts
+    )
 
 
 @cache
 def _recent(layout: WrittenAs) -> deque[_Frame]:
-    """The frames of the last files: most files have that of one of them."""
+    """The frames of the last files: most files have one of them."""
     return deque(maxlen=_TRIED)
 
 
 def _framed(text: str, layout: WrittenAs, frame: _Frame) -> FileInParts | None:
-    """A file cut as one of this shape, None where it is none.
+    """A file cut by this shape, None for a file of another.
 
-    Just so it would be cut without knowing the shape: what is alike is alike to the letter, and words, which hold no
-    end of a line, make no other place to cut at.
+    It would be cut just so without knowing the shape: equal parts are equal to the letter, and words, without line
+    ends, make no other place to cut at.
     """
-    at, end = 0, len(text) - len(frame.after)
+    offset, end = 0, len(text) - len(frame.after)
     if not text.endswith(frame.after):
         return None
     words: list[Any] = []
     texts = dict(frame.texts)
     for before, name, form, take in frame.cuts:
-        if not text.startswith(before, at):
+        if not text.startswith(before, offset):
             return None
-        at += len(before)
-        until = text.find(layout.between, at, end)
-        part = text[at : end if until < 0 else until]
+        offset += len(before)
+        until = text.find(layout.between, offset, end)
+        part = text[offset : end if until < 0 else until]
         if not _hides(take, part, form):
-            taken, own = take(part)
+            taken, part_words = take(part)
             if taken != form:
                 return None
-            words += own
-        at += len(part)
+            words += part_words
+        offset += len(part)
         texts[name] = part
-    if at != end or len(words) != len(frame.blanks):
+    if offset != end or len(words) != len(frame.blanks):
         return None
     return _in_parts(layout.key, frame, words, texts)
 
 
 def _hides(take: Callable[[str], Taken], part: str, form: str) -> bool:
-    """Whether a part is a form where all that is hidden is one address: then nobody need look for the most frequent."""
+    """Whether a part is a form with one hidden address alone: then the most frequent need not be looked for."""
     pieces = _around_addresses(form) if take is addresses_hidden else [form]
     address = _ADDRESS.match(part, len(pieces[0])) if len(pieces) > 1 else None
     return address is not None and address[0].join(pieces) == part
@@ -246,8 +247,10 @@ def _around_addresses(form: str) -> list[str]:
 def _shape(
     key: str, around: str, forms: tuple[str, ...], words: int
 ) -> tuple[FileShape, Json, tuple[str, ...], tuple[str, ...]] | None:
-    """The shape of files with these forms, what stands around them, the names of the parts' fields, and the blanks;
-    None where the forms are not one field each of JSON, or have other blanks than those of the words."""
+    """The shape of files with these forms, the text around them, the names of the parts' fields, and the blanks.
+
+    None if the forms are not one field of JSON each, or have other blanks than those of the words.
+    """
     if sum(form.count(_ESCAPED) for form in forms) != words or any(_AS_KEY.search(form) for form in forms):
         return None
     fields: dict[str, Any] = {}
@@ -269,7 +272,7 @@ def _shape(
 
 
 def addresses_out(part: str) -> Taken:
-    """Takes out everything that is an address with its length, wherever it stands."""
+    """Take out every address with a length, at any place."""
     if "\\" in part:
         return part, []
     pieces = _ADDRESS.split(part)
@@ -277,9 +280,9 @@ def addresses_out(part: str) -> Taken:
 
 
 def far_ends_out(part: str) -> Taken:
-    """Takes out descriptions, and what LLDP should hear, as far as it is written in one way.
+    """Take out descriptions, and LLDP's expected values, as far as they are written in one way.
 
-    Words hold no quote, so the quotes around them are the ends of a string in the form just where they are in the part.
+    Words hold no quote, so the quotes around them end a string in the form exactly where they do in the part.
     """
     if "\\" in part:
         return part, []
@@ -308,12 +311,12 @@ def hostname_out(part: str) -> Taken:
 
 
 def addresses_hidden(part: str) -> Taken:
-    """Hides addresses that nobody asks for by the outline (`_comparable`)."""
+    """Hide addresses unused in the outline (`_comparable`)."""
     return _comparable(part), []
 
 
 def neighbours_out(part: str) -> Taken:
-    """Takes out who a switch is and whom it speaks with: strings, and numbers."""
+    """Take out a switch's identity and its neighbours': strings, and numbers."""
     if "\\" in part:
         return part, []
     pieces = _OWN.split(f'"{part}')
@@ -324,13 +327,13 @@ def neighbours_out(part: str) -> Taken:
 
 @lru_cache(maxsize=256)
 def fields_of(part: str) -> Json:
-    """The fields that stand in a part, of which the first quote is left out. Raises ValueError or RecursionError."""
+    """The fields in a part without its first quote. Raises ValueError or RecursionError."""
     fields: Json = json.loads(f'{{"{part}}}')
     return fields
 
 
 def _is_place(before: str, after: str, key: str) -> bool:
-    """Whether what stands between two texts are fields of ``key``, or of the whole."""
+    """Whether the text between two others is fields of ``key``, or of the whole."""
     mark = {"parts": 0}
     try:
         whole = json.loads(f"{before}{json.dumps(mark)[1:-1]}{after}")
@@ -340,9 +343,10 @@ def _is_place(before: str, after: str, key: str) -> bool:
 
 
 def _comparable(part: str) -> str:
-    """A part with a word in the place of all its addresses, or of the most frequent one, as the first of them tell,
-    where it has many: one it is, quotes included, wherever it stands in JSON, and no field's values are limited to
-    addresses. Two that are equal so have the same fields and the same meaning, but for what the addresses are.
+    """A part with a word for all its addresses, or for the most frequent one among the first of many.
+
+    An address is one with its quotes at any place of JSON, and no field's values are limited to addresses. Two parts
+    equal in this form have the same fields and the same meaning, except for the addresses.
     """
     seen = [match[0] for match in islice(_ADDRESS.finditer(part), _LOOKED_AT)]
     if len(seen) < _LOOKED_AT:

@@ -1,8 +1,8 @@
-"""The fields of agent.conf and bgpcpp.conf that are accounted for: what readers understand, and what touches no claim.
+"""Known fields of agent.conf and bgpcpp.conf: those readers understand, and those without effect on any claim.
 
 Each line is a structure and its fields, by the names of facebook/fboss (switch_config.thrift, bgp_config.thrift). A
 list ends in ``[]``, the entries of a map are ``*``; ``field=1|2`` is accounted for with these values alone, and a field
-that ends in ``...`` whatever stands in it.
+with ``...`` at its end with any content.
 """
 
 from __future__ import annotations

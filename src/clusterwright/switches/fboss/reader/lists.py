@@ -1,4 +1,4 @@
-"""Reading the ACL tables of FBOSS's agent.conf, as what one port does with the packets that come in there.
+"""Reading the ACL tables of FBOSS's agent.conf, as a port's treatment of incoming packets.
 
 Names and numbers are those of facebook/fboss, switch_config.thrift. Tables are asked by falling priority, and within
 one the denies stand before the permits (ApplyThriftConfig); TCP flags are compared as a whole, not one by one
@@ -71,7 +71,7 @@ class FbossLists:
         return self._switch.get("aclTableGroup")
 
     def text(self, ports: Iterable[str]) -> str:
-        """Everything that decides what these ports let in."""
+        """Everything with an effect on admission at these ports."""
         return f"{self._is_used} {[self.ports.get(port) for port in ports]} {self._group_text}"
 
     def bound(self) -> Iterator[tuple[str, str]]:
@@ -83,7 +83,7 @@ class FbossLists:
         return ()
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Tables, with their line, that the chip would refuse: then none of the configuration is applied."""
+        """Tables the chip would refuse, with their line: then none of the configuration is applied."""
         tables = self._group.get("aclTables", ()) if self._group and self._is_used else ()
         room = filter_tables_of("fboss")
         for table in tables:
@@ -102,15 +102,15 @@ class FbossLists:
 
     @cached_property
     def _entries(self) -> list[tuple[Json, Rule]]:
-        """The entries in the order in which they are asked. Raises Unreadable."""
+        """The entries in their order of evaluation. Raises Unreadable."""
         group = self._group if self._is_used else None
         try:
             if group and group["stage"] != _INGRESS:
                 raise Unreadable(self.line('"stage"'), "the group's stage is not ingress")
             entries = [
                 entry
-                for table in sorted(group["aclTables"] if group else (), key=lambda each: -int(each["priority"]))
-                for entry in sorted(table["aclEntries"], key=lambda each: int(each["actionType"]))
+                for table in sorted(group["aclTables"] if group else (), key=lambda row: -int(row["priority"]))
+                for entry in sorted(table["aclEntries"], key=lambda row: int(row["actionType"]))
             ]
             return [(entry, self._rule(entry)) for entry in entries]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -118,18 +118,18 @@ class FbossLists:
 
     @cached_property
     def _beginning(self) -> tuple[int, int]:
-        """Where the table group begins in the text, and on which line: where the text does if it has none."""
-        at = max(0, self._text.find('"aclTableGroup"'))
-        return at, self._text.count("\n", 0, at) + 1
+        """Offset and line of the table group in the text: those of the text without one."""
+        offset = max(0, self._text.find('"aclTableGroup"'))
+        return offset, self._text.count("\n", 0, offset) + 1
 
     def line(self, needle: str) -> int:
-        """The line, from 1, that a text stands on; 0 where it is nowhere."""
+        """The line of a text, from 1; 0 without it."""
         start, first = self._beginning
-        at = self._text.find(needle, start)
-        return first + self._text.count("\n", start, at) if at >= 0 else 0
+        offset = self._text.find(needle, start)
+        return first + self._text.count("\n", start, offset) if offset >= 0 else 0
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
-        """What a port lets in: without an entry that matches, everything."""
+        """Packets admitted by a port: without a matching entry, everything."""
         if direction != IN:
             return one_chain(direction, (), 0, ACCEPT)  # nothing here filters outwards
         number, vlan = self.ports.get(port, (None, None))
@@ -151,7 +151,7 @@ class FbossLists:
 
 
 def _compared(entries: Iterable[Json]) -> set[int]:
-    """The qualifiers that entries ask for."""
+    """The qualifiers in entries."""
     keys = {
         (key, (":" in value if key != "icmpType" else entry.get("proto") == ICMP6) if key in _BY_VERSION else False)
         for entry in entries
@@ -163,7 +163,7 @@ def _compared(entries: Iterable[Json]) -> set[int]:
 
 @lru_cache(maxsize=1 << 14)
 def _match(text: str) -> Box:
-    """The packets that an entry takes."""
+    """The packets of an entry."""
     entry = json.loads(text)
     if any(type(value) is not (str if key in _ADDRESSES else int) for key, value in entry.items()):
         raise TypeError("an entry has text for a number, or a number for text")
@@ -181,7 +181,7 @@ def _match(text: str) -> Box:
         if key in entry:
             packets = _both(packets, box(fragment=_NOT_LATER, **{name: values(entry[key])}))
     if "tcpFlagsBitMap" in entry:
-        flags = values(*(each for each in range(256) if each & FLAGS_MASK == entry["tcpFlagsBitMap"] & FLAGS_MASK))
+        flags = values(*(bits for bits in range(256) if bits & FLAGS_MASK == entry["tcpFlagsBitMap"] & FLAGS_MASK))
         packets = _both(packets, box(proto=values(TCP), fragment=_NOT_LATER, flags=flags))
     if "icmpType" in entry:
         family = {ICMP4: V4, ICMP6: V6}[entry["proto"]]

@@ -1,4 +1,4 @@
-"""One form for what people write in several in FBOSS's files: addresses as RFC 5952 writes them.
+"""One form for several spellings in FBOSS's files: addresses as RFC 5952 writes them.
 
 Lines stay lines, so that places in a text are places in its normal form.
 """
@@ -17,7 +17,7 @@ _TOKEN = re.compile(rf'"(?:description|name|hostname)"\s*:\s*{_STRING}|(?P<strin
 
 @lru_cache(maxsize=128)
 def normal_form(text: str) -> str:
-    """The same lines, each with its addresses in the form that readers compare."""
+    """The same lines, each with its addresses in the form for comparisons."""
     return text if _OTHER_FORMS.search(text) is None else _TOKEN.sub(_token, text)
 
 

@@ -1,4 +1,4 @@
-"""What FBOSS's agent.conf and bgpcpp.conf say beside their tables that takes packets around them.
+"""Settings of FBOSS's agent.conf and bgpcpp.conf outside their tables that take packets around them.
 
 Names are those of facebook/fboss (switch_config.thrift, bgp_config.thrift).
 """
@@ -40,7 +40,7 @@ _PEER = re.compile(r'"peer_addr":\s*"([^"]*)"')
 
 
 class _Interface(NamedTuple):
-    """Whose addresses, which may be blanks, are asked about."""
+    """An interface with its addresses to be checked, possibly blanks."""
 
     number: object
     name: str
@@ -50,8 +50,10 @@ class _Interface(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """What all files of a shape say that may open a way: fields of the switch, whether words of ``_INSIDE`` stand
-    there, ports in service, interfaces and the servers of relays."""
+    """Settings common to all files of a shape with possible openings.
+
+    Fields of the switch, whether words of ``_INSIDE`` occur, ports in service, interfaces and the servers of relays.
+    """
 
     fields: tuple[str, ...]
     is_inside: bool
@@ -62,7 +64,7 @@ class _Said(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _said(shape: FileShape) -> _Said:
-    """Raises ValueError, KeyError or TypeError for what is no such file."""
+    """Raises ValueError, KeyError or TypeError for any other file."""
     switch = shape.outline["sw"]
     rows = (*switch["interfaces"], *switch["vlans"])
     return _Said(
@@ -85,9 +87,9 @@ def _interface(row: Json) -> _Interface:
 
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
-    """Everything in an agent.conf that opens a way beside its tables, with its place in the text.
+    """Everything in an agent.conf with a path around its tables, with its place in the text.
 
-    Raises ValueError, KeyError or TypeError for text that is no such file.
+    Raises ValueError, KeyError or TypeError for any other text.
     """
     document = document_of(text, LAYOUTS[AGENT])
     values = _said(document.shape)
@@ -103,15 +105,15 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
 
 
 def _unplanned(text: str, document: FileInParts, values: _Said, device: str, declared: Planned) -> Iterator[Fault]:
-    """Ports in service where the plan has no cable, and addresses of nobody."""
+    """Ports in service without a planned cable, and unplanned addresses."""
     planned = declared.linked.get(device, frozenset())
     for name in values.ports:
         if name not in planned:
             yield text.find(f'"{name}"'), f"{name} is in service, and the plan has no cable there"
     for row in values.interfaces:
         if row.router:
-            at = text.find(f'"intfID": {row.number},')
-            yield at, f"{row.name} is in the virtual router {row.router}, and all planned ones are in 0"
+            offset = text.find(f'"intfID": {row.number},')
+            yield offset, f"{row.name} is in the virtual router {row.router}, and all planned ones are in 0"
         for blank in row.addresses:
             address = document.words[blank]
             if what := declared.misplaced(device, f"fboss{row.vlan}", address):
@@ -119,35 +121,35 @@ def _unplanned(text: str, document: FileInParts, values: _Said, device: str, dec
 
 
 def relays(text: str) -> Iterator[Server]:
-    """Servers that hosts' requests go to."""
+    """Servers for hosts' requests."""
     document = document_of(text, LAYOUTS[AGENT])
     for server in map(document.words.__getitem__, _said(document.shape).servers):
         yield Server(text.find(f'"{server}"'), LEASES, server)
 
 
 def time_servers(text: str) -> Iterator[Server]:
-    """Servers that chrony asks."""
+    """Servers of chrony."""
     return (Server(match.start(), TIME, match[1]) for match in _CHRONY.finditer(text))
 
 
 def log_servers(text: str) -> Iterator[Server]:
-    """Servers that rsyslog tells everything."""
+    """Servers of rsyslog."""
     return (Server(match.start(), LOGS, match[1]) for match in _RSYSLOG.finditer(text))
 
 
 def name_servers(text: str) -> Iterator[Server]:
-    """Servers that NetworkManager asks through a port."""
+    """Servers of NetworkManager through a port."""
     for match in _DNS.finditer(text):
         yield from (Server(match.start(), NAMES, word) for word in match[1].split(";") if word)
 
 
 def host_addresses(text: str) -> Iterator[str]:
-    """The addresses that NetworkManager gives a port."""
+    """NetworkManager's addresses on a port."""
     return (address[1] for address in _OWN_ADDRESS.finditer(text))
 
 
 def _relayed(relay: object) -> Iterator[str]:
-    """The servers that a relay names: one, or one for each of some hosts."""
+    """The servers in a relay: one, or one for each of some hosts."""
     if isinstance(relay, Mapping):
         yield from map(str, relay.values())
     elif relay:
@@ -155,7 +157,7 @@ def _relayed(relay: object) -> Iterator[str]:
 
 
 def session_openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
-    """BGP sessions of a bgpcpp.conf with addresses that are on no planned link."""
+    """BGP sessions of a bgpcpp.conf with addresses outside planned links."""
     if declared is not None:
         for match in _PEER.finditer(text):
             if what := declared.unmet(device, match[1]):

@@ -1,4 +1,4 @@
-"""Routes of an FBOSS switch that lead elsewhere."""
+"""Routes of an FBOSS switch to other destinations."""
 
 from __future__ import annotations
 

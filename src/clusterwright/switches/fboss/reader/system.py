@@ -1,4 +1,4 @@
-"""FBOSS, as a system that is read."""
+"""The readers of FBOSS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fields of an FBOSS switch's files no reader takes in, and which claims those could touch."""
+"""Fields of an FBOSS switch's files outside any reader, and the claims they could touch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def agent_unread(text: str) -> tuple[Unread, ...]:
-    """Every field of an agent.conf that is neither understood nor known to be without influence."""
+    """Every field of an agent.conf neither understood nor known to be without influence."""
     return _unread(AGENT, text)
 
 
@@ -47,7 +47,7 @@ def bgp_unread(text: str) -> tuple[Unread, ...]:
 
 @cache
 def _tables(file: str) -> tuple[_Node, _Shapes]:
-    """What is known of a file's fields, and the shapes that this took so far."""
+    """Known fields of a file, and the shapes found so far with these alone."""
     if file == BGP:
         return _known((BGP_READ, BGP_IDLE), BGP_EMPTY_LISTS, defaults_of(BGP_DEFAULTS)), {}
     refuted = "\n".join(f"sw {name}{_WHATEVER}" for name in AGENT_REFUTED.split())
@@ -80,12 +80,12 @@ def _known(tables: Iterable[str], empty: str, defaults: Defaults) -> _Node:
 
 
 def _form(structure: str, field: str) -> Form | None:
-    """What values of a field look like; None where any is accounted for."""
+    """The form of a field's values; None if any value is accounted for."""
     return FORMS.get(f"{structure.rpartition('.')[2]}.{field}") or FORMS.get(field)
 
 
 def _add_defaults(node: _Node, defaults: Defaults) -> None:
-    """Accounts for fields that no reader knows where they are at their defaults."""
+    """Account for fields at their defaults outside any reader."""
     for name, field in defaults.below.items():
         known_field = node.get(name)
         if name not in node:
@@ -127,7 +127,7 @@ def _is_read(file: str, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_shape_read(file: str, shape: FileShape) -> bool:
-    """The same of all files of a shape: words are texts in places where any text is accounted for."""
+    """The same for all files of a shape: words are texts at places with any text accounted for."""
     key = LAYOUTS[file].key
     return _is_accounted(file, "", shape.around) and all(
         _is_accounted(file, key, form, is_part=True) for form in shape.forms
@@ -136,9 +136,9 @@ def _is_shape_read(file: str, shape: FileShape) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_accounted(file: str, key: str, text: str, *, is_part: bool = False) -> bool:
-    """Whether that is so of an object of JSON in the place of ``key``, or of the whole where that is "".
+    """Whether that holds for a JSON object in place of ``key``, or of the whole if it is "".
 
-    Of a part, the first quote is left out.
+    A part lacks its first quote.
     """
     if any(f"{blank}:" in text for blank in " \t\r\n"):
         return False  # such keys are not counted below
@@ -151,68 +151,67 @@ def _is_accounted(file: str, key: str, text: str, *, is_part: bool = False) -> b
         return False
 
 
-def _fields(value: Any, known: Any, shapes: _Shapes) -> int:
-    """How many fields ``value`` has, all of which are accounted for. Raises KeyError or ValueError where one is not."""
+def _fields(value: Any, expected: Any, shapes: _Shapes) -> int:
+    """Number of fields in ``value``, all accounted for. Raises KeyError or ValueError at any other."""
     if isinstance(value, dict):
-        return _fields_of_rows([value], known, shapes)
+        return _fields_of_rows([value], expected, shapes)
     if isinstance(value, list):
-        if isinstance(known, Form | frozenset):
+        if isinstance(expected, Form | frozenset):
             raise ValueError
-        entry = _beneath(known, _LIST) if value else None
+        entry = _beneath(expected, _LIST) if value else None
         if set(map(type, value)) == {dict}:
             return _fields_of_rows(value, entry, shapes)
-        return sum([_fields(each, entry, shapes) for each in value])
-    if value is None or known is None or known == _WHATEVER:
+        return sum([_fields(item, entry, shapes) for item in value])
+    if value is None or expected is None or expected == _WHATEVER:
         return 0
-    if not _is_known(value, known):
+    if not _is_known(value, expected):
         raise ValueError
     return 0
 
 
-def _fields_of_rows(rows: list[dict[str, Any]], known: Any, shapes: _Shapes) -> int:
-    """The same of mappings, field by field: rows of a table have the same fields, and often the same values there.
+def _fields_of_rows(rows: list[dict[str, Any]], expected: Any, shapes: _Shapes) -> int:
+    """The same for mappings, field by field: rows of a table have the same fields, and often the same values.
 
-    ``shapes`` are what is known of the fields of mappings: first those that need a look at their values, then those
-    that may have any.
+    ``shapes`` is the knowledge of mappings' fields: first those with checked values, then those with any value.
     """
-    if known != _WHATEVER and (not isinstance(known, dict) or _LIST in known):
+    if expected != _WHATEVER and (not isinstance(expected, dict) or _LIST in expected):
         raise ValueError
     alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         alike.setdefault((*row,), []).append(row)
-    found = 0
-    for names, own in alike.items():
-        shape = id(known), names
+    count = 0
+    for names, alike_rows in alike.items():
+        shape = id(expected), names
         if shape not in shapes:
-            nodes = [(key, _beneath(known, key)) for key in names]
+            nodes = [(key, _beneath(expected, key)) for key in names]
             shapes[shape] = (
                 [node for node in nodes if node[1] is not None],
                 [key for key, node in nodes if node is None],
             )
         judged, free = shapes[shape]
-        found += len(names) * len(own)
+        count += len(names) * len(alike_rows)
         for key, node in judged:
-            column = [row[key] for row in own]
+            column = [row[key] for row in alike_rows]
             types = set(map(type, column))
             if types == {dict}:
-                found += _fields_of_rows(column, node, shapes)
+                count += _fields_of_rows(column, node, shapes)
             elif len(column) == 1 or not _MANIFOLD.isdisjoint(types) or len(types) > 1:
-                found += sum([_fields(each, node, shapes) for each in column])
+                count += sum([_fields(item, node, shapes) for item in column])
             else:  # of one type without parts, equal values are the same
-                found += sum([_fields(each, node, shapes) for each in set(column)])
+                count += sum([_fields(item, node, shapes) for item in set(column)])
         for key in free:
-            if not _MANIFOLD.isdisjoint([type(row[key]) for row in own]):
-                found += sum([_fields(row[key], None, shapes) for row in own if type(row[key]) in _MANIFOLD])
-    return found
+            if not _MANIFOLD.isdisjoint([type(row[key]) for row in alike_rows]):
+                count += sum([_fields(row[key], None, shapes) for row in alike_rows if type(row[key]) in _MANIFOLD])
+    return count
 
 
-def _beneath(known: Any, key: str) -> Any:
-    """What is known of a field, or of entries. Raises KeyError or ValueError where that is nothing."""
-    if known == _WHATEVER:
-        return known
-    if not isinstance(known, dict):
+def _beneath(expected: Any, key: str) -> Any:
+    """Known children of a field, or of entries. Raises KeyError or ValueError without any."""
+    if expected == _WHATEVER:
+        return expected
+    if not isinstance(expected, dict):
         raise ValueError
-    return known[key] if key in known or key == _LIST else known[_ANY_KEY]
+    return expected[key] if key in expected or key == _LIST else expected[_ANY_KEY]
 
 
 def _once(twice: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -222,41 +221,41 @@ def _once(twice: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _unknown(value: Any, known: Any, keys: _Keys) -> Iterator[_Keys]:
-    """Where fields or values stand that are not accounted for."""
-    if known == _WHATEVER or value is None:
+def _unknown(value: Any, expected: Any, keys: _Keys) -> Iterator[_Keys]:
+    """Places of unaccounted fields or values."""
+    if expected == _WHATEVER or value is None:
         return
     if isinstance(value, dict):
-        if not isinstance(known, dict) or _LIST in known or (known is _EMPTY and value):
+        if not isinstance(expected, dict) or _LIST in expected or (expected is _EMPTY and value):
             yield keys
             return
-        for key, each in value.items():
-            if key in known:
-                yield from _unknown(each, known[key], (*keys, key))
-            elif _ANY_KEY in known:
-                yield from _unknown(each, known[_ANY_KEY], (*keys, key))
+        for key, child in value.items():
+            if key in expected:
+                yield from _unknown(child, expected[key], (*keys, key))
+            elif _ANY_KEY in expected:
+                yield from _unknown(child, expected[_ANY_KEY], (*keys, key))
             else:
                 yield (*keys, key)
     elif isinstance(value, list):
-        yield from _unknown_items(value, known, keys)
-    elif known is not None and not _is_known(value, known):
+        yield from _unknown_items(value, expected, keys)
+    elif expected is not None and not _is_known(value, expected):
         yield keys
 
 
-def _unknown_items(values: list[Any], known: Any, keys: _Keys) -> Iterator[_Keys]:
+def _unknown_items(values: list[Any], expected: Any, keys: _Keys) -> Iterator[_Keys]:
     """The same in a list."""
-    if isinstance(known, Form | frozenset) or (values and (not isinstance(known, dict) or _LIST not in known)):
+    if isinstance(expected, Form | frozenset) or (values and (not isinstance(expected, dict) or _LIST not in expected)):
         yield keys
         return
     for index, value in enumerate(values):
-        yield from _unknown(value, known[_LIST], (*keys, index))
+        yield from _unknown(value, expected[_LIST], (*keys, index))
 
 
-def _is_known(value: Any, known: Any) -> bool:
+def _is_known(value: Any, expected: Any) -> bool:
     """Whether a value without parts is accounted for."""
-    if isinstance(known, Form):
-        return known.fits(value)
-    return not isinstance(known, dict) and _written(value) in known
+    if isinstance(expected, Form):
+        return expected.fits(value)
+    return not isinstance(expected, dict) and _written(value) in expected
 
 
 def _written(value: object) -> str:
@@ -270,7 +269,7 @@ def _claims(keys: _Keys) -> frozenset[str]:
 
 
 def _lines(text: str) -> tuple[dict[_Keys, int], dict[_Keys, int]]:
-    """The line of every field and entry by the keys and places that lead to it, and of those that stand there twice."""
+    """The line of every field and entry by the keys and places leading to it, and of duplicate ones."""
     lines: dict[_Keys, int] = {}
     doubled: dict[_Keys, int] = {}
     path: list[str | int] = []

@@ -1,4 +1,4 @@
-"""Fields of agent.conf and bgpcpp.conf that may have other values than the rendered ones."""
+"""Fields of agent.conf and bgpcpp.conf allowed to differ from the rendered ones."""
 
 from __future__ import annotations
 

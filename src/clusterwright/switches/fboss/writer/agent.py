@@ -111,7 +111,7 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
 
 
 def _purposes(view: SwitchView) -> tuple[str, ...]:
-    """What this file relies on traps to the processor for, by the words of the system's list of services."""
+    """Purposes of this file's traps to the processor, by the words of the system's list of services."""
     relays = ("relays",) if view.relay is not None else ()
     return ("sessions", "bonds", "neighbours", *relays)
 
@@ -125,7 +125,7 @@ def _vlans_of_ports(view: SwitchView) -> dict[str, int]:
 
 
 def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
-    """What stands of a port without its queues."""
+    """A port's fields without its queues."""
     port = link.port
     mode = view.mode_of(port.side, port.port, port.speed_gbps)
     chip_port = view.model.platform_port(port.port, None if mode is None else mode[1])
@@ -147,16 +147,16 @@ def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
 
 
 def _headroom_cells(view: SwitchView) -> dict[str, int]:
-    """For each side with links the headroom in cells that its longest and fastest link needs."""
-    found: dict[str, int] = {}
+    """For each side with links the headroom in cells for its longest and fastest link."""
+    cells_by_side: dict[str, int] = {}
     links = dict.fromkeys((link.port.side, link.cable.speed_gbps, link.cable.headroom_m) for link in view.links)
     for side, speed_gbps, length_m in links:
-        found[side] = max(headroom_cells(speed_gbps, length_m, view.fabric.mtu), found.get(side, 0))
-    return found
+        cells_by_side[side] = max(headroom_cells(speed_gbps, length_m, view.fabric.mtu), cells_by_side.get(side, 0))
+    return cells_by_side
 
 
 def _vlans(view: SwitchView, vlan_of_port: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Those that are not of one port, then those of routed ports."""
+    """VLANs of several ports, then those of routed ports."""
     vlans = [_vlan(DEFAULT_VLAN, "default", routable=False)]
     if view.device.loopback is not None:
         vlans.append(_vlan(FBOSS_LOOPBACK_VLAN, "loopback", routable=True))
@@ -179,7 +179,7 @@ def _vlan_port(vlan: int, port: int) -> dict[str, Any]:
 
 
 def _aggregate(bond: SwitchBond, ports: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Ports that LACP makes one link, which is there while one of them is; each is in the hosts' VLAN by itself."""
+    """Ports of one LACP link, up while one of them is; each is in the hosts' VLAN by itself."""
     member = {"priority": LACP_PRIORITY, "rate": LACP_RATES[bond.bond.rate], "activity": LACP_ACTIVE}
     return {
         "key": bond.number,
@@ -219,19 +219,19 @@ def _interface(view: SwitchView, vlan: int, name: str, address: str) -> dict[str
 
 
 def _relay(view: SwitchView) -> dict[str, str]:
-    """Where the agent sends DHCP requests; it reads the VLAN's or the interface's, by how it runs. One address only."""
+    """The agent's DHCP server; it reads the VLAN's or the interface's, by its mode. One address only."""
     return {} if view.relay is None else {f"dhcpRelayAddressV{view.version}": view.relay}
 
 
 def _advertised(view: SwitchView) -> dict[str, Any]:
-    """DHCPv6 tells no host its router: router advertisements do, and say by their managed bit that DHCPv6 is there."""
+    """DHCPv6 tells no host its router: router advertisements do, with their managed bit for DHCPv6."""
     if view.relay is None or view.version == 4:
         return {}
     return {"ndp": {"routerAdvertisementSeconds": ADVERTISED_S, "routerAdvertisementManagedBit": True}}
 
 
 def _switch_settings(view: SwitchView) -> dict[str, Any]:
-    """One chip that is the whole switch; its type only where FBOSS's number for it is known."""
+    """One chip for the whole switch; its type only if FBOSS's number for it is known."""
     asic = ASIC_TYPES.get(view.model.asic or "")
     if asic is None:
         return {}

@@ -34,7 +34,7 @@ def speaks_bgp(view: SwitchView) -> bool:
 
 
 def bgp_config(view: SwitchView) -> dict[str, Any]:
-    """The BgpConfig of one switch that speaks BGP."""
+    """The BgpConfig of one switch with BGP."""
     version = view.version
     networks = [{"prefix": origin.text, "install_to_fib": False, "communities": []} for origin in view.origins]
     return {
@@ -96,7 +96,7 @@ def _peer(version: int, session: PlannedSession) -> dict[str, Any]:
 
 
 def _statement(policy: RoutePolicy) -> dict[str, Any]:
-    """A policy; a route that no term decides is denied."""
+    """A policy; a route outside its terms is denied."""
     return {
         "name": policy.name,
         "policy_version": "1",

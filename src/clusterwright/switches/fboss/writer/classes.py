@@ -138,7 +138,7 @@ def port_pfc(side: str, watchdog: PfcWatchdog) -> dict[str, Any]:
 def priority_groups(
     classes: Sequence[NumberedClass], cell_bytes: int, headroom_cells: Mapping[str, int]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The portPgConfigs of the sides (``down``, ``up``) in ``headroom_cells``, whose cables differ in length."""
+    """The portPgConfigs of the sides (``down``, ``up``) in ``headroom_cells``, for their different cables."""
     return {
         PG_CONFIGS[side]: [
             {
@@ -179,7 +179,7 @@ def load_balancers(hashing: TierHashing) -> list[dict[str, Any]]:
 
 
 def queue_pair_udf() -> dict[str, Any]:
-    """The udfConfig that picks RoCE's destination queue pair out of UDP (fboss/agent/test/utils/UdfTestUtils.cpp)."""
+    """The udfConfig for RoCE's destination queue pair in UDP (fboss/agent/test/utils/UdfTestUtils.cpp)."""
     return {
         "udfGroups": {
             "dstQueuePair": {
@@ -206,8 +206,8 @@ def queue_pair_udf() -> dict[str, Any]:
 def cpu_queues() -> list[dict[str, Any]]:
     """Queues towards the switch's own processor (CoppTestUtils.cpp); a Broadcom CPU port is a multicast one.
 
-    What anybody can send through the switch to make it answer, expired and oversized packets, goes to the lowest queue,
-    which is limited.
+    Traffic any host can cause the processor to answer, expired and oversized packets, goes to the lowest, limited
+    queue.
     """
     queues: list[dict[str, Any]] = [
         {
@@ -224,10 +224,10 @@ def cpu_queues() -> list[dict[str, Any]]:
 
 
 def cpu_traps(purposes: Collection[str]) -> list[dict[str, int]]:
-    """Which packets go to which processor queue: neighbour discovery and BGP before all others.
+    """Queue of the processor by kind of packets: neighbour discovery and BGP before all others.
 
-    SAI traps no reason that is not listed (SaiHostifManager.cpp). DHCP of hosts is listed where the agent relays it, in
-    the queue that Meta's own configurations name for it (fboss/agent/test/utils/CoppTestUtils.cpp).
+    SAI traps no unlisted reason (SaiHostifManager.cpp). DHCP of hosts is listed if the agent relays it, in the queue of
+    Meta's own configurations (fboss/agent/test/utils/CoppTestUtils.cpp).
     """
     system = systems()[SYSTEM]
     wanted = {name for purpose in purposes for name in system.configured_for(purpose)}

@@ -33,12 +33,12 @@ BGP_PATH = "etc/coop/bgpcpp.conf"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """True for switches that run FBOSS."""
+    """True for switches with FBOSS."""
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "fboss"
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The agent's configuration, where the switch routes the BGP daemon's, and what the Linux under them alone has."""
+    """The agent's configuration, on a routing switch the BGP daemon's, and the Linux files of this switch alone."""
     view = view_switch(plan, device)
     yield Artifact(device=device.name, path=fboss_host.HOSTNAME_PATH, source=f"{device.name}\n".encode(), kind=KIND)
     site, port = view.site, None if view.management is None else management_port(plan, view.management)

@@ -1,8 +1,8 @@
-"""What FBOSS's agent filters: an ingress group of ACL tables, permits above denies.
+"""Filters of FBOSS's agent: an ingress group of ACL tables, permits above denies.
 
-Within one table the agent places every deny before every permit (ApplyThriftConfig), so what is permitted stands in a
-table of its own with a greater priority. An entry matches one prefix and one port on each side; the permits name no
-switch port, since hosts' own prefixes are their sources, and the denies name nothing else.
+Within one table the agent places every deny before every permit (ApplyThriftConfig), so the permits stand in a table of
+their own with a greater priority. An entry matches one prefix and one port on each side; the permits name no switch
+port, since hosts' own prefixes are their sources, and the denies name nothing else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
 
 @dataclass(frozen=True, slots=True)
 class FbossFilters:
-    """What the agent filters by."""
+    """The agent's filters."""
 
     group: dict[str, Any]
     """``aclTableGroup``."""
@@ -54,7 +54,7 @@ class FbossFilters:
 
 
 def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters | None:
-    """What hosts behind a switch may send; None where nothing is filtered. ``host_vlan`` is that of a shared subnet."""
+    """Permits of the hosts behind a switch; None without a filter. ``host_vlan`` is that of a shared subnet."""
     permits = host_permits(plan, view, single_ports=True)
     if permits is None:
         return None
@@ -72,7 +72,7 @@ def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters 
 
 @dataclass(frozen=True, slots=True)
 class _ShapedEntry:
-    """An entry of a table, for every switch whose zones lie alike."""
+    """An entry of a table, for every switch with zones in equal positions."""
 
     name: str
     counter: str
@@ -142,7 +142,7 @@ def _deny(name: str, qualifier: str, number: int) -> dict[str, Any]:
 
 
 def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
-    """What entries match beside their source, one for each combination of targets, ports, flags and types."""
+    """Conditions of entries beside their source, for each combination of targets, ports, flags and types."""
     protocol = PROTOCOLS.get(permit.protocol)
     common: dict[str, Any] = {} if protocol is None else {"proto": protocol}
     if permit.protocol == "icmp":

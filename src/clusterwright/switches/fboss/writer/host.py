@@ -23,7 +23,7 @@ CONNECTION_MODE = 0o600
 
 
 def connection_path(port: ManagementPort) -> str:
-    """Where the profile of the out-of-band port lies."""
+    """Path of the out-of-band port's profile."""
     return f"{CONNECTION_FOLDER}/{port.port}.nmconnection"
 
 

@@ -1,11 +1,11 @@
-"""The Linux under FBOSS: time, logs, logins, monitoring, and who reaches any of it over the management port.
+"""The Linux under FBOSS: time, logs, logins, monitoring, and access to them over the management port.
 
 FBOSS's image is CentOS Stream 9 with chrony, rsyslog, sshd, NetworkManager and firewalld (facebook/fboss,
 fboss-image/). SNMP takes net-snmp and central logins pam_tacplus or pam_radius, which the image must be given. LLDP is
 the agent's own, on by default.
 
-No secret is written: ``<secret NAME>`` stands in its place, in files that root alone reads, and none of the programs
-takes it for a password: its blank splits the line.
+No secret is written: ``<secret NAME>`` stands in its place, in files only root can read, and no program takes it for a
+password: its blank splits the line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Element = tuple[str, tuple[tuple[str, str], ...]]  # the XML element that says w
 
 
 class FirewallRule(NamedTuple):
-    """A rule of the zone: everything from ``source`` that ``element`` names, or all of it where there is none."""
+    """A rule of the zone: traffic from ``source`` with ``element``, or all of it without one."""
 
     family: str
     source: str
@@ -57,7 +57,7 @@ class FirewallRule(NamedTuple):
 
 
 def snmpd_conf(snmp: SnmpAccess, name: str, port: ManagementPort | None) -> bytes:
-    """net-snmp's configuration on the switch ``name``, which answers at its management port alone."""
+    """net-snmp's configuration on the switch ``name``, listening at its management port alone."""
     if port is None or port.address is None:
         return (_snmpd_lines(snmp, None) % name).encode()
     address = port.address.partition("/")[0]
@@ -66,12 +66,12 @@ def snmpd_conf(snmp: SnmpAccess, name: str, port: ManagementPort | None) -> byte
 
 @lru_cache(maxsize=16)
 def _snmpd_lines(snmp: SnmpAccess, address: str | None) -> str:
-    """With a place for the name of the switch, behind one for its address where it has one."""
+    """With a place for the name of the switch, behind one for its address if it has one."""
     return as_format(template("fboss/snmpd.conf.j2").render(snmp=snmp, name=PLACE, address=address))
 
 
 def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
-    """What every switch of a kind has of its Linux."""
+    """Linux files common to every switch of a kind."""
     site, fabric = told_site(plan, kind.system), kind.management
     servers = site.management
     files = [*account_files(plan, kind)]
@@ -94,16 +94,16 @@ def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
 
 
 def firewall_zone(plan: Plan, view: SwitchView) -> str | None:
-    """The zone that the management port's profile names; None where no zone of the spec holds management ports."""
+    """The zone in the management port's profile; None without a zone of management ports in the spec."""
     if view.management is None or management_permits(plan, view.management.port.fabric) is None:
         return None
     return ZONE
 
 
 def _firewall_rules(permits: tuple[Permit, ...], telemetry: Telemetry | None) -> Iterator[FirewallRule]:
-    """What may come in; the firewall keeps state, so that replies and ICMP errors need no rule.
+    """Incoming permits; the firewall keeps state, so replies and ICMP errors need no rule.
 
-    Who may collect over gNMI elsewhere may collect from FSDB here.
+    Collectors over gNMI elsewhere are collectors from FSDB here.
     """
     for permit in permits:
         if permit.name.endswith(REPLIES):
@@ -114,7 +114,7 @@ def _firewall_rules(permits: tuple[Permit, ...], telemetry: Telemetry | None) ->
 
 
 def _elements(permit: Permit, telemetry: Telemetry | None) -> Iterator[Element | None]:
-    """What a flow lets in: ports, a whole protocol, a ping, or everything (None)."""
+    """Traffic of a flow: ports, a whole protocol, a ping, or everything (None)."""
     if permit.protocol == ANY:
         yield None
     elif permit.protocol == ICMP:

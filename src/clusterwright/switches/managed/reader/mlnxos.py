@@ -1,4 +1,4 @@
-"""What an MLNX-OS configuration says beside its filter: lines that nobody knows, what opens the switch, who logs in.
+"""Reading an MLNX-OS configuration outside its filter: unknown lines, openings of the switch, logins.
 
 Its commands are executed from the top, so that the last one about a thing holds.
 """
@@ -59,7 +59,7 @@ _LOGIN = re.compile(
 
 
 def unread(text: str) -> tuple[Unread, ...]:
-    """Lines of which nothing here knows what they do, and what keeps the switch from managing the subnet itself."""
+    """Lines of unknown effect, and settings for the switch to manage the subnet itself."""
     unread_lines = [
         Unread(
             file=PATH,
@@ -77,13 +77,13 @@ def unread(text: str) -> tuple[Unread, ...]:
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
-    """What lets the switch be reached in clear, or takes routes from others."""
+    """Access to the switch in clear, and routes from others."""
     lines = [(match.start(), match[0]) for match in re.finditer(r"^(?!##)\S.*$", text, re.M)]
-    last = {line.removeprefix("no "): (at, line) for at, line in lines}
+    last = {line.removeprefix("no "): (offset, line) for offset, line in lines}
     for wanted, what in _MUST_STAND.items():
-        at, line = last.get(wanted.removeprefix("no "), (0, ""))
+        offset, line = last.get(wanted.removeprefix("no "), (0, ""))
         if line != wanted:
-            yield at, what
+            yield offset, what
     for user, words in _users(text).items():
         if "require-privacy" not in words:
             yield (
@@ -101,7 +101,7 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
 
 
 def _unsaid_passwords(text: str) -> Iterator[Fault]:
-    """Accounts without a line that sets their password."""
+    """Accounts without a line for their password."""
     accounts = list(_ACCOUNT.finditer(text))
     opened = {account[1] for account in accounts if account[2]}
     for account in accounts:
@@ -110,7 +110,7 @@ def _unsaid_passwords(text: str) -> Iterator[Fault]:
 
 
 def servers(text: str) -> Iterator[Server]:
-    """Servers of names and time, and those that are told the log."""
+    """Servers of names, time and logs."""
     has_time = re.search(r"^ntp enable$", text, re.M) is not None
     sources = {":" in port[2]: port[2].partition("/")[0] for port in _PORT.finditer(text)}
     for server in _SERVER.finditer(text):
@@ -126,7 +126,7 @@ def servers(text: str) -> Iterator[Server]:
 
 
 def silent(text: str) -> Iterator[Fault]:
-    """Services that no last line switches on."""
+    """Services not switched on by a last line."""
     for command, service in (("ssh server enable", SSH), ("snmp-server enable", SNMP)):
         commands = re.findall(rf"^(?:no )?{command}$", text, re.M)
         if commands[-1:] != [command]:
@@ -137,7 +137,7 @@ def silent(text: str) -> Iterator[Fault]:
 
 
 def _users(text: str) -> dict[str, set[str]]:
-    """The users of SNMP, with the first words of what is said of each."""
+    """The users of SNMP, with the first words of their settings."""
     users: dict[str, set[str]] = {}
     for user, word in _USER.findall(text):
         users.setdefault(user, set()).add(word)
@@ -145,7 +145,7 @@ def _users(text: str) -> dict[str, set[str]]:
 
 
 def logins(path: str, text: str) -> Iterator[Login]:
-    """Every account, what opens it, and every user of SNMP."""
+    """Every account, its means of login, and every user of SNMP."""
     for match in _LOGIN.finditer(text):
         opens = match["opens"] or ""
         yield Login(

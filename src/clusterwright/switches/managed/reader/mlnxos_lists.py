@@ -1,7 +1,7 @@
-"""Reading the IP filter of an MLNX-OS configuration: what the switch's own CPU takes in at its management port.
+"""Reading the IP filter of an MLNX-OS configuration: packets to the switch's own CPU at its management port.
 
 It is iptables: rules in order, then the chain's policy; without `ip filter enable` everything passes. The commands are
-executed from the top, so a chain that is cleared loses the rules above.
+executed from the top, so a cleared chain loses the rules above.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ class MlnxOsLists:
         yield from ((port, direction) for port in self.management_ports() for direction in (IN, OUT))
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Filters that rules from before stay in."""
+        """Filters with rules from before still in them."""
         cleared = {" ".join(command.lower().split()) for command in self._commands}
         for word, line in self._enabled.items():
             if line and f"{word} filter chain input clear" not in cleared:
                 yield line, f"nothing clears the filter of {word}: rules that were there before stay"
 
     def text(self, ports: Iterable[str]) -> str:
-        """Everything that decides what these ports let in."""
+        """Everything with an effect on admission at these ports."""
         return f"{list(ports)} {self._commands}"
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
-        """What a port lets in; outwards nothing is filtered. Rules for other interfaces are none of it."""
+        """Packets admitted by a port; outwards nothing is filtered. Rules for other interfaces do not count."""
         number = self._interfaces.of(port)
         tables = []
         for word, family in (("ip", "ip"), ("ipv6", "ip6")):
@@ -109,13 +109,13 @@ class MlnxOsLists:
     def _match(self, word: str, tokens: list[str]) -> Box:
         family, version = _FAMILIES[word]
         fields: dict[str, Ranges] = {"family": family}
-        left = iter(tokens)
-        for name in left:
+        remaining = iter(tokens)
+        for name in remaining:
             if name == "dup-delete":
                 continue
-            value = next(left, "")
+            value = next(remaining, "")
             if name in {"source-addr", "dest-addr"}:
-                fields["src" if name == "source-addr" else "dst"] = addresses(value + next(left, ""), version)
+                fields["src" if name == "source-addr" else "dst"] = addresses(value + next(remaining, ""), version)
             elif name in {"source-port", "dest-port"} and "proto" in fields:
                 fields |= {
                     "sport" if name == "source-port" else "dport": values(_number(value)),
@@ -136,7 +136,7 @@ class MlnxOsLists:
 
 def _everywhere(packets: Box) -> Box:
     """The same packets, whichever interface they come in by."""
-    return tuple(WHOLE[IIF] if at == IIF else field for at, field in enumerate(packets))
+    return tuple(WHOLE[IIF] if index == IIF else field for index, field in enumerate(packets))
 
 
 def _number(text: str) -> int:

@@ -1,6 +1,6 @@
-"""What an NVOS startup.yaml says beside its lists: objects that nobody knows, what opens the switch, where it leads.
+"""Reading an NVOS startup.yaml outside its lists: unknown objects, openings of the switch, its routes.
 
-Its objects are NVUE's, as its lists are: those are read where NVUE's are.
+Its objects are NVUE's, as its lists are: those are read by NVUE's readers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ KNOWN = KnownObjects(
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
-    """What lets the switch be read by a word, or takes routes from others.
+    """Access to the switch by a community, and routes from others.
 
     Without a plan no address is compared. Raises Unreadable.
     """
@@ -69,25 +69,25 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
     snmp = root.at("system", "snmp-server", "state")
     if snmp.value != "disabled":
         yield begins(text, snmp.line), "SNMP is not switched off, and NVOS answers it by a word in clear"
-    for name, own in root.items("interface"):
-        client = own.at("ip", "dhcp-client", "state")
-        if own.at("ip", "address").below and client.value != "disabled":
-            line = client.line or own.line
+    for name, interface in root.items("interface"):
+        client = interface.at("ip", "dhcp-client", "state")
+        if interface.at("ip", "address").below and client.value != "disabled":
+            line = client.line or interface.line
             yield begins(text, line), f"{name} takes an address and routes from whoever offers them"
-        for each, at in own.items("ip", "address"):
-            if planned is not None and (what := planned.misplaced(device, name, each)):
-                yield begins(text, at.line), what
+        for bound_address, place in interface.items("ip", "address"):
+            if planned is not None and (what := planned.misplaced(device, name, bound_address)):
+                yield begins(text, place.line), what
 
 
 def servers(text: str) -> Iterator[Server]:
-    """Servers of names and time, and those that are told the log. Raises Unreadable."""
+    """Servers of names, time and logs. Raises Unreadable."""
     root = read_objects(text)
     for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
         is_on = root.at("system", service).text("state", default="enabled") == "enabled"
-        for server, own in root.items("system", service, "server"):
+        for server, entry in root.items("system", service, "server"):
             source = _source(root, server)
             yield Server(
-                at=begins(text, own.line),
+                at=begins(text, entry.line),
                 what=what,
                 address=server,
                 is_asked=is_on,
@@ -96,7 +96,7 @@ def servers(text: str) -> Iterator[Server]:
 
 
 def _source(root: Object, server: str) -> str:
-    """The management port's address of the server's IP version, "" where it has none."""
+    """The management port's address of the server's IP version, "" without one."""
     for name, port in root.items("interface"):
         if not name.startswith("eth"):
             continue
@@ -107,17 +107,17 @@ def _source(root: Object, server: str) -> str:
 
 
 def silent(text: str) -> Iterator[Fault]:
-    """SSH, where it is off. Raises Unreadable."""
-    own = read_objects(text).at("system", "ssh-server", "state")
-    if own.value == "disabled":
-        yield begins(text, own.line), SSH
+    """SSH, if it is off. Raises Unreadable."""
+    state = read_objects(text).at("system", "ssh-server", "state")
+    if state.value == "disabled":
+        yield begins(text, state.line), SSH
 
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
-    """NVOS's gateway is a default route of its port: what the port's outward lists let pass is where it leads."""
+    """NVOS's gateway is a default route of its port: the port's outward lists decide its destinations."""
     root, lists = read_objects(text), NvueLists(text)
-    for port, own in root.items("interface"):
-        for hop, gateway in own.items("ip", "gateway"):
+    for port, interface in root.items("interface"):
+        for hop, gateway in interface.items("ip", "gateway"):
             rules = lists.at(port, "out").tables[0].chains[""].rules
             for rule in rules:
                 if rule.verdict == ACCEPT:

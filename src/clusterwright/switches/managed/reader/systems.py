@@ -1,4 +1,4 @@
-"""Systems of managed InfiniBand switches, as systems that are read."""
+"""The readers of managed InfiniBand switches' systems."""
 
 from __future__ import annotations
 

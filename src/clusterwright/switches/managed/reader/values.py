@@ -1,4 +1,4 @@
-"""Values of managed InfiniBand switches that may be others than the rendered ones: words for people alone."""
+"""Values of managed InfiniBand switches allowed to differ from the rendered ones: words for people alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reading the lists of NVUE (`acl`), which Cumulus Linux and NVOS have alike, and where they are bound.
+"""Reading the lists of NVUE (`acl`), common to Cumulus Linux and NVOS, and their bindings.
 
-Rules are asked in the order of their numbers; a packet that none of them matches passes. Lists of one port and
-direction are asked in the order of their names.
+Rules are asked in the order of their numbers; an unmatched packet passes. Lists of one port and direction are asked in
+the order of their names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ANY = "ANY"
 
 
 def acl_rules(section: Object) -> tuple[Rule, ...]:
-    """The rules of a list, in order. Raises Unreadable at the line whose meaning is not known."""
+    """The rules of a list, in order. Raises Unreadable at a line of unknown meaning."""
     kind = section.text("type")
     if kind not in _FAMILIES:
         raise Unreadable(section.line, f'"{kind}" is no type of a list that is known here')
@@ -76,7 +76,7 @@ def _ports(section: Object) -> dict[str, Ranges]:
         elif name == "flags":
             mask = sum(_FLAGS[flag] for flag in section.at("mask").below)
             wanted = sum(_FLAGS[flag] for flag in below.below)
-            made["flags"] = values(*(each for each in range(256) if each & mask == wanted))
+            made["flags"] = values(*(bits for bits in range(256) if bits & mask == wanted))
         elif name != "mask":
             raise ValueError(name)
     return made

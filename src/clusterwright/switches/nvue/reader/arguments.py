@@ -1,7 +1,7 @@
-"""The forms that values and names of NVUE have where a reader takes a number or an address from them.
+"""Forms of values and names of NVUE for readers' numbers and addresses.
 
 Forms are those of NVUE's command reference (CumulusNetworks/docs, content/nvue-reference): ``auto`` and ``none`` stand
-there beside numbers. What has a form that no reader knows is unread at its line, and left out of what readers take.
+there beside numbers. A value of an unknown form is unread at its line, and left out for readers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Path = tuple[str, ...]
 
 
 def unfit(root: Object) -> Iterator[Path]:
-    """The paths of objects and values that have another form than readers know."""
+    """The paths of objects and values in forms unknown to readers."""
     for words in _paths(_NUMBERS):
         for path, node in _at(root, words, ()):
             if node.below or _NUMBER.fullmatch(node.value) is None:
@@ -79,10 +79,10 @@ def unfit(root: Object) -> Iterator[Path]:
 
 def without(root: Object, places: list[Path]) -> Object:
     """The objects without those at these paths."""
-    left = deepcopy(root)  # others have what was read as it stands
+    remaining = deepcopy(root)  # others have what was read as it stands
     for path in places:
-        left.at(*path[:-1]).below.pop(path[-1], None)
-    return left
+        remaining.at(*path[:-1]).below.pop(path[-1], None)
+    return remaining
 
 
 def _paths(table: str) -> list[Path]:
@@ -90,7 +90,7 @@ def _paths(table: str) -> list[Path]:
 
 
 def _at(node: Object, words: Path, above: Path) -> Iterator[tuple[Path, Object]]:
-    """What stands at a path of names, a ``*`` for any, with the path that leads there."""
+    """The objects at a path of names, a ``*`` for any, each with its own path."""
     if not words:
         yield above, node
         return

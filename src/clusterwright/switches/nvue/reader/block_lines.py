@@ -1,7 +1,6 @@
-"""Reading NVUE's objects line by line, in files that have a name, or a name and a value, on each line.
+"""Reading NVUE's objects line by line, in files with a name, or a name and a value, on each line.
 
-Rendered files are of this form. Every other one is left to YAML (``yaml_text.read_yaml``), which tests compare this
-with.
+Rendered files are of this form. Every other one is left to YAML (``yaml_text.read_yaml``), and tests compare the two.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NO_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null
 
 @dataclass(slots=True)
 class _Level:
-    """An object that the next lines may add to."""
+    """An object open for additions by the next lines."""
 
     node: Object
     place: tuple[str, ...]
@@ -38,7 +37,7 @@ class _Level:
 
 
 def read_lines(text: str) -> Object | None:
-    """What a file sets; None for one of another form, and for one that may be refused."""
+    """A file's settings; None for one of another form, and for one that may be refused."""
     first, *lines = text.split("\n")
     if first != _FIRST_LINE or not lines or lines.pop() != "":
         return None
@@ -69,7 +68,7 @@ def read_lines(text: str) -> Object | None:
 
 
 def _level_of(levels: list[_Level], indent: int) -> _Level | None:
-    """The object that a name with this indentation is in; None where YAML would read something else."""
+    """The object around a name with this indentation; None if YAML would read something else."""
     level = levels[-1]
     if level.indent == 0:
         if indent <= level.above:
@@ -82,7 +81,7 @@ def _level_of(levels: list[_Level], indent: int) -> _Level | None:
 
 
 def _text_of(written: str) -> str | None:
-    """What a key or value says; None for a word that is no text in YAML 1.1."""
+    """The text of a key or value; None for a word other than text in YAML 1.1."""
     if written[0] == '"':
         return written[1:-1]
     return None if written.lower() in _NO_TEXT else written

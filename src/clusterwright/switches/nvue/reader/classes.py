@@ -1,6 +1,6 @@
 """Reading the classes of service of a switch with NVUE: maps, PFC, watchdog, marks and schedulers.
 
-What a file leaves out is as NVUE comes, in RoCE mode or without it (Cumulus Linux 5.10, Quality of Service and RoCE).
+Missing settings are NVUE's defaults, in RoCE mode or without it (Cumulus Linux 5.10, Quality of Service and RoCE).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_roce(root: Object) -> bool:
 
 
 def qos_map(root: Object) -> QosMap | None:
-    """The map of DSCPs that all ports have; None where they do not sort by DSCP."""
+    """The DSCP map common to all ports; None if they do not classify by DSCP."""
     mapping = root.at("qos", "mapping", PROFILE)
     if mapping.text("trust") not in _TRUSTED:
         return None
@@ -75,7 +75,7 @@ def _numbered(section: Object) -> Iterator[tuple[int, Object]]:
 
 
 def _lossless(root: Object) -> frozenset[int]:
-    """The priorities that pause and are paused: those of the PFC profile, in RoCE mode alone."""
+    """The priorities with pauses in both directions: those of the PFC profile, in RoCE mode alone."""
     pfc = root.at("qos", "pfc", PROFILE)
     if not is_roce(root) or not (pfc.is_on("tx", default=True) and pfc.is_on("rx", default=True)):
         return frozenset()
@@ -112,7 +112,7 @@ def port_qos(root: Object) -> tuple[PortQos, PortQos]:
 
 
 def scheduled(root: Object) -> dict[int, float]:
-    """By queue its percents, or STRICT: those that no priority leads to as well, whose percents count for the sum."""
+    """By queue its percents, or STRICT: queues without a priority included, as their percents count for the sum."""
     shares = dict(_SHARED_BY_DEFAULT) if is_roce(root) else {}
     for queue, section in _numbered(root.at("qos", "egress-scheduler", PROFILE, "traffic-class")):
         is_strict = section.text("mode", default="strict" if shares.get(queue) == STRICT else "dwrr") == "strict"
@@ -121,7 +121,7 @@ def scheduled(root: Object) -> dict[int, float]:
 
 
 def oversubscribed(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The scheduler, where its percents are more than a hundred together, which NVUE refuses."""
+    """The scheduler with more than a hundred percents together, refused by NVUE."""
     total = sum(share for share in scheduled(root).values() if share != STRICT)
     scheduler = root.at("qos", "egress-scheduler", PROFILE)
     if total > _WHOLE_PERCENT:
@@ -141,7 +141,7 @@ def _losses(root: Object) -> Iterator[tuple[str, Mark]]:
 
 
 def _marking(root: Object) -> Iterator[tuple[int, tuple[str, Mark]]]:
-    """For each queue that the file or NVUE's default speaks of, how it marks: "" for not at all."""
+    """Marking of each queue in the file or in NVUE's default: "" for none at all."""
     profile = root.at("qos", "congestion-control", PROFILE, "traffic-class")
     for queue in _MARKED_BY_DEFAULT[is_roce(root)]:
         yield queue, (thresholds(_MIN_BYTES, _MAX_BYTES, _PERCENT), profile.mark)

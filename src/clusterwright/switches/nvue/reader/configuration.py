@@ -42,7 +42,7 @@ _NOWHERE = frozenset({"blackhole", "reject"})
 
 
 def read_nvue(device: str, text: str) -> Router:
-    """The router that the file makes. Raises VerifyError for text that is no such file."""
+    """The router of the file. Raises VerifyError for any other text."""
     try:
         return _router(device, read_nvue_objects(text))
     except Unreadable as error:
@@ -99,12 +99,12 @@ def runs_bgp(root: Object) -> bool:
 
 
 def is_up(section: Object) -> bool:
-    """Whether an interface that a file names is in service."""
+    """Whether a file's interface is in service."""
     return "down" not in section.at("link", "state").below
 
 
 def front_ports(root: Object) -> Iterator[tuple[str, Object]]:
-    """Front ports that a file names, but for cages that are split into others."""
+    """A file's front ports, without split cages."""
     for name, section in root.items("interface"):
         split = section.at("link", "breakout").below.keys() - {"1x"}
         if PORT.fullmatch(name) and not split:
@@ -119,24 +119,24 @@ def statics(root: Object, vrf: str) -> Iterator[tuple[str, Object, bool]]:
 
 
 def _addresses(root: Object) -> Iterator[tuple[str, bytes, int, Mark]]:
-    """Interface, address, length and place of what lies in the default VRF."""
+    """Interface, address, length and place of addresses in the default VRF."""
     for name, section in root.items("interface"):
         if section.text("ip", "vrf", default=VRF) == VRF:
-            for text, at in section.items("ip", "address"):
+            for text, place in section.items("ip", "address"):
                 address, bar, length = text.partition("/")
                 if bar:
-                    yield name, packed(address), int(length), at.mark
+                    yield name, packed(address), int(length), place.mark
 
 
 def _advertised(root: Object) -> Iterator[Prefix]:
     for name, address, length, _ in _addresses(root):
-        own = root.at("interface", name, "ip", "neighbor-discovery", "router-advertisement")
-        if len(address) != _V4_BYTES and own.is_on("enable") and own.is_on("managed-config"):
+        advertisement = root.at("interface", name, "ip", "neighbor-discovery", "router-advertisement")
+        if len(address) != _V4_BYTES and advertisement.is_on("enable") and advertisement.is_on("managed-config"):
             yield network_of(address, length)
 
 
 def _relayed(root: Object) -> Iterator[Prefix]:
-    """Subnets of interfaces that hosts ask at, where there is a server to pass requests on to."""
+    """Subnets of interfaces for hosts' requests, with a server to forward them to."""
     v4, v6 = root.at("service", "dhcp-relay", "default"), root.at("service", "dhcp-relay6", "default", "interface")
     has_server = any(section.text("server-address") for _, section in v6.items("upstream"))
     asked_v4 = {name for name, servers, _ in relay_groups(v4) if servers}
@@ -147,10 +147,10 @@ def _relayed(root: Object) -> Iterator[Prefix]:
 
 
 def relay_groups(relay: Object) -> Iterator[tuple[str, Mapping[str, Object], Object]]:
-    """Each interface that hosts ask at over IPv4, the servers that are asked for it, and its place.
+    """Each interface for hosts' requests over IPv4, its servers, and its place.
 
     Until 5.13 all servers are asked for every interface, since 5.14 those of the interface's group
-    (CumulusNetworks/docs, 5.14, DHCP Relays): one without an upstream interface asks nobody.
+    (CumulusNetworks/docs, 5.14, DHCP Relays): one without an upstream interface asks none.
     """
     for name, section in relay.items("interface"):
         yield name, relay.at("server").below, section
@@ -204,7 +204,9 @@ def _ports(root: Object) -> Iterator[Port]:
             qos_mark=section.at("qos").mark or section.mark,
             cable_mark=section.at("description").mark or section.mark,
             subnet=network_of(shared[0], shared[1]) if shared else None,
-            filtered=tuple(word for word, way in _WAYS if any(each.at(way).line for _, each in above.items("acl"))),
+            filtered=tuple(
+                word for word, way in _WAYS if any(bound_list.at(way).line for _, bound_list in above.items("acl"))
+            ),
             aggregate=None if bond is None else _aggregate(bond, name, above),
             is_adaptive=is_adaptive and bond is None and section.is_on("router", "adaptive-routing", "enable"),
         )
@@ -212,14 +214,14 @@ def _ports(root: Object) -> Iterator[Port]:
 
 def _aggregate(name: str, port: str, section: Object) -> Aggregate:
     """Cumulus Linux speaks LACP by itself, and fast, unless it is told otherwise; it always asks."""
-    said = section.at("bond")
-    mode = said.text("mode", default="lacp")
-    rate = said.text("lacp-rate", default="fast")
+    bond = section.at("bond")
+    mode = bond.text("mode", default="lacp")
+    rate = bond.text("lacp-rate", default="fast")
     return Aggregate(
         name=name,
         mode="active" if mode == "lacp" else mode,
         rate=rate,
-        mark=said.at("member", port).mark or section.mark,
+        mark=bond.at("member", port).mark or section.mark,
     )
 
 
@@ -227,7 +229,7 @@ _CAGE_LANES = 8  # of OSFP and QSFP-DD; the writer states the lanes of ports in 
 
 
 def _lanes(root: Object, name: str, link: Object) -> int:
-    """The lanes of a port: its own, or its part of those of the cage that is split into it; 0 where nothing is said."""
+    """The lanes of a port: its own, or its part of its split cage's; 0 if none are configured."""
     cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
     for mode, section in cage.items():
         if mode.removesuffix("x").isdecimal():
@@ -236,7 +238,7 @@ def _lanes(root: Object, name: str, link: Object) -> int:
 
 
 def _max_paths(process: Object, sessions: tuple[Session, ...]) -> tuple[int, Mark]:
-    """How many equal paths eBGP uses: one where neighbours' AS numbers differ and that is not ignored."""
+    """Number of equal paths in eBGP: one if neighbours' AS numbers differ and must be equal."""
     relaxed = process.at("path-selection", "multipath", "aspath-ignore")
     if len({session.remote_as for session in sessions}) > 1 and relaxed.value not in {"on", "enabled"}:
         return 1, relaxed.mark or process.mark
@@ -297,18 +299,18 @@ def _sessions(root: Object, process: Object) -> Iterator[Session]:
 
 
 def _of(objects: list[Object], *path: str, default: str = "") -> str:
-    """The value of the first of several objects that states it."""
+    """The value in the first of several objects with it."""
     return next((section.text(*path) for section in objects if section.at(*path).line), default)
 
 
 def _authentication(password: str) -> str:
     if not password:
         return ""
-    found = PLACEHOLDER.search(password)
-    if found is None:
+    placeholder = PLACEHOLDER.search(password)
+    if placeholder is None:
         return "TCP-MD5 with a secret"
-    version = f", version {found['version']}" if found["version"] else ""
-    return f"TCP-MD5 with the secret {found['name']}{version}"
+    version = f", version {placeholder['version']}" if placeholder["version"] else ""
+    return f"TCP-MD5 with the secret {placeholder['name']}{version}"
 
 
 def _networks(process: Object) -> Iterator[tuple[Prefix, Mark]]:
@@ -318,10 +320,10 @@ def _networks(process: Object) -> Iterator[tuple[Prefix, Mark]]:
 
 
 def _spreads_by(root: Object) -> str | None:
-    own = root.at("system", "forwarding", "ecmp-hash")
+    fields = root.at("system", "forwarding", "ecmp-hash")
     usual = dict.fromkeys(_HASHED, True)
-    names = {*usual, *own.below}
-    return ", ".join(sorted(name for name in names if own.is_on(name, default=usual.get(name, False))))
+    names = {*usual, *fields.below}
+    return ", ".join(sorted(name for name in names if fields.is_on(name, default=usual.get(name, False))))
 
 
 def _leaks(root: Object, process: Object) -> Iterator[tuple[Mark, str]]:
@@ -333,21 +335,21 @@ def _leaks(root: Object, process: Object) -> Iterator[tuple[Mark, str]]:
         if not is_discard and prefix not in _DEFAULTS:
             yield section.mark, f"a static route to {prefix} leads traffic past the routes of BGP"
     for family, section in process.items("address-family"):
-        for protocol, each in section.items("redistribute"):
-            if each.is_on("enable", default=True):
+        for protocol, entry in section.items("redistribute"):
+            if entry.is_on("enable", default=True):
                 what = f"{protocol} brings routes into BGP that no policy of the fabric names"
-                yield each.mark, f"{family}: {what}"
-        for prefix, each in section.items("aggregate-route"):
-            yield each.mark, f"{prefix} announces prefixes that no switch stands for"
+                yield entry.mark, f"{family}: {what}"
+        for prefix, entry in section.items("aggregate-route"):
+            yield entry.mark, f"{prefix} announces prefixes that no switch stands for"
         if section.at("route-import").below:
             yield section.at("route-import").mark, "route-import carries routes from one VRF to another"
     yield from _defaults(process)
 
 
 def _defaults(process: Object) -> Iterator[tuple[Mark, str]]:
-    """Neighbours that are told of a default route."""
+    """Neighbours with a default route from the switch."""
     for kind in ("neighbor", "peer-group"):
         for name, section in process.items(kind):
-            for family, each in section.items("address-family"):
-                if each.is_on("default-route-origination", "enable"):
-                    yield each.mark, f"{name} is told of a default route in {family}"
+            for family, entry in section.items("address-family"):
+                if entry.is_on("default-route-origination", "enable"):
+                    yield entry.mark, f"{name} is told of a default route in {family}"

@@ -1,8 +1,9 @@
-"""What Cumulus Linux sets by itself: objects of its first configuration, and values that say the same as none.
+"""Cumulus Linux's own settings: objects of its first configuration, and values equal to none.
 
-A running switch prints them (``nv config show``, /etc/nvue.d/startup.yaml) though no file names them: Cumulus Linux's
-manual, "Default Configuration" and "Role-Based Access Control"; exported files of NVIDIA/enterprise-ras. A ``*`` stands
-for any name, an object without a value for one with nothing below it. Accounts are none of them: they let somebody in.
+A running switch prints them (``nv config show``, /etc/nvue.d/startup.yaml) without their being in a file: Cumulus
+Linux's manual, "Default Configuration" and "Role-Based Access Control"; exported files of NVIDIA/enterprise-ras. A
+``*`` stands for any name, an object without a value for one with nothing below it. Accounts are none of them: they
+admit logins.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _ANY = "*"
 
 
 def one_word(value: str) -> str:
-    """The value, with a switch's state in the words that releases have had for it since 5.15."""
+    """The value, with a switch's state in the words of releases since 5.15."""
     return _WORDS.get(value, value)
 
 

@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*", re.I)
 
 
 def unknown_interfaces(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Lines and paths of interfaces whose kind or state is not known, and of neighbours that are named by interface."""
+    """Lines and paths of interfaces of unknown kind or state, and of neighbours named by interface."""
     for name, section in root.items("interface"):
         if not _is_known(name, section.text("type")):
             yield section.line, ("interface", name)
@@ -38,7 +38,7 @@ def unknown_interfaces(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def enabled_beside(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Cages that are split into eight, and the lanes of the cage beside them not taken away: NVUE refuses these.
+    """Cages split into eight beside a cage that keeps its lanes: NVUE refuses these.
 
     NVIDIA disables swp56 beside swp55 and so on: NVIDIA/enterprise-ras, spectrum-era, exported configurations.
     """
@@ -52,7 +52,7 @@ def enabled_beside(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def is_numbered(peer: str) -> bool:
-    """True for a neighbour that is named by its address."""
+    """True for a neighbour named by its address."""
     return _ADDRESS.fullmatch(peer) is not None
 
 

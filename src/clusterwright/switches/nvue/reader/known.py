@@ -1,6 +1,6 @@
-"""The objects of NVUE of which is known what they do: read by a fact, or without influence on any claim.
+"""The known objects of NVUE: read by a fact, or without influence on any claim.
 
-A `*` stands for any name. What is on neither list is unread, and the claims that it could touch are not proven.
+A `*` stands for any name. An object on neither list is unread, and the claims it could touch are not proven.
 """
 
 from __future__ import annotations

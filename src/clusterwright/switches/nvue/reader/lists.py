@@ -1,4 +1,4 @@
-"""What the ports of a switch with NVUE let in: the lists that are bound to them, and to the switch's own services."""
+"""Admission at the ports of a switch with NVUE: lists bound to them, and to the switch's own services."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIST_OBJECTS = (
 
 
 def bonds_of(root: Object) -> dict[str, str]:
-    """The bond that each port is a part of."""
+    """The bond of each member port."""
     return {port: name for name, section in root.items("interface") for port in section.at("bond", "member").below}
 
 
@@ -72,22 +72,22 @@ class NvueLists:
         return tuple(port for port in self._lines if port.startswith(_MANAGEMENT))
 
     def bound(self) -> Iterator[tuple[str, str]]:
-        """The ports that lists are on, each with a direction."""
+        """The ports with lists, each with a direction."""
         joined = set(self._bonds.values())
         for port in dict.fromkeys((*self._bound, *self._bonds)):
-            own = {} if port in joined else self._bound.get(self._bonds.get(port, port), {})
-            yield from ((port, word) for word, name in _DIRECTIONS.items() if name in own)
+            bound_here = {} if port in joined else self._bound.get(self._bonds.get(port, port), {})
+            yield from ((port, word) for word, name in _DIRECTIONS.items() if name in bound_here)
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Lists on a port of a bond, and nothing else beyond what cannot be read."""
+        """Lists on a port of a bond, and nothing else beyond unreadable ones."""
         yield from self._faults
 
     def text(self, ports: Iterable[str]) -> str:
-        """Everything that decides what these ports let in."""
+        """Everything with an effect on admission at these ports."""
         return repr([(port, self._bound.get(self._bonds.get(port, port)), self.at(port)) for port in ports])
 
     def at(self, port: str, direction: str = "in") -> Ruleset:
-        """What a port does with packets in one direction."""
+        """A port's treatment of packets in one direction."""
         names = sorted(self._bound.get(self._bonds.get(port, port), {}).get(_DIRECTIONS[direction], ()))
         rules: tuple[Rule, ...] = tuple(rule for name in names for rule in self._lists[name])
         return one_chain(direction, rules, self._lines.get(port, 0), ACCEPT)

@@ -1,4 +1,4 @@
-"""Who may log in to a switch with NVUE's objects: local accounts, what opens them, and users of SNMP."""
+"""Logins on a switch with NVUE's objects: local accounts, their passwords and keys, and users of SNMP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READING = frozenset({"nvue-monitor", "monitor"})
 
 
 def logins(path: str, text: str) -> Iterator[Login]:
-    """Every account with its password, each of its keys, and every user of SNMP. Nothing of what does not read."""
+    """Every account with its password, each of its keys, and every user of SNMP. None of unreadable text."""
     try:
         root = read_nvue_objects(text)
     except Unreadable:
@@ -36,7 +36,7 @@ def logins(path: str, text: str) -> Iterator[Login]:
 
 
 def hidden_passwords(root: Object, text: str) -> Iterator[tuple[str, Object, Object]]:
-    """Accounts of a file that NVUE printed whose passwords it does not show: name, account and what stands there."""
+    """Accounts with hidden passwords in a file printed by NVUE: name, account and the text there."""
     if not has_header(text):
         return
     for name, user in root.items("system", "aaa", "user"):

@@ -1,8 +1,8 @@
-"""Keys of NVUE that name several objects at once: lists and ranges of interfaces and of numbers.
+"""Keys of NVUE for several objects at once: lists and ranges of interfaces and of numbers.
 
 NVUE prints a stem once (`swp1,4-11,28`, `vlan200,300`; NVIDIA/enterprise-ras, spectrum-era, exported configurations of
-5.13), and from 5.18 on ranges of cages with ranges of their parts (`swp1-33s0-1`). A key that is none of these forms
-is refused: half of a name read would leave ports unseen.
+5.13), and from 5.18 on ranges of cages with ranges of their parts (`swp1-33s0-1`). A key in none of these forms is
+refused: half of a name read would leave ports unseen.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MOST = 4096
 
 
 def names(key: str, place: tuple[str, ...]) -> list[str]:
-    """The names that a key stands for at a place. Raises ValueError for a list or range that is not understood."""
+    """The names in a key at a place. Raises ValueError for an unknown form of list or range."""
     kind = _kind_of_names(place)
     if kind == "interface":
         return _interfaces(key)
@@ -68,7 +68,7 @@ def names(key: str, place: tuple[str, ...]) -> list[str]:
 
 
 def _kind_of_names(place: tuple[str, ...]) -> str:
-    """``interface`` or ``number`` where such are named, else ""."""
+    """``interface`` or ``number`` for places with such names, else ""."""
     if not place:
         return ""
     for pattern, kind in _PATTERNS.get((len(place), place[0]), ()):

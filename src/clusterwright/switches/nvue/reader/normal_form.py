@@ -1,4 +1,4 @@
-"""One form for what people write in several in files of NVUE: addresses as RFC 5952 writes them.
+"""One form for several spellings in files of NVUE: addresses as RFC 5952 writes them.
 
 Lines stay lines, so that places in a text are places in its normal form. Ranges of names, quotes and the words of
 releases are one already once objects are read.
@@ -20,7 +20,7 @@ _FREE_TEXT = re.compile(
 
 @lru_cache(maxsize=128)
 def normal_form(text: str) -> str:
-    """The same lines, each with its addresses in the form that readers compare."""
+    """The same lines, each with its addresses in the form for comparisons."""
     if _OTHER_FORMS.search(text) is None:
         return text
     return "\n".join(line if _FREE_TEXT.match(line) else in_plain_form(line) for line in text.split("\n"))

@@ -10,7 +10,7 @@ from clusterwright.facts.router import Mark
 
 @dataclass(slots=True)
 class Object:
-    """An object or a value: ``value`` is "" for one that has others below it; ``line`` counts from 1."""
+    """An object or a value: ``value`` is "" for one with others below it; ``line`` counts from 1."""
 
     mark: Mark = ()
     line: int = 0
@@ -18,19 +18,19 @@ class Object:
     below: dict[str, Object] = field(default_factory=dict)
 
     def at(self, *path: str) -> Object:
-        """What stands at a path below this, an empty object where nothing does."""
-        found = self
+        """The object at a path below this, an empty one without any."""
+        node = self
         for name in path:
-            found = found.below.get(name, NOTHING)
-        return found
+            node = node.below.get(name, NOTHING)
+        return node
 
     def text(self, *path: str, default: str = "") -> str:
-        """The value at a path, ``default`` where there is none."""
+        """The value at a path, ``default`` without one."""
         node = self.at(*path)
         return node.value if node.line and not node.below else default
 
     def number(self, *path: str, default: int = 0) -> int:
-        """The value at a path as a number. Raises ValueError for one that is none."""
+        """The value at a path as a number. Raises ValueError for any other."""
         return int(self.text(*path, default=str(default)))
 
     def is_on(self, *path: str, default: bool = False) -> bool:
@@ -46,11 +46,11 @@ NOTHING = Object()
 
 
 def begins(text: str, line: int) -> int:
-    """Where a line, from 1, begins in a text."""
-    at = 0
+    """Offset of a line, from 1, in a text."""
+    offset = 0
     for _ in range(line - 1):
-        at = text.find("\n", at) + 1
-    return at
+        offset = text.find("\n", offset) + 1
+    return offset
 
 
 def shown(path: tuple[str, ...]) -> str:

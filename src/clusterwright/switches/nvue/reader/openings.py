@@ -1,4 +1,4 @@
-"""What a file of NVUE says beside its lists that takes packets around them, opens the switch, or leads elsewhere."""
+"""Settings of NVUE's file outside its lists: paths around them, openings of the switch, routes elsewhere."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _Named = tuple[Object, str, str, bool]  # where a server is named, for what, its
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
-    """Everything that opens a way beside the lists, and what the plan does not know. Raises Unreadable."""
+    """Everything with a path around the lists, and everything unplanned. Raises Unreadable."""
     root = read_nvue_objects(text)
-    found = [*_openings(root), *(() if planned is None else _unplanned(root, device, planned))]
-    yield from ((begins(text, line), what) for line, what in found)
+    openings_by_line = [*_openings(root), *(() if planned is None else _unplanned(root, device, planned))]
+    yield from ((begins(text, line), what) for line, what in openings_by_line)
 
 
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
-    """Static routes that lead somewhere, and default routes that a gateway makes. Raises Unreadable."""
+    """Static routes with a destination, and default routes of a gateway. Raises Unreadable."""
     root = read_nvue_objects(text)
     leading = [
         (prefix, hop, section)
@@ -74,31 +74,31 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
 
 
 def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
-    """Ports, addresses and sessions that the plan does not know."""
+    """Unplanned ports, addresses and sessions."""
     linked = planned.linked.get(device, frozenset())
     yield from _unlinked(root, linked)
     for name, section in root.items("interface"):
-        for address, at in section.items("ip", "address"):
+        for address, place in section.items("ip", "address"):
             if _ADDRESS.match(address) and (what := planned.misplaced(device, name, address)):
-                yield at.line, what
+                yield place.line, what
     for peer, section in root.items("vrf", VRF, "router", "bgp", "neighbor"):
         if _ADDRESS.fullmatch(peer) and (what := planned.unmet(device, peer)):
             yield section.line, what
 
 
 def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
-    """Ports in service by themselves, or as parts of bonds, that the plan has no cable at."""
+    """Ports in service without a planned cable, by themselves or as members of bonds."""
     for name, section in front_ports(root):
         if is_up(section) and name not in linked:
             yield section.line, f"{name} is in service, and the plan has no cable there"
     for name, section in root.items("interface"):
-        for port, at in section.items("bond", "member"):
+        for port, place in section.items("bond", "member"):
             if port not in linked:
-                yield at.line, f"{port} is a part of {name}, and the plan has no cable there"
+                yield place.line, f"{port} is a part of {name}, and the plan has no cable there"
 
 
 def servers(text: str) -> Iterator[Server]:
-    """Servers of names, time, logs and logins, and those that hosts' requests go to. Raises Unreadable."""
+    """Servers of names, time, logs and logins, and those for hosts' requests. Raises Unreadable."""
     root = read_nvue_objects(text)
     for section, what, server, is_asked in (*_services(root), *_login_servers(root), *_relays(root)):
         source = "" if what == LEASES else _source(root, server)
@@ -112,12 +112,12 @@ def servers(text: str) -> Iterator[Server]:
 
 
 def silent(text: str) -> Iterator[Fault]:
-    """Services that are off: SNMP comes so. Raises Unreadable."""
+    """Services that are off, as SNMP is by default. Raises Unreadable."""
     root = read_nvue_objects(text)
     for name, field, usual, service in (("ssh-server", "state", "on", SSH), ("snmp-server", "enable", "off", SNMP)):
-        own = root.at("system" if service == SSH else "service", name)
-        if own.text(field, default=usual) not in _ON:
-            yield begins(text, own.at(field).line), service
+        settings = root.at("system" if service == SSH else "service", name)
+        if settings.text(field, default=usual) not in _ON:
+            yield begins(text, settings.at(field).line), service
 
 
 def _services(root: Object) -> Iterator[_Named]:
@@ -129,14 +129,14 @@ def _services(root: Object) -> Iterator[_Named]:
 
 
 def unknown_methods(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Methods of logins that are not read, such as LDAP: who they let in is not known."""
+    """Methods of logins without a reader, such as LDAP: their accounts are unknown."""
     for number, method in root.items("system", "aaa", "authentication-order"):
         if method.value not in _METHODS or not number.isdecimal():
             yield method.line, ("system", "aaa", "authentication-order", number)
 
 
 def _methods_before_local(root: Object) -> frozenset[str]:
-    """The methods that are asked who an operator is before the switch's own accounts answer."""
+    """The methods of authentication before the switch's own accounts."""
     numbered = [(number, method.value) for number, method in root.items("system", "aaa", "authentication-order")]
     methods = [value for number, value in sorted(numbered, key=_number_of) if number.isdecimal()]
     if _LOCAL in methods:
@@ -151,13 +151,13 @@ def _number_of(numbered: tuple[str, str]) -> int:
 def _login_servers(root: Object) -> Iterator[_Named]:
     asked = _methods_before_local(root)
     for word in ("radius", "tacacs"):
-        own = root.at("system", "aaa", word)
+        servers = root.at("system", "aaa", word)
         is_asked = (
             word in asked
-            and own.text("enable", default="off" if word == "tacacs" else "on") in _ON
-            and (own.text("vrf", default=VRF) == _MANAGEMENT) is _is_apart(root)
+            and servers.text("enable", default="off" if word == "tacacs" else "on") in _ON
+            and (servers.text("vrf", default=VRF) == _MANAGEMENT) is _is_apart(root)
         )
-        for name, server in own.items("server"):
+        for name, server in servers.items("server"):
             host = server.at("host")
             yield (host, LOGINS, host.value, is_asked) if host.line else (server, LOGINS, name, is_asked)
 
@@ -172,8 +172,9 @@ def _relays(root: Object) -> Iterator[_Named]:
 
 
 def _source(root: Object, server: str) -> str:
-    """The address that a server is asked from: of the management port, which is all that its VRF has, or of the routes
-    that lead there; "" where neither has one of the server's IP version.
+    """Source address for a server: of the management port, alone in its VRF, or of the routes to it.
+
+    "" if neither has one of the server's IP version.
     """
     if not _is_apart(root):
         source = route_source(root, "ipv6" if ":" in server else "ipv4")
@@ -196,9 +197,9 @@ def _is_apart(root: Object) -> bool:
 
 def _openings(root: Object) -> Iterator[_Said]:
     for path, reason in _OPEN.items():
-        own = root.at(*path)
-        if own.line:
-            yield own.line, f"{' '.join(path)} {reason}"
+        node = root.at(*path)
+        if node.line:
+            yield node.line, f"{' '.join(path)} {reason}"
     yield from _open_ports(root)
     yield from _open_services(root)
     for user, section in root.items("service", "snmp-server", "username"):
@@ -210,7 +211,7 @@ def _openings(root: Object) -> Iterator[_Said]:
 
 
 def _open_services(root: Object) -> Iterator[_Said]:
-    """Services that answer beside the management port, whose lists are the only ones that judge them, and root."""
+    """Services outside the management port, without its lists, and root."""
     ssh, api = root.at("system", "ssh-server"), root.at("system", "api")
     is_apart, is_on = _is_apart(root), ssh.text("state", default="enabled") in _ON
     if is_apart and is_on and ssh.at("vrf").below.keys() != {_MANAGEMENT}:
@@ -234,6 +235,6 @@ def _open_ports(root: Object) -> Iterator[_Said]:
                 yield section.at(word).line, f"{name}: {word} {_ELSEWHERE}"
         if section.at("ip", "address", "dhcp").line:
             yield section.at("ip", "address", "dhcp").line, f"{name} takes an address from whoever offers one"
-        for domain, each in section.items("bridge", "domain"):
-            if each.below.keys() - {"access"}:
-                yield each.line, f"{name}: the port lets hosts choose their VLAN in {domain}"
+        for domain, bridge in section.items("bridge", "domain"):
+            if bridge.below.keys() - {"access"}:
+                yield bridge.line, f"{name}: the port lets hosts choose their VLAN in {domain}"

@@ -15,20 +15,22 @@ _PERMIT, _DENY = "permit", "deny"
 
 
 def policies(root: Object) -> Mapping[str, Policy]:
-    """Route maps by name, without what `unknown_rules` lists."""
-    own = root.at("router", "policy")
-    lists = {name: (each.text("type", default="ipv4"), _prefixes(each)) for name, each in own.items("prefix-list")}
-    communities = {name: _communities(each) for name, each in own.items("community-list")}
+    """Route maps by name, without the rules of `unknown_rules`."""
+    section = root.at("router", "policy")
+    lists = {
+        name: (entry.text("type", default="ipv4"), _prefixes(entry)) for name, entry in section.items("prefix-list")
+    }
+    communities = {name: _communities(entry) for name, entry in section.items("community-list")}
     return {
-        name: tuple(_term(rule, lists, communities) for _, rule in _in_order(each))
-        for name, each in own.items("route-map")
+        name: tuple(_term(rule, lists, communities) for _, rule in _in_order(entry))
+        for name, entry in section.items("route-map")
     }
 
 
 def unknown_rules(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Rules without a number, community lists that deny, and rules that do not simply permit or deny.
+    """Rules without a number, community lists with denials, and rules beyond permitting or denying.
 
-    What a rule matches or sets that is not read is on no list of known objects.
+    Unread matches and settings of a rule are on no list of known objects.
     """
     for kind in ("prefix-list", "community-list", "route-map"):
         for name, policy in root.items("router", "policy", kind):
@@ -46,7 +48,7 @@ def unknown_rules(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _is_simple(rule: Object) -> bool:
-    """Whether a rule of a route map does nothing but permit or deny what it matches."""
+    """Whether a rule of a route map does nothing but permit or deny its routes."""
     actions = rule.at("action").below
     return (
         len(actions) == 1
@@ -74,7 +76,7 @@ def _prefixes(section: Object) -> PrefixRules:
 
 
 def _communities(section: Object) -> frozenset[str]:
-    """The communities that a list permits."""
+    """The communities permitted by a list."""
     communities: set[str] = set()
     for _, rule in _in_order(section):
         if rule.text("action") == _PERMIT:

@@ -1,7 +1,7 @@
-"""From which address a switch with NVUE asks DHCP servers for its hosts.
+"""Source address of a switch with NVUE for its hosts' requests to DHCP servers.
 
-Over IPv4 isc-dhcp-relay takes the gateway's where it is told to. Over IPv6 it leaves the source to the kernel, which
-takes the one that the route to the server names, and else that of the port that the route leads over.
+Over IPv4 isc-dhcp-relay takes the gateway's if configured. Over IPv6 it leaves the source to the kernel: the one in the
+route to the server, else that of the route's port.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Place = tuple[int, tuple[str, ...]]
 
 
 def asks_from_gateway(root: Object) -> bool:
-    """Whether requests over IPv4 leave from the address of the interface that they came in at."""
+    """Whether requests over IPv4 leave from the address of the interface they came in at."""
     return root.text("service", "dhcp-relay", VRF, "source-ip") in _GATEWAY
 
 
@@ -30,9 +30,9 @@ def asks_from_port(root: Object) -> bool:
 
 
 def route_source(root: Object, family: str = "ipv6") -> bytes | None:
-    """The source that BGP's routes give to packets; None where they give none.
+    """The source of packets by BGP's routes; None without one.
 
-    Raises ValueError for what is no address.
+    Raises ValueError for text other than an address.
     """
     source = _source_rule(root, _fib_filter(root, family).value).text("set", "source-ip")
     return packed(source) if source else None
@@ -51,7 +51,7 @@ def _fib_filter(root: Object, family: str) -> Object:
 
 
 def _source_rule(root: Object, name: str) -> Object:
-    """The rule of a route map that consists of one, which permits every route; an empty object for any other map."""
+    """The single rule of a route map that permits every route; an empty object for any other map."""
     rules = [rule for _, rule in root.items("router", "policy", "route-map", name, "rule")]
     if len(rules) != 1:
         return Object()

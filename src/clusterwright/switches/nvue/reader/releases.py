@@ -1,4 +1,4 @@
-"""Reading a file of any release of NVUE as if 5.10 had written it, and the words that no release has together."""
+"""Reading a file of any release of NVUE as if 5.10 had written it, and words without a common release."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HEADER = re.compile(r"^ +version: Cumulus Linux (\d+\.\d+)", re.M)
 
 
 class ReadTree:
-    """Objects that were read. What is made anew has the place of what it is made of."""
+    """Objects as read. A new object has the place of its origin."""
 
     def below(self, node: Object) -> dict[str, Object]:
-        """What stands below an object."""
+        """The children of an object."""
         return node.below
 
     def value(self, node: Object) -> str:
@@ -42,9 +42,9 @@ TREE = ReadTree()
 
 @lru_cache(maxsize=128)
 def read_nvue_objects(text: str) -> Object:
-    """What a file sets in forms that readers know, named as 5.10 names it.
+    """A file's settings in forms known to readers, named as in 5.10.
 
-    Raises Unreadable at the line that does not read.
+    Raises Unreadable at an unreadable line.
     """
     root = all_nvue_objects(text)
     places = list(unfit(root))
@@ -53,7 +53,7 @@ def read_nvue_objects(text: str) -> Object:
 
 @lru_cache(maxsize=128)
 def all_nvue_objects(text: str) -> Object:
-    """What a file sets, whichever forms it has, named as 5.10 names it. Raises Unreadable as above."""
+    """A file's settings in any form, named as in 5.10. Raises Unreadable as above."""
     root = read_objects(text)
     orders = [node for _, node in find(TREE, root, ORDER) if node.below]
     if not orders and all(sign.since is None for sign in _signs_of(text)):
@@ -69,18 +69,18 @@ def _signs_of(text: str) -> tuple[Sign[Object], ...]:
 
 
 def has_header(text: str) -> bool:
-    """Whether NVUE printed a file: what is written for it has no header."""
+    """Whether NVUE printed a file: a file written for it has no header."""
     return "header" in text and _ANY_HEADER.search(text) is not None
 
 
 def stated_release(text: str) -> Release | None:
-    """The release that a file says it is from, as NVUE does in the files that it prints."""
+    """The release in a file's header, as printed by NVUE."""
     header = _HEADER.search(text)
     return None if header is None else parsed_release(header[1])
 
 
 def release_bounds(text: str) -> tuple[Release | None, Release | None]:
-    """The release since which a file's words are there, and the one from which on some are gone."""
+    """The first release with all of a file's words, and the first one without some of them."""
     signs = _signs_of(text)
     since = max((sign.since for sign in signs if sign.since), default=None)
     before = min((sign.before for sign in signs if sign.before), default=None)
@@ -88,7 +88,7 @@ def release_bounds(text: str) -> tuple[Release | None, Release | None]:
 
 
 def mixed_words(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Lines that no release reads together with the others: those of the fewer."""
+    """Lines without a common release with the others: those of the fewer."""
     since, before = release_bounds(text)
     stated = stated_release(text)
     signs = _signs_of(text)

@@ -1,4 +1,4 @@
-"""NVUE, as a system that is read."""
+"""The readers of NVUE."""
 
 from __future__ import annotations
 

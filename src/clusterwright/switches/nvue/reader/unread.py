@@ -1,4 +1,4 @@
-"""What stands in a file of NVUE's objects and is on no list of those that are known.
+"""Objects in a file of NVUE's outside the lists of known ones.
 
 A ``*`` in a list stands for any name.
 """
@@ -18,10 +18,10 @@ _Place = tuple[int, tuple[str, ...]]  # a line, and the path of what stands ther
 
 
 class KnownObjects:
-    """The paths of which is known what they do, and by first words which claims others could touch.
+    """The paths of known effect, and by first words the claims others could touch.
 
-    Every claim that reads the file where nothing in ``touches`` begins a path. ``unknown`` gives lines and paths whose
-    words are known and whose names or values are not; ``read`` gives the objects of a text.
+    Every claim reading the file if nothing in ``touches`` begins a path. ``unknown`` gives lines and paths with known
+    words and unknown names or values; ``read`` gives the objects of a text.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class KnownObjects:
             here[_END] = {}
 
     def unread(self, text: str) -> tuple[Unread, ...]:
-        """Every object and value that is on no list; nothing where the file does not read, which proofs say."""
+        """Every object and value on no list; none for an unreadable file, reported by proofs."""
         try:
             root = self._read(text)
         except Unreadable:
@@ -61,13 +61,13 @@ class KnownObjects:
         return frozenset()
 
 
-def _unread(own: Object, known: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[_Place]:
-    if not own.below:
-        if not any(_END in each for each in known) and not is_default(path, own.value):
-            yield own.line, path
+def _unread(node: Object, tries: tuple[_Trie, ...], path: tuple[str, ...]) -> Iterator[_Place]:
+    if not node.below:
+        if not any(_END in trie for trie in tries) and not is_default(path, node.value):
+            yield node.line, path
         return
-    for name, below in own.items():
-        here = tuple(each[word] for each in known for word in (name, "*") if word in each)
+    for name, below in node.items():
+        here = tuple(trie[word] for trie in tries for word in (name, "*") if word in trie)
         if here:
             yield from _unread(below, here, (*path, name))
         elif not is_all_default((*path, name), below):

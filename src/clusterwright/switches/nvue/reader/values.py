@@ -1,4 +1,4 @@
-"""Objects of NVUE that may have other values than the rendered ones: all others decide something unread."""
+"""Objects of NVUE allowed to differ from the rendered ones: all others decide something unread."""
 
 from __future__ import annotations
 

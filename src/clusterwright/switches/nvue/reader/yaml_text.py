@@ -1,8 +1,7 @@
 """Reading a file of NVUE's objects.
 
-One key may name several interfaces (`swp1-4,6,vlan10`): each then has what stands below it. Objects that several parts
-or ranges name are one, as NVUE merges them; a key that stands twice in one object is refused, and so are two
-values.
+One key may name several interfaces (`swp1-4,6,vlan10`): each then has the children of the key. Objects in several parts
+or ranges are one, as NVUE merges them; a key twice in one object is refused, and so are two values.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _KINDS = frozenset({"str", "int", "bool", "null", "float", "timestamp"})
 
 @lru_cache(maxsize=128)  # every fact of a switch is asked for by itself; nobody changes what was read
 def read_objects(text: str) -> Object:
-    """What a file sets. Raises Unreadable at the line that does not read."""
+    """A file's settings. Raises Unreadable at an unreadable line."""
     objects = read_lines(text)
     if objects is not None:
         return objects
@@ -36,25 +35,25 @@ def read_objects(text: str) -> Object:
 
 
 def read_yaml(text: str) -> Object:
-    """What a file of any form sets. Raises Unreadable, or RecursionError where objects stand too deep in each other."""
+    """Settings of a file of any form. Raises Unreadable, or RecursionError for objects nested too deep."""
     try:
         root = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        at = getattr(error, "problem_mark", None)
-        raise Unreadable(0 if at is None else at.line + 1, "this is no YAML") from None
-    found = Object()
+        problem = getattr(error, "problem_mark", None)
+        raise Unreadable(0 if problem is None else problem.line + 1, "this is no YAML") from None
+    root_object = Object()
     if isinstance(root, yaml.SequenceNode):
         for part in root.value:
             if not isinstance(part, yaml.MappingNode):
                 raise Unreadable(part.start_mark.line + 1, "NVUE takes objects to set here")
             for key, value in part.value:
                 if key.value == "set":
-                    _read(found, value, text)
+                    _read(root_object, value, text)
                 elif key.value != "header":
                     raise Unreadable(key.start_mark.line + 1, f'"{key.value}" is neither `set` nor a header')
-    if not found.below:
+    if not root_object.below:
         raise Unreadable(0, "this file sets nothing")
-    return found
+    return root_object
 
 
 def _read(into: Object, node: yaml.Node, text: str, place: tuple[str, ...] = (), above: Mark = ()) -> None:
@@ -79,14 +78,14 @@ def _read(into: Object, node: yaml.Node, text: str, place: tuple[str, ...] = (),
         except ValueError as error:
             raise Unreadable(line, str(error)) from None
         for name in several:
-            own = into.below.get(name)
-            if own is None:
-                own = into.below[name] = Object(mark, line)
-            _read(own, value, text, (*place, name), mark)
+            child = into.below.get(name)
+            if child is None:
+                child = into.below[name] = Object(mark, line)
+            _read(child, value, text, (*place, name), mark)
 
 
 def _key_text(key: yaml.Node, text: str) -> str:
-    """A key as it stands in its line: before a colon, or after the `?` of a key that is long."""
+    """A key as it stands in its line: before a colon, or after the `?` of a long one."""
     start, end = key.start_mark, key.end_mark
     before = text[start.index - start.column : start.index]
     if before.strip():
@@ -95,11 +94,10 @@ def _key_text(key: yaml.Node, text: str) -> str:
 
 
 def _must_be_plain(node: yaml.Node, *kinds: str) -> None:
-    """Raises Unreadable for text without quotes that a release of YAML reads as something else than stands there:
-    `010` as 8, and `no` as no name.
+    """Raise Unreadable for unquoted text a release of YAML reads as another value: `010` as 8, `no` as false.
 
     `64512:1` is a number of minutes in YAML 1.1 alone, and NVUE prints it so (NVIDIA/enterprise-ras, exported
-    configurations of 5.13): it writes and reads YAML 1.2, where that is text.
+    configurations of 5.13): it writes and reads YAML 1.2, with that as text.
     """
     kind = node.tag.rpartition(":")[2]
     is_plain = _DECIMAL.fullmatch(node.value) or _MINUTES.fullmatch(node.value)

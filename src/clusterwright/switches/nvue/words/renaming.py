@@ -35,7 +35,7 @@ class Tree(Protocol[N]):
     """Objects as a tree, whether they are being written or were read."""
 
     def below(self, node: N) -> dict[str, N]:
-        """What stands below an object, to be changed; nothing below a value."""
+        """The children of an object, to be changed; none below a value."""
 
     def value(self, node: N) -> str:
         """The text of a value, "" for an object."""
@@ -49,7 +49,7 @@ class Tree(Protocol[N]):
 
 @dataclass(frozen=True, slots=True)
 class Sign(Generic[N]):
-    """Something that is there ``since`` a release, or ``before`` one alone."""
+    """An object present ``since`` a release, or ``before`` one alone."""
 
     since: Release | None
     before: Release | None
@@ -57,16 +57,16 @@ class Sign(Generic[N]):
 
 
 def find(tree: Tree[N], node: N, path: str) -> list[tuple[Variables, N]]:
-    """Everything at a path, with the names that its words in ``<>`` stand for."""
-    found: list[tuple[Variables, N]] = [({}, node)]
+    """Everything at a path, with the names for its words in ``<>``."""
+    matches: list[tuple[Variables, N]] = [({}, node)]
     for word in path.split(" "):
         further = []
-        for variables, here in found:
+        for variables, here in matches:
             for name in _names(tree, here, word, variables):
                 more = {**variables, word[1:-1]: name} if word.startswith("<") else variables
                 further.append((more, tree.below(here)[name]))
-        found = further
-    return found
+        matches = further
+    return matches
 
 
 def _names(tree: Tree[N], node: N, word: str, variables: Variables) -> list[str]:
@@ -91,7 +91,7 @@ def _filled(path: str, variables: Variables) -> list[str]:
 
 
 def _take(tree: Tree[N], root: N, path: list[str]) -> None:
-    """Remove what stands at a path, and every object above it that it leaves without anything."""
+    """Remove the object at a path, and every object above it left empty by that."""
     above = [root]
     for name in path[:-1]:
         above.append(tree.below(above[-1])[name])
@@ -102,7 +102,7 @@ def _take(tree: Tree[N], root: N, path: list[str]) -> None:
 
 
 def _put(tree: Tree[N], root: N, path: list[str], node: N) -> None:
-    """Put an object at a path, beside whatever stands there."""
+    """Put an object at a path, beside existing ones."""
     here = root
     for name in path[:-1]:
         below = tree.below(here)
@@ -118,7 +118,7 @@ def _put(tree: Tree[N], root: N, path: list[str], node: N) -> None:
 
 
 def in_words_of(tree: Tree[N], root: N, release: Release) -> None:
-    """Write objects that are in the words of 5.10 in those of a release."""
+    """Write objects in the words of 5.10 in those of a release."""
     for move in MOVES:
         if release >= move.since:
             _move(tree, root, move.was, move.now, kept=move.kept, lifted=move.lifted, otherwise=move.otherwise)
@@ -136,7 +136,7 @@ def in_words_of(tree: Tree[N], root: N, release: Release) -> None:
 
 
 def _to_ordered(tree: Tree[N], root: N) -> None:
-    """Write the order of authentication as an object that holds its method."""
+    """Write the order of authentication as an object with its method."""
     for variables, node in find(tree, root, ORDER):
         order = tree.branch(node)
         tree.below(order)[tree.value(node)] = tree.branch(node)
@@ -144,7 +144,7 @@ def _to_ordered(tree: Tree[N], root: N) -> None:
 
 
 def in_oldest_words(tree: Tree[N], root: N) -> None:
-    """Name objects as 5.10 does, whatever release they come from."""
+    """Name objects as 5.10 does, from any release."""
     for switch in reversed(SWITCHES):
         _reword(tree, root, switch.now, switch.was, {new: old for old, new in ON_OFF.items()})
     _from_profiles(tree, root)
@@ -191,7 +191,7 @@ def _part(path: str, variables: Variables) -> list[str]:
 
 
 def _lower(tree: Tree[N], root: N, move: MovedObject) -> None:
-    """Servers that are named by their address, numbered by their priorities again."""
+    """Servers named by their address, numbered by their priorities again."""
     priority, host = move.kept.split(" ")[-1], move.lifted.split(" ")[-1]
     (address,) = set(move.now.split(" ")) - set(move.was.split(" "))
     (number,) = set(move.was.split(" ")) - set(move.now.split(" "))
@@ -219,7 +219,7 @@ def _reword(tree: Tree[N], root: N, was: str, now: str, words: Mapping[str, str]
 
 
 def _to_profiles(tree: Tree[N], root: N) -> None:
-    """The times of each group's BFD as one profile, which every switch of ours has alike."""
+    """The times of each group's BFD as one profile, equal on all switches of the plan."""
     for place in BFD_PLACES:
         for variables, node in find(tree, root, place):
             times = {name: tree.below(node)[name] for name in BFD_TIMES if name in tree.below(node)}
@@ -257,7 +257,7 @@ def _from_profiles(tree: Tree[N], root: N) -> None:
 
 
 def signs(tree: Tree[N], root: N) -> Iterator[Sign[N]]:
-    """What tells the release of objects."""
+    """Signs of the release of objects."""
     yield from _signs_of_moves(tree, root)
     yield from _signs_of_values(tree, root)
     yield from _signs_of_profiles_and_groups(tree, root)

@@ -1,7 +1,7 @@
-"""The words of NVUE by release: which object has which name since when, for whoever writes and whoever reads.
+"""The words of NVUE by release: names of objects and the release of each change, for writers and readers.
 
-The program knows the words of 5.10, the oldest release that it writes for. What later releases call otherwise stands
-here, each change with its page of NVIDIA's documentation (github CumulusNetworks/docs, below content/).
+The program knows the words of 5.10, the oldest written release. Names of later releases stand here, each change with
+its page of NVIDIA's documentation (github CumulusNetworks/docs, below content/).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ V4, V6 = "<v4>", "<v6>"  # addresses of one version
 
 @dataclass(frozen=True, slots=True)
 class MovedObject:
-    """An object that has another path ``since`` a release. Words in ``<>`` stand for names that both paths have.
+    """An object with another path ``since`` a release. Words in ``<>`` stand for names in both paths.
 
-    ``kept`` is the path of the value that holds the name in ``<>`` which the new path lacks, ``lifted`` that of the
-    value which the new path has as a name. ``otherwise`` is that name where nothing holds it.
+    ``kept`` is the path of the value with the name in ``<>`` missing in the new path, ``lifted`` that of the value used
+    as a name in the new path. ``otherwise`` is that name if nothing holds it.
     """
 
     since: Release
@@ -36,7 +36,7 @@ class MovedObject:
 
 @dataclass(frozen=True, slots=True)
 class RewordedValue:
-    """A value that is ``on`` or ``off`` before a release, and ``enabled`` or ``disabled`` since."""
+    """A value of ``on`` or ``off`` before a release, and ``enabled`` or ``disabled`` since."""
 
     since: Release
     was: str
@@ -46,7 +46,7 @@ class RewordedValue:
 
 @dataclass(frozen=True, slots=True)
 class RemovedValue:
-    """A value that a release no longer has, as everything with the object is ``on`` there."""
+    """A value without a place in later releases, since everything with the object is ``on`` there."""
 
     since: Release
     was: str
@@ -136,7 +136,7 @@ MOVES = (
 
 
 def _renamed(path: str) -> RewordedValue:
-    """``enable on`` of an object, which is ``state enabled`` since 5.15."""
+    """``enable on`` of an object, ``state enabled`` since 5.15."""
     return RewordedValue(since=_515, was=f"{path} enable", now=f"{path} state", page=_CHANGED_515)
 
 
@@ -203,7 +203,7 @@ BFD_PLACES = (f"{_BGP} peer-group <group> bfd", f"{_BGP} neighbor <peer> bfd")
 
 
 def parsed_release(text: str) -> Release:
-    """A release's numbers: major and minor. Raises ValueError for text that begins with none."""
+    """A release's numbers: major and minor. Raises ValueError for text without them at its beginning."""
     major, minor, *_ = text.split(".")
     return int(major), int(minor)
 

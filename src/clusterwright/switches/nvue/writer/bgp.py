@@ -1,4 +1,4 @@
-"""BGP with NVUE: the process, its neighbours and what may come in and go out, as on the other systems.
+"""BGP with NVUE: the process, its neighbours and policies in both directions, as on the other systems.
 
 Policies hang on peer groups, one for each side. Communities mark routes inside a switch and are never sent.
 """
@@ -35,7 +35,7 @@ def speaks_bgp(view: SwitchView) -> bool:
 
 
 def router(view: SwitchView) -> Objects:
-    """What ``router`` says: the process and its policies; nothing where no neighbour speaks BGP."""
+    """The objects of ``router``: the process and its policies; none without a BGP neighbour."""
     if not speaks_bgp(view):
         return {}
     process = {
@@ -50,7 +50,7 @@ def router(view: SwitchView) -> Objects:
 
 
 def default_vrf(view: SwitchView) -> Objects:
-    """The router of VRF ``default``: neighbours, own prefixes, and routes to nowhere for what no interface carries."""
+    """The router of VRF ``default``: neighbours, own prefixes, and discard routes for prefixes on no interface."""
     if not speaks_bgp(view):
         return {}
     family = f"ipv{view.version}-unicast"
@@ -82,9 +82,9 @@ def default_vrf(view: SwitchView) -> Objects:
 
 
 def route_source(view: SwitchView) -> str | None:
-    """The source of BGP's routes, where requests of the switch, or of hosts over IPv6, leave by them.
+    """The source of BGP's routes, if requests of the switch, or of hosts over IPv6, leave by them.
 
-    Of servers NVUE has no word for the address to ask from; of what it relays over IPv4 it has one.
+    For servers NVUE has no word for the source address; for IPv4 relays it has one.
     """
     if view.version == 6 and view.relay_source is not None and view.relay_source == view.loopback:
         return view.loopback
@@ -158,7 +158,7 @@ def _policies(view: SwitchView) -> Objects:
 
 
 def _exactly(network: str, length: int) -> dict[str, int]:
-    """The bounds that let in the prefixes of a pool with one length; none for that of the pool itself."""
+    """The bounds for a pool's prefixes of one length; none for that of the pool itself."""
     own_length = int(network.rpartition("/")[2])
     return {} if length == own_length else {"max-prefix-len": length, "min-prefix-len": length}
 

@@ -1,7 +1,7 @@
-"""NVUE: the configuration of a switch with Cumulus Linux, in the objects that NVUE's model has in its release.
+"""NVUE: the configuration of a switch with Cumulus Linux, in the objects of its release's model.
 
-The file is staged whole with `nv config replace` and takes effect with `nv config apply`. What it does not name is as
-NVUE comes, so the account that every switch is delivered with is gone after it.
+The file is staged whole with `nv config replace` and takes effect with `nv config apply`. Unnamed settings return to
+NVUE's defaults, so the factory account is gone after it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Objects = dict[str, Any]
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """True for switches that NVUE configures."""
+    """True for switches with NVUE."""
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == SYSTEM
 
 

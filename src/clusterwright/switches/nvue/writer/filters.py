@@ -1,8 +1,8 @@
-"""What a switch with NVUE lets its hosts send, and who reaches the services on its management port: `acl`.
+"""Filters of a switch with NVUE for its hosts, and for the services on its management port: `acl`.
 
-A list is asked from its first rule to its last, and takes what no rule of it takes, so each ends with a denial. Lists
-bound ``inbound`` judge what comes in at a port, those bound ``inbound`` to ``control-plane`` what the switch itself
-gets.
+A list is asked from its first rule to its last, and takes unmatched packets, so each ends with a denial. Lists bound
+``inbound`` check packets coming in at a port, those bound ``inbound`` to ``control-plane`` packets to the switch
+itself.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ def host_filters(lists: Iterable[HostList]) -> Objects:
 
 
 def bound_lists(lists: Iterable[HostList]) -> dict[str, Objects]:
-    """The lists that each port to a host is bound to."""
+    """The lists of each port to a host."""
     return {port: {name: {"inbound": {}} for name in _names(one).values()} for one in lists for port in one.ports}
 
 
 def _names(one: HostList) -> dict[int, str]:
-    """What a list is called in each IP version."""
+    """The names of a list in each IP version."""
     return {version: f"{HOSTS}{one.suffix}-V{version}" for version in VERSIONS}
 
 
 def management_filters(plan: Plan, view: SwitchView) -> Objects:
-    """The lists of the management port, by name; nothing without one, or where no zone holds it."""
+    """The lists of the management port, by name; none without the port, or without its zone."""
     if view.management is None:
         return {}
     permits = management_permits(plan, view.management.port.fabric)
@@ -53,7 +53,7 @@ def management_filters(plan: Plan, view: SwitchView) -> Objects:
 
 
 def acl(permits: Iterable[Permit], version: int) -> Objects:
-    """A list for one IP version: what is permitted, and a denial of all other."""
+    """A list for one IP version: the permits, and a denial of everything else."""
     numbers = count(STEP, STEP)
     rules = {
         str(next(numbers)): {"action": {"permit": {}}, "match": {"ip": match}, "remark": permit.name}
@@ -67,7 +67,7 @@ def acl(permits: Iterable[Permit], version: int) -> Objects:
 
 
 def _matches(permit: Permit) -> Iterator[Objects]:
-    """What rules match, one for each source, target, type and flag; a rule takes several ports of one side."""
+    """Conditions of rules, for each source, target, type and flag; a rule takes several ports of one side."""
     protocol = _ICMP_WORDS[permit.version] if permit.protocol == ICMP else permit.protocol
     for source, target, kind, flag in product(
         permit.sources or (None,),

@@ -33,7 +33,7 @@ Objects = dict[str, Any]
 def interfaces(
     view: SwitchView, port: ManagementPort | None, filters: Mapping[str, Objects], management_filters: Objects
 ) -> Objects:
-    """The objects under ``interface``; ``filters`` are the lists that ports to hosts are bound to."""
+    """The objects under ``interface``; ``filters`` are the lists of ports to hosts."""
     interfaces: Objects = {}
     for link in sorted(view.links, key=lambda link: in_port_order(link.port.port)):
         interfaces |= _cage(view, link)
@@ -66,7 +66,7 @@ def interfaces(
 
 
 def bridge(view: SwitchView) -> Objects:
-    """The bridge of the hosts' VLAN, where they share a subnet."""
+    """The bridge of the hosts' VLAN, if they share a subnet."""
     return {"domain": {BRIDGE: {"vlan": {str(HOST_VLAN): {}}}}} if _gateway(view) is not None else {}
 
 
@@ -78,7 +78,7 @@ def _gateway(view: SwitchView) -> str | None:
 
 
 def _advertised(view: SwitchView) -> Objects:
-    """DHCPv6 tells hosts that boot no router: router advertisements do, which Cumulus Linux leaves off by default."""
+    """DHCPv6 gives booting hosts no router: router advertisements do, off by default in Cumulus Linux."""
     if view.relay is None or view.version == 4:
         return {}
     return {"neighbor-discovery": {"router-advertisement": {"enable": "on", "managed-config": "on"}}}
@@ -104,9 +104,9 @@ _CAGE_LANES = 8  # of OSFP and QSFP-DD
 
 
 def _cage(view: SwitchView, link: Link) -> Objects:
-    """The cage that a port is a part of, with its breakout, and the one beside that this takes the lanes of.
+    """The cage of a port, with its breakout, and the cage beside it without lanes for that.
 
-    Nothing for a port that is a whole cage.
+    Nothing for a port with a whole cage.
     """
     part = _PART.fullmatch(link.port.port)
     mode = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
@@ -123,7 +123,7 @@ def _cage(view: SwitchView, link: Link) -> Objects:
 
 
 def _lost_cage(view: SwitchView, cage: str, block: PortBlock, mode: PortMode) -> str | None:
-    """The cage whose lanes a mode takes, which NVUE wants disabled; None for a mode that takes none."""
+    """The cage without lanes by a mode, to be disabled for NVUE; None for a mode with its own lanes alone."""
     other = None if mode.disables is None else view.model.block(mode.disables)
     return None if other is None else other.cages[block.cages.index(cage)]
 

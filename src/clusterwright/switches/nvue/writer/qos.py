@@ -1,7 +1,7 @@
-"""Classes of service with NVUE: RoCE mode, and what a spec says otherwise than it: maps, queues, PFC, marks, watchdog.
+"""Classes of service with NVUE: RoCE mode, and the spec's differences: maps, queues, PFC, marks, watchdog.
 
 RoCE mode makes the lossless pool and sizes buffers from the length of the cables. Its own classes are DSCP 26 in
-priority 3 and 48 in 6; every map is therefore written whole, in the profile that all ports have (`default-global`).
+priority 3 and 48 in 6; every map is therefore written whole, in the profile of all ports (`default-global`).
 """
 
 from __future__ import annotations
@@ -99,15 +99,15 @@ def _queues(classes: Sequence[NumberedClass]) -> Objects:
 
 
 def shares(weights: Sequence[int]) -> list[int]:
-    """Weights as whole percents that make 100 together, each at least 1; the largest remainders are rounded up."""
+    """Weights as whole percents with a sum of 100, each at least 1; the largest remainders are rounded up."""
     total = sum(weights)
     if not total:
         return []
     exact = [WHOLE_PERCENT * weight / total for weight in weights]
     percents = [max(1, int(percent)) for percent in exact]
-    order = sorted(range(len(weights)), key=lambda at: (int(exact[at]) - exact[at], at))
-    for at in order[: max(0, WHOLE_PERCENT - sum(percents))]:
-        percents[at] += 1
+    order = sorted(range(len(weights)), key=lambda index: (int(exact[index]) - exact[index], index))
+    for index in order[: max(0, WHOLE_PERCENT - sum(percents))]:
+        percents[index] += 1
     while sum(percents) > WHOLE_PERCENT:
         percents[percents.index(max(percents))] -= 1
     return percents

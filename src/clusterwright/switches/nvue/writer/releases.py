@@ -13,10 +13,10 @@ Objects = dict[str, Any]
 
 
 class WrittenTree:
-    """Objects that are being written: mappings, texts and numbers."""
+    """Objects being written: mappings, texts and numbers."""
 
     def below(self, node: Any) -> dict[str, Any]:
-        """What stands below a mapping."""
+        """The children of a mapping."""
         return node if isinstance(node, dict) else {}
 
     def value(self, node: Any) -> str:
@@ -24,7 +24,7 @@ class WrittenTree:
         return "" if isinstance(node, dict) else str(node)
 
     def leaf(self, text: str, like: Any) -> Any:
-        """A number where the text is one."""
+        """A number if the text is one."""
         del like
         return int(text) if text.isdecimal() else text
 
@@ -38,7 +38,7 @@ TREE = WrittenTree()
 
 
 def written_for(objects: Objects, release: Release) -> Objects:
-    """Objects that are named as 5.10 names them, as a release does, with names in order where some came together."""
+    """Objects named as in 5.10, in a release's names, sorted if some were joined."""
     in_words_of(TREE, objects, release)
     return _in_order(objects)
 

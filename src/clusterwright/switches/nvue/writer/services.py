@@ -1,6 +1,6 @@
-"""The services around a switch with NVUE: hostname, time, names, logs, LLDP, hashing, and who logs in or watches.
+"""The services around a switch with NVUE: hostname, time, names, logs, LLDP, hashing, logins and monitoring.
 
-No secret is written: ``<secret NAME>`` stands where the deployment puts one.
+No secret is written: ``<secret NAME>`` stands in its place for the deployment.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def service(view: SwitchView, port: ManagementPort | None) -> Objects:
 
 
 def _servers_vrf(port: ManagementPort | None) -> str:
-    """Where servers are: beside the fabric, if the switch has a port there."""
+    """VRF of the servers: beside the fabric, if the switch has a port there."""
     return MANAGEMENT_VRF if port is not None else DEFAULT_VRF
 
 
@@ -156,7 +156,7 @@ def _relay_v4(view: SwitchView) -> Objects:
 
 
 def _relay_ports(view: SwitchView, *, is_up: bool = True) -> list[str]:
-    """The interfaces that requests come in at, with those that they leave by where ``is_up`` asks for them."""
+    """The interfaces of incoming requests, with those of outgoing ones if ``is_up``."""
     hosts = [link.port.port for link in view.links if is_host_port(link)]
     below = [systems()[SYSTEM].gateway] if view.shares_subnet else hosts
     return [*below, *(_ports_up(view) if is_up else ())]

@@ -1,8 +1,8 @@
-"""The forms that keys and values of config_db.json have where a reader takes a number or an address from them.
+"""Forms of keys and values in config_db.json for readers' numbers and addresses.
 
-Forms are those of the yang models (sonic-net/sonic-buildimage, src/sonic-yang-models/yang-models). What has another one
-is unread at its line, and left out of what the readers take. ACL_RULE is not among them: its reader refuses a whole
-list whose rule it cannot read, where a rule without one of its fields would match more.
+Forms are those of the yang models (sonic-net/sonic-buildimage, src/sonic-yang-models/yang-models). A value of another
+form is unread at its line, and left out for readers. ACL_RULE is not among them: its reader refuses a whole list with
+an unreadable rule, since a rule without one of its fields would match more.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _FORMS = _forms()
 
 
 def unfit(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """The keys of tables, rows and fields that have another form than their table says."""
+    """The keys of tables, rows and fields in other forms than their table's."""
     for table, rows in tables.items():
         if not isinstance(rows, dict):
             yield (table,)
@@ -85,19 +85,19 @@ def unfit(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
 
 def without(tables: Mapping[str, Any], places: list[tuple[str, ...]]) -> Mapping[str, Any]:
     """The tables without those, and without rows and fields, at these places."""
-    left = dict(tables)
+    remaining = dict(tables)
     for table, *keys in places:
         if not keys:
-            del left[table]
+            del remaining[table]
             continue
         key, *fields = keys
-        if left[table] is tables[table]:
-            left[table] = dict(tables[table])
+        if remaining[table] is tables[table]:
+            remaining[table] = dict(tables[table])
         if not fields:
-            del left[table][key]
+            del remaining[table][key]
         else:
-            left[table][key] = {name: value for name, value in left[table][key].items() if name not in fields}
-    return left
+            remaining[table][key] = {name: value for name, value in remaining[table][key].items() if name not in fields}
+    return remaining
 
 
 def _fits_key(table: str, key: str) -> bool:

@@ -25,7 +25,7 @@ _PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_pg_ma
 
 
 def qos_map(tables: Json) -> QosMap | None:
-    """The map of DSCPs that most ports use, with the queues of its classes; None where no port has one."""
+    """The DSCP map of most ports, with the queues of its classes; None without one."""
     names = _main_maps(tables)
     if names is None:
         return None
@@ -110,10 +110,10 @@ def port_qos(tables: Json, port: str) -> PortQos:
 
 
 def _losses(tables: Json, port: str, queues: Sequence[str]) -> Iterator[tuple[str, Mark]]:
-    """What drops packets of a port's lossless queues: early drops, a limit of the queue, a pool that is too small.
+    """Causes of drops in a port's lossless queues: early drops, a limit of the queue, a small pool.
 
-    What ingress has accepted has to leave: the egress pool holds as much as ingress shares out, and the queue's own
-    limit is no less than all that ingress may hold.
+    Packets accepted at ingress have to leave: the egress pool holds as much as ingress shares out, and the queue's own
+    limit is no less than all of ingress.
     """
     if queues and not _cable_m(tables, port):
         # buffermgrd makes headroom from it, of none for 0m (sonic-net/sonic-swss, cfgmgr/buffermgr.cpp)
@@ -160,24 +160,24 @@ def _watchdog(tables: Json, port: str) -> Watchdog | None:
 
 
 def _marking(tables: Json, port: str) -> list[tuple[int, str, str]]:
-    """Queues of a port that mark, with the profile's name and how it marks what RDMA is coloured: green."""
-    found = []
+    """A port's marking queues, with the profile's name and its thresholds for green packets, RDMA's colour."""
+    marking = []
     for key, row in tables.get("QUEUE", {}).items():
         name, _, queue = key.partition("|")
         profile = tables.get("WRED_PROFILE", {}).get(row.get("wred_profile", ""), {}) if name == port else {}
         if profile.get("ecn", "ecn_none") != "ecn_none":
-            low, high, chance = (int(profile.get(f"green_{each}", 0)) for each in _GREEN)
-            found.append((int(queue), row["wred_profile"], thresholds(low, high, chance)))
-    return sorted(found)
+            low, high, chance = (int(profile.get(f"green_{word}", 0)) for word in _GREEN)
+            marking.append((int(queue), row["wred_profile"], thresholds(low, high, chance)))
+    return sorted(marking)
 
 
 def _counts_marks(tables: Json) -> bool:
-    """True when the daemon of the counters polls those of marked packets, which it does for all queues or for none."""
+    """True with polled counters of marked packets: the daemon polls them for all queues or for none."""
     return bool(tables.get("FLEX_COUNTER_TABLE", {}).get("WRED_ECN_QUEUE", {}).get("FLEX_COUNTER_STATUS") == "enable")
 
 
 def _headroom_bytes(tables: Json, port: str, group: str) -> int:
-    """What the priority group of a port may take after a pause; nothing where its pool has no such part."""
+    """Headroom of a port's priority group after a pause; none without such a part in its pool."""
     profiles, pools = tables.get("BUFFER_PROFILE", {}), tables.get("BUFFER_POOL", {})
     profile = profiles.get(tables.get("BUFFER_PG", {}).get(f"{port}|{group}", {}).get("profile", ""), {})
     pool = pools.get(profile.get("pool", ""), {})
@@ -185,7 +185,7 @@ def _headroom_bytes(tables: Json, port: str, group: str) -> int:
 
 
 def headroom_pools(tables: Json) -> tuple[HeadroomPool, ...]:
-    """The pools with headroom, and what the priority groups of all ports are promised of each."""
+    """The pools with headroom, and the sum of their promises to priority groups of all ports."""
     promised: dict[str, int] = {}
     profiles = tables.get("BUFFER_PROFILE", {})
     for row in tables.get("BUFFER_PG", {}).values():

@@ -48,7 +48,7 @@ Json = Mapping[str, Any]
 
 
 def read_sonic(device: str, text: str) -> Router:
-    """The router that the file makes. Raises VerifyError for text that is no such file."""
+    """The router of the file. Raises VerifyError for any other text."""
     try:
         tables = tables_of(text)
         process = tables.get("BGP_GLOBALS", {}).get(_VRF, {})
@@ -144,7 +144,7 @@ def _aggregate(channel: str, port: str, row: Json) -> Aggregate:
 
 
 def _addresses(tables: Json) -> Iterator[tuple[bytes, int, str, Mark]]:
-    """Address, length, interface and place of what lies in the default VRF and stands below a row of its own."""
+    """Address, length, interface and place of addresses in the default VRF, below a row of their own."""
     for table in ("INTERFACE", "LOOPBACK_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE"):
         rows = tables.get(table, {})
         for key in rows:
@@ -155,7 +155,7 @@ def _addresses(tables: Json) -> Iterator[tuple[bytes, int, str, Mark]]:
 
 
 def _advertised(tables: Json) -> Iterator[Prefix]:
-    """VLANs whose hosts hear of their router: radvd runs on rack switches, and always sends hosts to DHCPv6.
+    """VLANs with router advertisements: radvd runs on rack switches, and always refers hosts to DHCPv6.
 
     (docker-router-advertiser of sonic-net/sonic-buildimage: supervisord.conf.j2, radvd.conf.j2.)
     """
@@ -187,7 +187,7 @@ def _relay_sources(tables: Json) -> Iterator[tuple[Prefix, bytes]]:
 
 
 def _max_paths(tables: Json, process: Json, sessions: tuple[Session, ...]) -> tuple[int, Mark]:
-    """How many equal paths eBGP uses: one where neighbours' AS numbers differ and that is not relaxed."""
+    """Number of equal paths in eBGP: one if neighbours' AS numbers differ and must be equal."""
     if len({session.remote_as for session in sessions}) > 1 and process.get("load_balance_mp_relax") != "true":
         return 1, _mark("BGP_GLOBALS", _VRF)
     most = [int(row.get("max_ebgp_paths", 1)) for row in tables.get("BGP_GLOBALS_AF", {}).values()]
@@ -211,11 +211,11 @@ def _sessions(tables: Json) -> Iterator[Session]:
         family = f"ipv{6 if len(peer) == 16 else 4}_unicast"
         name = row.get("peer_group_name", "")
         group = groups.get(f"{_VRF}|{name}", {})
-        shared, own = families.get(f"{_VRF}|{name}|{family}", {}), own_families.get(f"{key}|{family}", {})
+        shared, family_row = families.get(f"{_VRF}|{name}|{family}", {}), own_families.get(f"{key}|{family}", {})
         is_up = {**group, **row}.get("admin_status", "up") == "up"
-        if not is_up or {**shared, **own}.get("admin_status") != "up":
+        if not is_up or {**shared, **family_row}.get("admin_status") != "up":
             continue
-        both = {**shared, **own}
+        both = {**shared, **family_row}
         mark = _mark("BGP_NEIGHBOR", key)
         group_mark = _mark("BGP_PEER_GROUP_AF", f"{_VRF}|{name}|{family}")
         yield Session(
@@ -252,7 +252,7 @@ def _networks(tables: Json) -> Iterator[tuple[Prefix, Mark]]:
 
 def _prefix_sets(tables: Json) -> dict[str, PrefixRules]:
     """Prefix sets as SONiC's templates hand them to FRR."""
-    found: dict[str, list[tuple[int, PrefixRule]]] = {name: [] for name in tables.get("PREFIX_SET", {})}
+    numbered: dict[str, list[tuple[int, PrefixRule]]] = {name: [] for name in tables.get("PREFIX_SET", {})}
     for key, row in tables.get("PREFIX", {}).items():
         name, number, text, lengths = key.split("|")
         within = prefix_of(text)
@@ -260,22 +260,25 @@ def _prefix_sets(tables: Json) -> dict[str, PrefixRules]:
         # The template compares lengths as text, and drops a lower bound that is not above the prefix's own.
         is_bound = low > str(within[1])
         bounds = (within[1], within[1]) if lengths == "exact" else (int(low) if is_bound else within[1], int(high))
-        if name in found and tables["PREFIX_SET"][name].get("mode", "IPv4") == f"IPv{6 if ':' in text else 4}":
-            found[name].append((int(number), PrefixRule(row.get("action") == "permit", within, *bounds)))
-    ordered = {name: [rule for _, rule in sorted(rules, key=lambda each: each[0])] for name, rules in found.items()}
+        if name in numbered and tables["PREFIX_SET"][name].get("mode", "IPv4") == f"IPv{6 if ':' in text else 4}":
+            numbered[name].append((int(number), PrefixRule(row.get("action") == "permit", within, *bounds)))
+    ordered = {
+        name: [rule for _, rule in sorted(rules, key=lambda numbered_rule: numbered_rule[0])]
+        for name, rules in numbered.items()
+    }
     return {name: tuple(_narrowed(rules)) for name, rules in ordered.items()}
 
 
 def _narrowed(rules: list[PrefixRule]) -> list[PrefixRule]:
     """The same rules, with a permit after a deny of its shorter prefixes saying its lower bound itself."""
-    found: list[PrefixRule] = []
+    narrowed: list[PrefixRule] = []
     for rule in rules:
-        last = found[-1] if found else None
+        last = narrowed[-1] if narrowed else None
         if last and rule.permit and not last.permit and (last.within, last.low) == (rule.within, rule.low):
-            found[-1:] = [rule._replace(low=last.high + 1), last]
+            narrowed[-1:] = [rule._replace(low=last.high + 1), last]
         else:
-            found.append(rule)
-    return found
+            narrowed.append(rule)
+    return narrowed
 
 
 def _community_sets(tables: Json) -> dict[str, frozenset[str]]:
@@ -308,7 +311,8 @@ def _policies(
         )
         policies.setdefault(name, []).append((int(number), term))
     return {
-        name: tuple(term for _, term in sorted(terms, key=lambda each: each[0])) for name, terms in policies.items()
+        name: tuple(term for _, term in sorted(terms, key=lambda numbered_term: numbered_term[0]))
+        for name, terms in policies.items()
     }
 
 
@@ -333,9 +337,9 @@ def _statics(tables: Json) -> Iterator[tuple[str, Mark, bool]]:
 
 
 def _hash_function(tables: Json) -> HashFunction | None:
-    """The algorithm, and the seed that SONiC takes from the device's type; 0 for types that it gives none.
+    """The algorithm, and SONiC's seed by the device's type; 0 for types without one.
 
-    None where the chip has none that the text names.
+    None if the chip has no such algorithm.
     """
     kind = tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("type", "")
     algorithm = _ALGORITHMS.get(tables.get("SWITCH_HASH", {}).get("GLOBAL", {}).get("ecmp_hash_algorithm", ""))

@@ -1,4 +1,4 @@
-"""What SONiC does by itself: fields that say the same as being left out.
+"""SONiC's defaults: fields equal to being left out.
 
 Defaults of the yang models (sonic-net/sonic-buildimage, src/sonic-yang-models/yang-models) and of init_cfg.json.j2.
 """
@@ -56,7 +56,7 @@ _ANY_CASE = frozenset({("AAA", "failthrough")})
 
 
 def in_one_case(table: str, field: str, value: Any) -> Any:
-    """The value as programs take it that compare without case."""
+    """The value for programs with comparisons without case."""
     return value.lower() if (table, field) in _ANY_CASE and isinstance(value, str) else value
 
 

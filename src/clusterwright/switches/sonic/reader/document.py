@@ -17,20 +17,20 @@ _RANGES = ("BUFFER_PG", "BUFFER_QUEUE", "QUEUE")
 
 
 def tables_of(text: str) -> Mapping[str, Any]:
-    """What the file holds in forms that readers know, parsed once for all of them; none changes it.
+    """The file's content in forms known to readers, parsed once for all of them; none changes it.
 
-    Raises ValueError for what is no object of tables.
+    Raises ValueError for anything but an object of tables.
     """
     return _read(text)[1]
 
 
 def unfit_places(text: str) -> list[tuple[str, ...]]:
-    """The keys of rows and fields in forms that no reader knows, which ``tables_of`` leaves out."""
+    """The keys of rows and fields in unknown forms, left out by ``tables_of``."""
     return _read(text)[2]
 
 
 def all_tables_of(text: str) -> Mapping[str, Any]:
-    """What the file holds, whichever forms it has. Raises ValueError for what is no object of tables."""
+    """The file's content in any form. Raises ValueError for anything but an object of tables."""
     tables = _read(text)[0]
     if not all(isinstance(rows, dict) for rows in tables.values()):
         raise ValueError(_NO_TABLES)
@@ -52,7 +52,7 @@ def _read(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any], list[tuple[s
 
 
 def _one_by_one(rows: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row for each port and queue. One that another row contradicts keeps its name, which no reader knows."""
+    """A row for each port and queue. One contradicted by another row keeps its unknown name."""
     single: dict[str, Any] = {}
     for key, row in rows.items():
         keys = list(_keys_of(key))
@@ -64,7 +64,7 @@ def _one_by_one(rows: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _keys_of(key: str) -> Iterator[str]:
-    """The rows that a key like ``Ethernet0,Ethernet4|3-4`` stands for."""
+    """The rows for a key like ``Ethernet0,Ethernet4|3-4``."""
     ports, _, numbers = key.partition("|")
     first, _, last = numbers.partition("-")
     if not first.isdecimal() or not (last or first).isdecimal():
@@ -76,7 +76,7 @@ def _keys_of(key: str) -> Iterator[str]:
 
 
 def place_of(text: str, *keys: str) -> int:
-    """Where the last of ``keys`` stands, each below the one before it; one that is not found is passed over."""
+    """Place of the last of ``keys``, each below the one before it; a missing one is passed over."""
     place = 0
     for key in keys:
         place = max(place, text.find(f'"{key}"', place))

@@ -1,8 +1,7 @@
-"""The tables and fields of SONiC's config_db.json of which is known what they do: read by a fact, or without influence
-on any claim.
+"""The known tables and fields of SONiC's config_db.json: read by a fact, or without influence on any claim.
 
-A field with a value is known with that value alone, ``*`` stands for fields of any name. What is not here is unread,
-and nothing is proven of the file. Names are those of sonic-buildimage's yang models, defaults those of its
+A field with a value is known with that value alone, ``*`` stands for fields of any name. A field missing here is
+unread, and nothing is proven of the file. Names are those of sonic-buildimage's yang models, defaults those of its
 init_cfg.json.j2.
 """
 
@@ -131,7 +130,7 @@ KNOWN = _known()
 
 
 def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
-    """What nobody takes in, by table, row and field; tables of ``elsewhere`` are told by another fact."""
+    """Unread places, by table, row and field; tables of ``elsewhere`` are read by another fact."""
     document: Mapping[str, Mapping[str, Any]] = tables_of(text)
     for place in unfit_places(text):
         yield _at(text, *place)
@@ -149,7 +148,7 @@ def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
 
 
 def _is_unread_row(document: Mapping[str, Mapping[str, Any]], table: str, row: str) -> bool:
-    """Whether a whole row says something that no fact takes in."""
+    """Whether a whole row sets something outside any fact."""
     if table.startswith(_OF_A_VRF) and row.partition("|")[0] != _VRF:
         return True
     if table == "BGP_NEIGHBOR" and not is_address(row.partition("|")[2]):
@@ -158,7 +157,7 @@ def _is_unread_row(document: Mapping[str, Mapping[str, Any]], table: str, row: s
 
 
 def _is_known(table: str, field: str, value: object) -> bool:
-    """Whether a field is known with a value. A default is known but where other values alone are: it does the harm."""
+    """Whether a field is known with a value. A default is known unless only other values are."""
     if KNOWN[table] & {_ANY, field, f"{field}={value}"}:
         return True
     has_own_values = any(known_field.startswith(f"{field}=") for known_field in KNOWN[table])
@@ -166,7 +165,7 @@ def _is_known(table: str, field: str, value: object) -> bool:
 
 
 def _is_unread_feature(document: Mapping[str, Mapping[str, Any]], name: str) -> bool:
-    """Whether a row of FEATURE runs a program that nobody here knows, or stops one that forwarding needs."""
+    """Whether a row of FEATURE runs an unknown program, or stops one needed for forwarding."""
     state = document["FEATURE"][name].get("state")
     if state is not None and state not in ON | OFF:
         return True

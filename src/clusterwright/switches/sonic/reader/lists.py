@@ -1,7 +1,7 @@
-"""Reading ACL_TABLE and ACL_RULE of a SONiC config_db.json, as what one port does with the packets that come in there.
+"""Reading ACL_TABLE and ACL_RULE of a SONiC config_db.json, as a port's treatment of incoming packets.
 
-Rules are asked by falling priority; a table that none of them matches lets a packet pass. Tables of a stage are
-independent: a packet passes when every one lets it. Fields are those of sonic-acl.yang.
+Rules are asked by falling priority; a table without a match lets a packet pass. Tables of a stage are independent: a
+packet passes when every one lets it. Fields are those of sonic-acl.yang.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Fields = Mapping[str, str]
 
 
 def bound_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The ports that tables are on, each with a direction; those of the control plane are on none."""
+    """The ports with tables, each with a direction; tables of the control plane have none."""
     for table in tables.values():
         if table.get("type") != CONTROL_PLANE:
             way = _STAGES[table.get("stage", _DEFAULT_STAGE).lower()]
@@ -42,7 +42,7 @@ def bound_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def channels_of(tables: Mapping[str, Any]) -> dict[str, str]:
-    """The channel that each port is a part of."""
+    """The channel of each member port."""
     keys = (key.partition("|") for key in tables.get("PORTCHANNEL_MEMBER", {}))
     return {port: channel for channel, _, port in keys}
 
@@ -70,7 +70,7 @@ class SonicLists:
                 raise Unreadable(self.line(name), f"the table {name} is on {port}, and only front ports are read here")
 
     def bound(self) -> Iterator[tuple[str, str]]:
-        """The ports that tables are on, each with a direction."""
+        """The ports with tables, each with a direction."""
         parts: dict[str, list[str]] = {}
         for port, channel in self._channels.items():
             parts.setdefault(channel, []).append(port)
@@ -78,7 +78,7 @@ class SonicLists:
         yield from sorted(bound)
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Tables that SONiC does not make, so that everything passes: of no type, or on a part of a channel."""
+        """Tables not created by SONiC, so that everything passes: of no type, or on a member of a channel."""
         for name, table in self.tables.items():
             if (kind := table.get("type")) not in _BUILT_IN and (what := self._lacking(kind, name)):
                 yield self.line(name), f"the table {name} is of type {kind}, which {what}: SONiC makes no filter of it"
@@ -88,7 +88,7 @@ class SonicLists:
                     yield self.line(name), f"the table {name} is on {port}, and {channel} is asked for tables"
 
     def _lacking(self, kind: str, table: str) -> str:
-        """Why a type of the file's own makes no table of this name, "" where it does."""
+        """Missing parts of a type of the file's own for a table of this name, "" for a complete one."""
         table_type = self._types.get(kind)
         if table_type is None:
             return "is none that filters"
@@ -102,26 +102,26 @@ class SonicLists:
         return f"is bound to no {missing[0]}" if missing else ""
 
     def management_ports(self) -> tuple[str, ...]:
-        """None: tables of the control plane judge who reaches services, whatever port they come in at."""
+        """None: tables of the control plane check access to services, at any incoming port."""
         return ()
 
     def text(self, ports: Iterable[str]) -> str:
-        """Everything that decides what these ports let in."""
+        """Everything with an effect on admission at these ports."""
         return f"{[self._channels.get(port, port) for port in ports]} {self._tables}"
 
     def line(self, key: str) -> int:
-        """The line, from 1, that a key stands on; 0 where it is nowhere."""
-        at = self._text.find(f'"{key}"')
-        return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
+        """The line of a key, from 1; 0 without it."""
+        offset = self._text.find(f'"{key}"')
+        return self._text.count("\n", 0, offset) + 1 if offset >= 0 else 0
 
     def rules_of(self, table: str) -> tuple[Rule, ...]:
-        """The rules of a table in the order in which they are asked."""
+        """The rules of a table in their order of evaluation."""
         return tuple(
             rule for _, rule in sorted(self._rules.get(table, ()), key=lambda numbered_rule: -numbered_rule[0])
         )
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
-        """What a port lets in, or out: all packets that every table of that stage which is bound to it lets pass."""
+        """Packets admitted by a port in one direction: those passed by every table of that stage bound to it."""
         chains = {
             name: Chain(
                 name=name,
@@ -153,7 +153,7 @@ class SonicLists:
 
 @lru_cache(maxsize=1 << 14)
 def _match(fields: tuple[tuple[str, str], ...]) -> Box | None:
-    """The packets that a rule takes, None for none. Raises ValueError for a field that is not known here."""
+    """The packets of a rule, None for none. Raises ValueError for an unknown field."""
     packets: Box | None = box()
     for name, text in fields:
         limit = _field(name, text)

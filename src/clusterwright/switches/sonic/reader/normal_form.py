@@ -1,4 +1,4 @@
-"""One form for what SONiC and people write in several: strings for numbers, RFC 5952's addresses, plain references.
+"""One form for several spellings: strings for numbers, RFC 5952's addresses, plain references.
 
 Lines stay lines, so that places in a text are places in its normal form. sonic-cfggen turns every value into a string
 as Python does (typed_to_raw of sonic-net/sonic-swss-common, common/configdb.h), writes a row without fields as NULL,
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(r"\[[A-Z_]+\|([^\[\]|]+)\]")
 
 @lru_cache(maxsize=128)
 def normal_form(text: str) -> str:
-    """The same lines, each in the form that readers know; what `config save` writes is in it already."""
+    """The same lines, each in the readers' form; the output of `config save` is in it already."""
     if _OTHER_FORMS.search(text) is None:
         return text
     return _TOKEN.sub(_token, _EMPTY_ROW.sub(r"{\1\2\3\4}", text))

@@ -1,4 +1,4 @@
-"""What SONiC's config_db.json says beside its tables that takes packets around them.
+"""Settings of SONiC's config_db.json outside its tables that take packets around them.
 
 Names are those of sonic-buildimage's yang models.
 """
@@ -56,7 +56,7 @@ Json = Mapping[str, Any]
 
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
-    """Everything in a config_db.json that opens a way beside its tables, with its place in the text."""
+    """Everything in a config_db.json with a path around its tables, with its place in the text."""
     document: Mapping[str, Json] = tables_of(text)
     for name, reason in _OPEN.items():
         if document.get(name):
@@ -77,7 +77,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
 
 
 def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
-    """Ports with lanes of another: what is plugged in there is then not what the plan and the file say."""
+    """Ports with lanes of another: then neither the plan nor the file describes the cable there."""
     localhost = document.get("DEVICE_METADATA", {}).get("localhost", {})
     sku = localhost.get("hwsku", "")
     machine = platforms().get((SYSTEM, sku))
@@ -99,7 +99,7 @@ def _exchanged(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
 def _unpublished(
     text: str, port: str, fields: Json, published: tuple[Mapping[str, str], ...], sku: str
 ) -> Iterator[Fault]:
-    """What of a port is not as its vendor publishes it; ``published`` are the ports of its name and lanes."""
+    """A port's differences from its vendor's data; ``published`` are the ports of its name and lanes."""
     if not published:
         what = (
             f"{port} has the lanes {fields.get('lanes', '')}, which are not its own on a {sku}: its cable is elsewhere"
@@ -116,7 +116,7 @@ def _unpublished(
 
 @lru_cache(maxsize=64)
 def _published_ports(sku: str) -> Mapping[tuple[str, str], tuple[Mapping[str, str], ...]] | None:
-    """By a port's name and lanes what a machine's vendor says of it; None for a machine that nobody knows."""
+    """The vendor's data on a machine's ports, by name and lanes; None for an unknown machine."""
     machine = platforms().get((SYSTEM, sku))
     if machine is None:
         return None
@@ -128,14 +128,14 @@ def _published_ports(sku: str) -> Mapping[tuple[str, str], tuple[Mapping[str, st
 
 
 def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
-    """Services that ask callers for too little, whatever list says who reaches them."""
+    """Services with too little authentication of callers, with any list of sources."""
     for table, row, field, wanted, what in _ASKED:
-        own = document.get(table, {}).get(row, {})
+        settings = document.get(table, {}).get(row, {})
         is_on = table == "SSH_SERVER" or document.get(table)  # SSH is on without a word, and asks for too little
-        if is_on and own.get(field) != wanted:
+        if is_on and settings.get(field) != wanted:
             place = text.find(f'"{table}"')
-            place = text.find(f'"{field}"', place) if field in own else place
-            yield place, f"{table}: {field} is {own.get(field, 'not said')} and ought to be {wanted}: {what}"
+            place = text.find(f'"{field}"', place) if field in settings else place
+            yield place, f"{table}: {field} is {settings.get(field, 'not said')} and ought to be {wanted}: {what}"
     login = document.get("AAA", {}).get("authentication", {})
     if str(login.get("failthrough", "")).lower() == "true":
         what = "whom the central servers refuse may log in with a local password (AAA failthrough)"
@@ -152,15 +152,15 @@ def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
 
 
 def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: Planned) -> Iterator[Fault]:
-    """Ports, addresses and sessions that the plan does not know."""
+    """Unplanned ports, addresses and sessions."""
     planned = declared.linked.get(device, frozenset())
     for port, fields in document.get("PORT", {}).items():
         if fields.get("admin_status") == "up" and port not in planned:
             yield text.find(f'"{port}"'), f"{port} is in service, and the plan has no cable there"
     for table in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
         for key in document.get(table, {}):
-            port, bar, own = key.partition("|")
-            if bar and (what := declared.misplaced(device, port, own)):
+            port, bar, address = key.partition("|")
+            if bar and (what := declared.misplaced(device, port, address)):
                 yield text.find(f'"{key}"'), what
     for key in document.get("BGP_NEIGHBOR", {}):
         peer = key.rpartition("|")[2]
@@ -169,7 +169,7 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
 
 
 def servers(text: str) -> Iterator[Server]:
-    """Servers of logins, time, logs and names, and those that hosts' requests go to."""
+    """Servers of logins, time, logs and names, and those for hosts' requests."""
     document: Mapping[str, Json] = tables_of(text)
     has_vrf = document.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled") == "true"
     vrf = "mgmt" if has_vrf else "default"
@@ -177,10 +177,10 @@ def servers(text: str) -> Iterator[Server]:
     time = document.get("NTP", {}).get("global", {})
     for table, service in _SERVERS.items():
         for server, fields in document.get(table, {}).items():
-            own = time if table == "NTP_SERVER" else fields
-            is_asked = own.get("admin_state") != "disabled" and fields.get("admin_state") != "disabled"
+            vrf_row = time if table == "NTP_SERVER" else fields
+            is_asked = vrf_row.get("admin_state") != "disabled" and fields.get("admin_state") != "disabled"
             if table != "DNS_NAMESERVER":  # of which SONiC has no row for a VRF
-                is_asked = is_asked and own.get("vrf", "default") == vrf
+                is_asked = is_asked and vrf_row.get("vrf", "default") == vrf
             if table in _METHODS:
                 is_asked = is_asked and _METHODS[table] in asked
             source = request_source(document, table, server, is_apart=has_vrf)
@@ -206,7 +206,7 @@ def snmp_users(path: str, text: str) -> Iterator[Login]:
 
 
 def silent(text: str) -> Iterator[Fault]:
-    """Services that do not run, or that only some images run unasked."""
+    """Services that do not run, or run by default on some images alone."""
     document: Mapping[str, Json] = tables_of(text)
     for name, service in (("snmp", SNMP), ("gnmi", GNMI)):
         if not runs(document, name):
@@ -214,5 +214,5 @@ def silent(text: str) -> Iterator[Fault]:
 
 
 def unread(text: str) -> tuple[Unread, ...]:
-    """Tables, rows and fields of a config_db.json of which nothing here knows what they do."""
+    """Tables, rows and fields of a config_db.json of unknown effect."""
     return tuple(known.unread(text, frozenset(_OPEN)))

@@ -1,4 +1,4 @@
-"""The address that a SONiC switch asks a server from.
+"""Source address of a SONiC switch's requests to a server.
 
 sonic-buildimage: sonic-system-tacacs.yang, sonic-ntp.yang and sonic-system-radius.yang name an interface
 (``src_intf``), sonic-syslog.yang an address (``source``), sonic-dns.yang neither.
@@ -17,10 +17,10 @@ Json = Mapping[str, Any]
 
 
 def request_source(document: Mapping[str, Json], table: str, server: str, *, is_apart: bool) -> str:
-    """The address; "" where the file names none, or one that no interface of the server's VRF has.
+    """The address; "" without one in the file, or for one on no interface of the server's VRF.
 
-    With a management VRF of its own (``is_apart``) the management port is all there is, and needs no name. Names are
-    asked for in the VRF of whichever program looks one up (sonic-net/SONiC, Management VRF Design Document: DNS).
+    With a management VRF of its own (``is_apart``) the management port is its only interface, and needs no name. Names
+    are looked up in the VRF of the requesting program (sonic-net/SONiC, Management VRF Design Document: DNS).
     """
     if table == "DNS_NAMESERVER":
         return ""

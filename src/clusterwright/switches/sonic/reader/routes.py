@@ -1,4 +1,4 @@
-"""Routes of a SONiC switch that lead elsewhere."""
+"""Routes of a SONiC switch to other destinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may speak to a SONiC switch: SSH, SNMP and gNMI, each with its table of the control plane."""
+"""Clients of a SONiC switch's services: SSH, SNMP and gNMI, each with its table of the control plane."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def services(text: str) -> Iterator[SwitchService]:
 
 
 def _is_of(rule: Rule, version: int, service: str, port: int) -> bool:
-    """Whether caclmgrd makes anything of a rule: a client of its own has a port by the rules that name it alone."""
+    """Whether caclmgrd applies a rule: a custom client has a port by the rules with its name alone."""
     is_named = service != "EXTERNAL_CLIENT" or all(
         match[DPORT] != WHOLE[DPORT] and values(port) & match[DPORT] for match in rule.matches
     )

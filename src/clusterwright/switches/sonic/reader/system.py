@@ -1,4 +1,4 @@
-"""SONiC, as a system that is read."""
+"""The readers of SONiC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLICY_TABLES = {"BGP_PEER_GROUP_AF", "COMMUNITY_SET", "PREFIX", "ROUTE_MAP"}
 
 
 def policy_lines(text: str) -> Iterable[str]:
-    """Lines of the tables of which policies are made."""
+    """Lines of the tables behind policies."""
     tables = (
         table for table in text.split("\n  },") if table.strip().partition('"')[2].partition('"')[0] in _POLICY_TABLES
     )

@@ -1,4 +1,4 @@
-"""Fields of config_db.json that may have other values than the rendered ones: all others decide something unread."""
+"""Fields of config_db.json allowed to differ from the rendered ones: all others decide something unread."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may speak to a SONiC switch: SSH, central AAA, SNMP v3, gNMI, and which sources reach these services at all.
+"""Access to a SONiC switch: SSH, central AAA, SNMP v3, gNMI, and the admitted sources of these services.
 
-No secret is written. ``<secret/NAME>`` stands where the deployment puts one; the slash is there because SONiC's models
-take no blank in a password, and check every other character of the file too.
+No secret is written. ``<secret/NAME>`` stands in its place for the deployment; the slash is there because SONiC's
+models take no blank in a password, and check every other character of the file too.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ HIGHEST_PRIORITY = 9999
 
 
 def secret(name: str) -> str:
-    """How a secret that the deployment keeps is referred to."""
+    """The placeholder of a secret kept by the deployment."""
     return f"<secret/{name}>"
 
 
 def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> dict[str, Any]:
-    """The tables; ``port`` is the out-of-band port that the services listen on."""
+    """The tables; ``port`` is the out-of-band port of the services."""
     site = view.site
     ssh = {
         "authentication_retries": "3",
@@ -116,10 +116,10 @@ def _telemetry(telemetry: Telemetry) -> dict[str, Any]:
 
 
 def _control_plane(plan: Plan, fabric: Fabric, site: Site) -> dict[str, Any]:
-    """Access lists of the services that listen, from the flows towards management ports; none where no zone has them.
+    """Access lists of the listening services, from the flows to management ports; none without their zone.
 
-    SONiC drops whatever else comes to a service as soon as any such list has a rule; without one (no flow names any of
-    these services) everything passes, so a list without a source says in words that it takes nobody.
+    SONiC drops all other traffic to a service as soon as any such list has a rule; without one (no flow names any of
+    these services) everything passes, so a list without a source denies everything explicitly.
     """
     if fabric.addressing is None:
         return {}

@@ -23,7 +23,7 @@ PERCENT = 100
 
 
 def bgp_tables(view: SwitchView) -> dict[str, Any]:
-    """The BGP process, its neighbours and what may come in and go out; nothing where no neighbour speaks BGP."""
+    """The BGP process, its neighbours and policies in both directions; none without a BGP neighbour."""
     if view.device.asn is None or not view.bgp_sides:
         return {}
     family = f"ipv{view.version}_unicast"
@@ -116,7 +116,7 @@ def _sets(view: SwitchView) -> dict[str, Any]:
 
 
 def _exactly(network: str, length: int) -> Iterator[tuple[str, str, str]]:
-    """The rows that let in the prefixes of a pool with one length: its lengths and an action each.
+    """The rows for a pool's prefixes of one length: its lengths and an action each.
 
     A row's range begins at the pool's own length. SONiC writes FRR's file from a template that compares the two lengths
     as text (``"128" > "64"`` is false) and would drop a lower bound above it, so a row of their own denies the shorter

@@ -1,7 +1,7 @@
 """Buffers on SONiC: pools, profiles, priority groups and queues, with headroom from each cable's speed and length.
 
 One ingress pool takes everything; its ``xoff`` part is the headroom of all lossless groups together. At egress a
-lossless queue has no limit of its own, since what ingress accepted must leave, and lossy queues share what is free.
+lossless queue has no limit of its own, since packets accepted at ingress must leave, and lossy queues share the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CABLE_LIST = "AZURE"
 
 
 def buffer_tables(view: SwitchView, classes: Sequence[NumberedClass]) -> dict[str, Any]:
-    """The tables; none for a chip whose memory the catalogue does not know."""
+    """The tables; none for a chip of unknown memory in the catalogue."""
     buffer = view.model.buffer
     if buffer is None:
         return {}

@@ -1,7 +1,7 @@
 """SONiC: config_db.json of a rack switch, in the tables and fields of SONiC's published YANG models, and its accounts.
 
-BGP is configured in the same file (``frr_mgmt_framework_config``) rather than by templates of SONiC's own, so that what
-is announced and accepted is what stands here. Buffers are the traditional, static ones.
+BGP is configured in the same file (``frr_mgmt_framework_config``) rather than by templates of SONiC's own, so that
+announced and accepted routes are those of this file. Buffers are the traditional, static ones.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ PATH = "etc/sonic/config_db.json"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """True for switches that run SONiC."""
+    """True for switches with SONiC."""
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "sonic"
 
 
 def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The configuration of one switch. Raises PlatformPortError for a platform or port that is not known."""
+    """The configuration of one switch. Raises PlatformPortError for an unknown platform or port."""
     document = with_patches(plan, device, PATH, config_db(plan, view_switch(plan, device)))
     yield Artifact(device=device.name, path=PATH, source=dump_lines(document, depth=2), kind=KIND)
 

@@ -1,6 +1,6 @@
-"""What a SONiC switch lets its hosts send: an ACL table for each IP version, bound to the ports to hosts.
+"""A SONiC switch's permits for its hosts: an ACL table for each IP version, bound to the ports to hosts.
 
-The built-in table types lack TCP flags, which replies need, so the tables have types of their own.
+The built-in table types lack TCP flags, needed for replies, so the tables have types of their own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ESTABLISHED = ("0x10/0x10", "0x04/0x04")
 
 
 def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
-    """ACL_TABLE_TYPE, ACL_TABLE and ACL_RULE; nothing where no zone covers the fabric."""
+    """ACL_TABLE_TYPE, ACL_TABLE and ACL_RULE; none without a zone on the fabric."""
     lists = host_lists(plan, view)
     if not lists:
         return {}
@@ -56,7 +56,7 @@ def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
 
 
 def _bound(view: SwitchView, one: HostList) -> list[str]:
-    """The ports that a list is bound to, and port channels in place of theirs."""
+    """The ports of a list, and port channels in place of their members."""
     ports = [link.port.port for link in view.links if link.port.port in one.ports]
     channels = [channel_of(bond) for bond in view.bonds if bond.ports[0] in one.ports]
     return [*(port for port in ports if port not in view.bond_at), *channels]

@@ -1,8 +1,8 @@
-"""What SONiC tells FRR, as FRR's own file, from the tables of config_db.json.
+"""SONiC's settings for FRR, as FRR's own file, from the tables of config_db.json.
 
 A switch writes this file itself when its BGP container starts, and keeps it up to date (sonic-frr-mgmt-framework in
-sonic-net/sonic-buildimage); it is never deployed. It is for programs that read a switch's FRR and not its tables. Only
-what concerns the default VRF stands in it.
+sonic-net/sonic-buildimage); it is never deployed. It is for programs that read a switch's FRR and not its tables, with
+the default VRF alone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FrrFile:
 
 
 def frr_conf(tables: Tables) -> bytes:
-    """The file for the tables of one switch; of one that speaks no BGP, its name alone."""
+    """The file for the tables of one switch; of one without BGP, its name alone."""
     if not tables.get("BGP_GLOBALS"):
         return f"hostname {tables['DEVICE_METADATA']['localhost']['hostname']}\n".encode()
     return template("sonic/frr.conf.j2").render(frr=_view(tables)).encode()
@@ -118,7 +118,7 @@ def _of_vrf(rows: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _prefix_line(key: str, row: Mapping[str, str]) -> str:
-    """A row of PREFIX, whose ranges begin at the length of the prefix itself."""
+    """A row of PREFIX, with a range from the length of the prefix itself."""
     name, number, prefix, lengths = key.split("|")
     longest = "" if lengths == "exact" else f" le {lengths.rpartition('..')[2]}"
     return f"{name} seq {number} {row['action']} {prefix}{longest}"

@@ -1,7 +1,7 @@
-"""Where the management port of a SONiC switch may go: routes to declared prefixes, and nowhere else.
+"""Destinations of a SONiC switch's management port: routes to declared prefixes, and nowhere else.
 
 SONiC's models want a gateway with the port's address, and its start-up makes a default route of it, with metric 201. A
-static route that discards comes before it (FRR installs those with metric 20), so that it never carries a packet.
+static discard route comes before it (FRR installs those with metric 20), so that it never carries a packet.
 """
 
 from __future__ import annotations

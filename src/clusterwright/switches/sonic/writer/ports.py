@@ -20,10 +20,10 @@ FEC = {"reed-solomon": "rs", "fire-code": "fc", None: "none"}
 
 
 def port_tables(view: SwitchView) -> dict[str, Any]:
-    """Ports with breakouts and neighbours, interfaces, and the hosts' VLAN where they share a subnet."""
+    """Ports with breakouts and neighbours, interfaces, and the hosts' VLAN if they share a subnet."""
     system = systems()["sonic"]
     modes = {link.port.port: view.mode_of(link.port.side, link.port.port, link.port.speed_gbps) for link in view.links}
-    spare = spare_ports(view.model, {port: found and found[1] for port, found in modes.items()})
+    spare = spare_ports(view.model, {port: mode_at and mode_at[1] for port, mode_at in modes.items()})
     port_by_name = {name: (view.model.platform_port(name, mode), mode.speed_gbps) for name, mode in spare}
     ports = {name: _port(view, "unused", unused_port, None) for name, unused_port in port_by_name.items()}
     interfaces: dict[str, dict[str, str]] = {}
@@ -74,7 +74,7 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
 
 
 def channel_of(bond: SwitchBond) -> str:
-    """What SONiC calls ports that are one link; teamd speaks LACP over them."""
+    """SONiC's name for a bond; teamd speaks LACP over it."""
     return f"PortChannel{bond.number}"
 
 
@@ -110,5 +110,5 @@ def _port(
 
 
 def _usual_fec(speed_gbps: int, lanes: int) -> str:
-    """portconfig.py of sonic-net/sonic-buildimage: Reed-Solomon where a lane has 50G or more."""
+    """portconfig.py of sonic-net/sonic-buildimage: Reed-Solomon for lanes of 50G or more."""
     return "rs" if speed_gbps / lanes >= RS_FROM_GBPS else "none"

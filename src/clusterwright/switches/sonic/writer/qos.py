@@ -62,7 +62,7 @@ def _scheduler_name(item: NumberedClass) -> str:
 
 
 def _scale(classes: Sequence[NumberedClass]) -> float:
-    """By what weights are multiplied so that they keep their proportions and fit the models."""
+    """Factor for weights, so that they keep their proportions and fit the models."""
     return min(1, MOST_WEIGHT / max(1, *(item.entry.weight for item in classes)))
 
 

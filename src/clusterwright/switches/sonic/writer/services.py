@@ -1,4 +1,4 @@
-"""What a SONiC switch is, and the services around it: its management port, time, names, logs, LLDP, counters."""
+"""A SONiC switch's metadata, and its services: its management port, time, names, logs, LLDP, counters."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
 
 
 def source_interface(view: SwitchView) -> tuple[str, str] | None:
-    """The interface that requests to servers leave from without a management port, and its address."""
+    """The source interface of requests to servers without a management port, and its address."""
     system, subnet = systems()[SYSTEM], view.host_subnet
     if view.asks_from == "gateway" and subnet is not None and subnet.gateway is not None:
         return system.gateway, format_address(subnet.gateway, view.version)
@@ -75,7 +75,7 @@ def source_interface(view: SwitchView) -> tuple[str, str] | None:
 
 
 def _purposes(site: Site, view: SwitchView) -> Iterator[str]:
-    """What this file relies on a program of the image for, by the words of the system's list of services."""
+    """Purposes of the image's programs for this file, by the words of the system's list of services."""
     yield "forwarding"
     yield "sessions"
     yield "neighbours"
@@ -92,10 +92,10 @@ def _purposes(site: Site, view: SwitchView) -> Iterator[str]:
 
 
 def _metadata(view: SwitchView) -> dict[str, str]:
-    """SONiC takes the seed of its hash from ``type``, and starts programs by it: FEATURE has those that are needed.
+    """SONiC takes the seed of its hash from ``type``, and starts programs by it: FEATURE has the needed ones.
 
     ``suppress-fib-pending`` is left out: the management framework's templates write nothing of it, so FRR announces a
-    route before the chip has it whatever stands here (sonic-buildimage, src/sonic-frr-mgmt-framework/templates).
+    route before the chip has it in any case (sonic-buildimage, src/sonic-frr-mgmt-framework/templates).
     """
     hwsku = view.model.platform or ""
     function = view.hashing.function
