@@ -28,7 +28,7 @@ class RouteSet(StrEnum):
     FABRIC = "fabric"
     """Host prefixes and loopbacks of the fabric, at exactly their lengths."""
     FROM_BELOW = "from-below"
-    """RouteSet that bear the mark."""
+    """Routes with the mark."""
     BORDER = "border"
     """Prefixes that the two sides of a border agreed upon for this direction."""
     ALL = "all"
