@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from clusterwright.cli.stacks.progress import EventStream, Lines, LiveView, counted
+from clusterwright.cli.stacks.progress import EventStream, Failures, Lines, LiveView, counted
 from clusterwright.deploy.pulumi.events import Event, EventKind
 
 STACK = "c-pod0"
@@ -44,6 +44,24 @@ def test_a_failure_says_what_was_not_said_before() -> None:
     lines = Lines(told.append)
     lines(Event(EventKind.STACK_FAILED, STACK, operation="up", text="it is locked", duration_s=1.0))
     assert told == ["c-pod0: up failed: it is locked; nothing was done (1.0 s)"]
+
+
+def test_quiet_tells_of_failures_and_of_units_that_warn_alone() -> None:
+    told: list[str] = []
+    quiet = Failures(Lines(told.append))
+    for event in SCENE:
+        quiet(event)
+    assert told == []
+    for event in SCENE:
+        quiet(replace(event, severity="warning") if event.kind is EventKind.MESSAGE else event)
+    assert told == TOLD[:1]
+    quiet(Event(EventKind.MESSAGE, STACK, "r2", "rack", severity="info", text="n9: no answer"))
+    quiet(Event(EventKind.UNIT_FAILED, STACK, "r2", "rack", operation="update"))
+    quiet(Event(EventKind.STACK_FAILED, STACK, operation="up", text="it is locked", duration_s=1.0))
+    assert told[1:] == [
+        "c-pod0: ! update rack r2\n    n9: no answer",
+        "c-pod0: up failed: it is locked; nothing was done (1.0 s)",
+    ]
 
 
 def test_a_terminal_gets_a_bar_for_each_stack_below_the_lines() -> None:

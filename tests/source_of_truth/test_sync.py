@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -82,6 +83,37 @@ def test_a_dry_run_tells_and_writes_nothing() -> None:
     assert found.return_value == 1
     assert "devices: 4 to make" in found.output
     assert not written(store)
+
+
+def test_json_counts_what_a_sync_would_do_and_what_it_did() -> None:
+    store = Store()
+    planned = json.loads(run(store, *RACK, "--dry-run", "--format", "json").stdout)
+    assert planned["tables"]["devices"]["make"] == [
+        [name] for name in ("gpu-p00r00n0", "gpu-p00r00n1", "rtsw-p00r00", "rsw-p00r00")
+    ]
+    assert planned["tables"]["cables"]["done"] == {"made": 0, "changed": 0, "taken_away": 0}
+    done = json.loads(run(store, *RACK, "--format", "json").stdout)
+    sent = written(store)
+    assert done["tables"]["cables"]["done"]["made"] == len(planned["tables"]["cables"]["make"]) == 20
+    assert sent["POST dcim/cables"] == 20
+    store.one("dcim/devices", name="gpu-p00r00n0")["serial"] = "typed"
+    cable = store.of("dcim/cables")[0]
+    cable["status"] = "decommissioning"
+    cable["type"] = "mmf"
+    again = json.loads(run(store, *RACK, "--dry-run", "--format", "json").stdout)
+    (change,) = again["tables"]["cables"]["change"]
+    assert [field["name"] for field in change["fields"]] == ["type"]
+    same = json.loads(run(Store(), *RACK, "--format", "json").stdout)
+    assert (same["failed"], same["stopped"]) == ([], "")
+
+
+def test_json_of_a_server_that_has_everything_has_no_table() -> None:
+    store = Store()
+    run(store, *RACK)
+    found = run(store, *RACK, "--format", "json")
+    assert json.loads(found.stdout) == {
+        "version": 1, "server": "NetBox", "tables": {}, "failed": [], "stopped": "",
+    }  # fmt: skip
 
 
 def test_a_changed_spec_changes_its_own_objects_and_no_others(tmp_path: Path) -> None:

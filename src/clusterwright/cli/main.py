@@ -158,6 +158,9 @@ SPENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 # A right that this user lacks, or a disk that nobody writes to.
 DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
+_AFTER_THE_COMMAND = frozenset({"-q", "--quiet", "--verbose", "--out", "--format"})
+"""Options that commands have, and the program itself has not."""
+
 EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
 
@@ -260,8 +263,7 @@ def _run_escaped(arguments: list[str]) -> Any:
         sys.stdout.flush()
         return status
     except click.ClickException as error:
-        error.show()
-        return EXIT_CANNOT_RUN
+        return _tell_usage_error(error)
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -285,6 +287,16 @@ def _run_escaped(arguments: list[str]) -> Any:
         return _tell_defect(error)
 
 
+def _tell_usage_error(error: click.ClickException) -> int:
+    """Say what is wrong with the command line, and where an option of commands belongs. Returns the exit status."""
+    error.show()
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.ctx.command is cli:
+        option = error.option_name
+        if option in _AFTER_THE_COMMAND:
+            click.echo(f"{option} comes after the command: clusterwright COMMAND {option}", err=True)
+    return EXIT_CANNOT_RUN
+
+
 def _tell_system_error(error: OSError) -> int:
     """Say what the user can do about a right that is lacking or a disk that is full. Returns the exit status."""
     if error.errno in DENIED and error.filename is not None:
@@ -304,8 +316,8 @@ def _tell_missing_package(error: ModuleNotFoundError) -> int:
     if package in {"", "clusterwright"}:
         return _tell_defect(error)
     click.echo(
-        f"This command needs the Python package {package}, which {sys.prefix} lacks: clusterwright-core was "
-        "installed, or another package taken away. `pip install clusterwright` brings it.",
+        f"This command needs the Python package {package}, which is not installed in {sys.prefix}. The distribution "
+        "clusterwright-core leaves it out: `pip install clusterwright` adds it.",
         err=True,
     )
     return EXIT_CANNOT_RUN

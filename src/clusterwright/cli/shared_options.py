@@ -34,7 +34,6 @@ WITHOUT_OUT = {
     "refresh": "asks devices and keeps what they hold; --save names a file",
     "replace": "acts on devices; `audit show` prints what was done",
     "stop": "asks another process to stop",
-    "sync": "acts on a server",
     "undrain": "acts on devices; `audit show` prints what was done",
     "up": "acts on devices; `audit show` prints what was done",
 }
@@ -87,6 +86,8 @@ def _add_out(command: click.Command, inner: Callable[..., Any]) -> None:
             sys.stdout = before
         if status != _EXIT_CANNOT_RUN:
             write_lines(Path(result_file), [printed.getvalue()])
+        else:
+            sys.stdout.write(printed.getvalue())  # what was done until it stopped is in no file
         return status
 
     command.callback = callback

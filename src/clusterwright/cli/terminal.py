@@ -67,10 +67,15 @@ def escaping_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
+def is_quiet() -> bool:
+    """Whether the running command was given ``--quiet``."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
+
+
 def progress(text: str) -> None:
     """Say on standard error how far a command is, or where it wrote, unless ``--quiet`` asks for silence."""
-    context = click.get_current_context(silent=True)
-    if context is None or not context.meta.get(QUIET):
+    if not is_quiet():
         click.echo(text, err=True)
 
 

@@ -57,7 +57,10 @@ def spec_files(paths: tuple[str, ...], settings: ProjectSettings) -> SpecFiles:
         inside = list(_yaml_below(Path(path), settings))
         ours = [file for file in inside if _is_ours(file)]
         if not inside:
-            raise ClusterwrightError(f"{path}: there is no *.yaml file in this folder. Name one that has specs.")
+            raise ClusterwrightError(
+                f"{path}: there is no *.yaml file in this folder. Name one that has specs; `clusterwright init` writes"
+                " a first spec."
+            )
         if not ours:
             raise ClusterwrightError(
                 f"{path}: none of the {len(inside)} YAML files in this folder is a spec, which says `version:` and"

@@ -25,7 +25,7 @@ from clusterwright.cli.stacks.options import (
     stack_options,
     tell_ran,
 )
-from clusterwright.cli.terminal import progress
+from clusterwright.cli.terminal import is_quiet, progress
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -241,7 +241,8 @@ def _drive(
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)
     said = UnitReports()
-    with shown(options["events"]) as listen, interruptible(engine) as is_stopped:
+    failures_only = is_quiet() and not asks  # what a refresh finds is its result
+    with shown(options["events"], failures_only=failures_only) as listen, interruptible(engine) as is_stopped:
 
         def heard(event: Event) -> None:
             said(event)

@@ -25,6 +25,7 @@ _MARKS = {"create": "+", "update": "~", "delete": "-", "refresh": "~"}
 _DONE = {"create": "created", "update": "updated", "delete": "deleted", "same": "unchanged", "refresh": "read"}
 _PLANNED = {"create": "to create", "update": "to update", "delete": "to delete", "same": "unchanged"}
 _FOUND = {**_DONE, "update": "different", "delete": "gone"}  # what a refresh finds on devices
+_FAILURES = frozenset({EventKind.STACK_FAILED, EventKind.WAVE_FAILED, EventKind.ROLLOUT_STOPPED})
 _STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red"}
 
 
@@ -93,6 +94,30 @@ def _ending(event: Event) -> str:
         text = f": {event.text}" if event.text else ""
         return f"{event.operation} failed{text}; {counts or 'nothing was done'}{took}"
     return f"{counts or 'nothing to do'}{took}"
+
+
+class Failures:
+    """Passes to ``lines`` what failed, and what a unit that failed or warns has said: the whole of ``--quiet``."""
+
+    def __init__(self, lines: Listener) -> None:
+        self._lines = lines
+        self._messages: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+
+    def __call__(self, event: Event) -> None:
+        """Pass ``event`` on, keep it until its unit has ended, or drop it."""
+        if event.kind is EventKind.MESSAGE and event.unit:
+            self._messages[event.stack, event.unit].append(event)
+        elif event.kind in (EventKind.UNIT_FINISHED, EventKind.UNIT_FAILED):
+            messages = self._messages.pop((event.stack, event.unit), [])
+            if event.kind is EventKind.UNIT_FAILED or any(_is_warning(message) for message in messages):
+                for message in (*messages, event):
+                    self._lines(message)
+        elif event.kind in _FAILURES or _is_warning(event):
+            self._lines(event)
+
+
+def _is_warning(event: Event) -> bool:
+    return event.severity in {"warning", "error"}
 
 
 class PlainLines:
@@ -196,10 +221,11 @@ class EventStream:
 
 
 @contextmanager
-def shown(events: Path | None) -> Iterator[Listener]:
+def shown(events: Path | None, *, failures_only: bool = False) -> Iterator[Listener]:
     """Who is to be told of events: what fits standard output, and the stream into ``events`` (``-``: standard output).
 
-    Raises ClickException when the stream cannot be opened.
+    With ``failures_only``, which ``--quiet`` asks for, people are told of failures and warnings alone. Raises
+    ClickException when the stream cannot be opened.
     """
     console = styled_console()
     with ExitStack() as opened:
@@ -211,7 +237,9 @@ def shown(events: Path | None) -> Iterator[Listener]:
                 listeners.append(EventStream(opened.enter_context(events.open("a", encoding="utf-8"))))
             except OSError as error:
                 raise click.ClickException(f"--events {events}: {error.strerror}") from None
-        if console.is_terminal and events != Path("-"):
+        if failures_only:
+            listeners.append(Failures(PlainLines(to_stderr=True)))
+        elif console.is_terminal and events != Path("-"):
             listeners.append(opened.enter_context(LiveView(console)))
         else:
             listeners.append(PlainLines(to_stderr=events == Path("-")))

@@ -25,7 +25,7 @@ from clusterwright.cli.stacks.options import (
     rollback_option,
     stack_options,
 )
-from clusterwright.cli.terminal import progress
+from clusterwright.cli.terminal import is_quiet, progress
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     kept = keep_spec(Store(site.root / "objects"), site.spec, site.source.read)
     is_resumed = before is not None and before.name == rollout.name
     if is_resumed:
-        click.echo(f"rollout {rollout.name} goes on{_at(rollout)}", err=True)
+        progress(f"rollout {rollout.name} goes on{_at(rollout)}")
     elif before:
         click.echo(f"rollout {before.name} was left{_at(before)}; this one starts from what was given", err=True)
     judged = None if prepared.is_quiet else judge(site, prepared, wishes.judging)
@@ -201,7 +201,7 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=is_resumed)
     with (
-        shown(events) as show,
+        shown(events, failures_only=is_quiet()) as show,
         watched(show, site, rollout, is_quiet=prepared.is_quiet) as listen,
         interruptible(engine) as is_aborted,
     ):

@@ -157,7 +157,10 @@ def _answers(given: Mapping[str, int | str | None]) -> dict[str, str]:
     missing = [key for key, value in given.items() if value is None]
     if missing and not (sys.stdin.isatty() and sys.stdout.isatty()):
         flags = " and ".join(f"--{key.replace('_', '-')}" for key in missing)
-        raise click.UsageError(f"Say {flags}, or copy a reference with --from. At a terminal init asks.")
+        raise click.UsageError(
+            f"Give {flags}, or copy a reference with --from; at a terminal init asks for them. An example:"
+            " clusterwright init --nodes 8 --node-model dgx-h100 --fabric roce"
+        )
     kinds = {"nodes": click.IntRange(2, 4096), "node_model": click.STRING, "fabric": click.Choice(FABRICS)}
     return {
         key: str(click.prompt(_ASKED[key], type=kinds[key]) if value is None else value) for key, value in given.items()

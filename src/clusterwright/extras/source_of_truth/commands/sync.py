@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from clusterwright.cli.terminal import progress
 from clusterwright.finding import ClusterwrightError
 from clusterwright.given_file import read_given
 
@@ -44,9 +46,12 @@ def token_from(kind: str, file: Path | None) -> str:
 @click.option("--pod", help="Only what lies in this pod (or other group); nothing is taken away then.")
 @click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; exit with 1 where something would change.")
+@click.option(
+    "--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True, help="Output format."
+)
 def sync(
     kind: str, *, spec: Path, url: str, token_file: Path | None, site: str | None, pod: str | None, connections: int,
-    dry_run: bool,
+    dry_run: bool, form: str,
 ) -> int:  # fmt: skip
     """Compares what a NetBox or Nautobot server has of SPEC with the plan, and makes it so.
 
@@ -71,22 +76,28 @@ def sync(
     with Client(url, token, system.token_kind(token), connections) as client:
         known = ServerObjects(system, client, system.rows(listing), listing.tag)
         found = difference(known, whole=pod is None)
-        return bring(known, found, f"what {spec} plans", dry_run=dry_run)
+        return bring(known, found, f"what {spec} plans", dry_run=dry_run, form=form)
 
 
-def bring(known: ServerObjects, found: ServerDifference, wanted: str, *, dry_run: bool) -> int:
+def bring(known: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text") -> int:
     """Shows the difference and, unless that is all that is asked for, makes the server have what is ``wanted``."""
-    from clusterwright.extras.source_of_truth.applying import apply, told_of
+    from clusterwright.extras.source_of_truth.applying import Done, apply, told_of
 
     system = known.system
-    _show(system, found)
-    if dry_run or not found:
-        click.echo(f"{system.title} would change." if found else f"{system.title} has {wanted}.", err=True)
-        return _EXIT_DIFFERENT if found else 0
-    done = apply(known, found, lambda table: click.echo(f"done: {table}", err=True))
-    _count(system, done)
-    for line in told_of(done.failed, _MOST_SHOWN):
-        click.echo(line)
+    if form == "text":
+        _show(system, difference)
+    if dry_run or not difference:
+        if form == "json":
+            click.echo(sync_text(system, difference, Done()))
+        progress(f"{system.title} would change." if difference else f"{system.title} has {wanted}.")
+        return _EXIT_DIFFERENT if difference else 0
+    done = apply(known, difference, lambda table: progress(f"done: {table}"))
+    if form == "json":
+        click.echo(sync_text(system, difference, done))
+    else:
+        _count(system, done)
+        for line in told_of(done.failed, _MOST_SHOWN):
+            click.echo(line)
     if done.stopped:
         click.echo(f"Stopped: {done.stopped} What is counted above is done; run it again for the rest.", err=True)
         return 2
@@ -111,6 +122,31 @@ def _show(system: ServerKind, found: ServerDifference) -> None:
             click.echo(line)
         if len(lines) > _MOST_SHOWN:
             click.echo(f"  … {len(lines) - _MOST_SHOWN:,} more")
+
+
+def sync_text(system: ServerKind, difference: ServerDifference, done: Done) -> str:
+    """JSON of the difference and of what was done, each object by its key; tables without either are left out."""
+    tables = {}
+    for table in system.tables:
+        name = table.name
+        entry: dict[str, Any] = {
+            "make": [list(change.row.key) for change in difference.make[name]],
+            "change": [_change_record(change) for change in difference.change[name]],
+            "take_away": [list(key) for key, _ in difference.take[name]],
+            "others_stay": [_change_record(change) for change in difference.others[name]],
+            "kept": [{"key": list(key), "reason": reason} for key, reason in difference.kept[name]],
+            "done": {"made": done.made[name], "changed": done.changed[name], "taken_away": done.taken[name]},
+        }
+        if any(entry[list_name] for list_name in entry if list_name != "done"):
+            tables[name] = entry
+    failed = [{"table": failure.table, "key": list(failure.key), "reason": failure.why} for failure in done.failed]
+    document = {"version": 1, "server": system.title, "tables": tables, "failed": failed, "stopped": done.stopped}
+    return json.dumps(document, indent=1, ensure_ascii=False, default=str)
+
+
+def _change_record(change: RowChange) -> dict[str, Any]:
+    fields = [{"name": field.name, "was": field.was, "planned": field.planned} for field in change.fields]
+    return {"key": list(change.row.key), "fields": fields}
 
 
 def _fields(change: RowChange) -> str:
