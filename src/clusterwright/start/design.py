@@ -37,7 +37,7 @@ def design_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: 
     """
     if wish.bare:
         return bare_text(wish, sizing, figures)
-    if not sizing.management:
+    if sizing.is_on_one_switch:
         return one_switch_text(wish, sizing, file)
     if wish.distribution != FIRST_DISTRIBUTION:
         raise CannotSizeError(

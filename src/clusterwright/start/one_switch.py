@@ -9,7 +9,7 @@ from clusterwright.plan.ports import capacity
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.start.fit import Loads, fits
-from clusterwright.start.sizing import MOST_NODES_IN_RACK, RACK_UNITS, needs_chip_settings
+from clusterwright.start.sizing import MOST_NODES_IN_RACK, RACK_UNITS, management_tiers, needs_chip_settings
 from clusterwright.start.wish import CannotSizeError, SizedTier, Sizing, Wish
 
 HEADS = 1  # logs people in and runs the scheduler's controller
@@ -36,21 +36,25 @@ def size_one_switch(wish: Wish, catalogue: Catalogue, service: HardwareModel) ->
             f"{who} has {'no ' if wish.switches else ''}{links} ports of {speed}G, one for each NIC of"
             f" {wish.nodes} {node.name}. Take --no-one-switch."
         )
-    if _needs_management(leaf):
-        raise CannotSizeError(f"{leaf.name} needs a management network, which init writes with --no-one-switch alone.")
     of_hosts = [(frontend.speed_gbps, wish.nodes * len(frontend.nics)), (head.speed_gbps, HEADS * len(head.nics))]
     able = sorted(_switches(catalogue, "ethernet"), key=lambda model: model.network_os != leaf.network_os)
     front = _smallest(able, of_hosts)
     if front is None:
         raise CannotSizeError(f"No Ethernet switch of the catalogue serves the frontend NICs of {wish.nodes} nodes.")
+    switches = [leaf, front]
+    ports = wish.nodes + HEADS + len(switches)
+    management = management_tiers(ports, catalogue) if _needs_management(leaf) else ()
+    if len(management) > 1:
+        raise CannotSizeError(f"{ports} management ports need several switches. Take --no-one-switch.")
     return Sizing(
         backend=(_alone("leaf", leaf),),
         frontend=(_alone("tor", front),),
-        management=(),
-        rack_nodes=_nodes_in_rack(wish, (leaf, front), service),
+        management=management,
+        rack_nodes=_nodes_in_rack(wish, (leaf, front, *(tier.model for tier in management)), service),
         pod_racks=1,
         storage_count=0,
         service_count=HEADS,
+        is_on_one_switch=True,
     )
 
 

@@ -12,14 +12,15 @@ from clusterwright.start.wish import SizedTier, Sizing, Wish
 from clusterwright.text.templates import template
 
 _MANAGERS = 2  # of the subnet: one may fail
+_COPPER_M = 5  # through the rack, beside the cables of GPUs
 
 
 def one_switch_text(wish: Wish, sizing: Sizing, file: str) -> str:
-    """The commented YAML of a cluster whose nodes somebody has installed, on two switches.
+    """The commented YAML of a cluster whose nodes somebody has installed, on two or three switches.
 
     ``file`` is what the spec will be called, for the commands that its comments name.
     """
-    switches = (*sizing.backend, *sizing.frontend)
+    switches = (*sizing.backend, *sizing.frontend, *sizing.management)
     (backend,) = tier_texts(sizing.backend, 0, *host_cables(wish, sizing.backend[0], "backend", "dac", 2))
     (frontend,) = tier_texts(sizing.frontend, 0, *host_cables(wish, sizing.frontend[0], "frontend", "dac", 2))
     return template("start/one-switch.yaml.j2").render(
@@ -28,6 +29,7 @@ def one_switch_text(wish: Wish, sizing: Sizing, file: str) -> str:
         sizing=sizing,
         backend=backend,
         frontend=frontend,
+        management=tier_texts(sizing.management, 0, "copper", _COPPER_M),
         managers=min(_MANAGERS, wish.nodes),
         distribution=wish.distribution,
         driver=_driver_sentence(wish),

@@ -52,7 +52,7 @@ def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
     return Sizing(
         backend=backend,
         frontend=frontend,
-        management=_management(devices, catalogue),
+        management=management_tiers(devices, catalogue),
         rack_nodes=rack,
         pod_racks=racks,
         storage_count=storage,
@@ -298,7 +298,7 @@ def _frontend(
     raise CannotSizeError(f"No Ethernet switches of the catalogue serve {count} racks of the frontend.")
 
 
-def _management(devices: int, catalogue: Catalogue) -> tuple[SizedTier, ...]:
+def management_tiers(devices: int, catalogue: Catalogue) -> tuple[SizedTier, ...]:
     """Copper switches for the management ports of ``devices``, under two that join them. Raises CannotSizeError."""
     access = catalogue[_ACCESS]
     ports = capacity(access, (), 1)

@@ -93,3 +93,5 @@ class Sizing:
     pod_racks: int
     storage_count: int
     service_count: int
+    is_on_one_switch: bool = False
+    """Whether one switch joins all GPUs, and nodes keep the system that somebody installed."""
