@@ -74,19 +74,24 @@ class Subnet:
 
 
 @contextmanager
-def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) -> Iterator[Subnet]:
-    """Starts ibsim and opensm, which sees the rendered files at their real paths; waits until the subnet is routed."""
+def routed_subnet(plan: Plan, subnet_name: str, folder: Path, seconds: float = 60) -> Iterator[Subnet]:
+    """Starts ibsim and opensm, which sees the rendered files at their real paths; waits until the subnet is routed.
+
+    It runs on the host that is to be master, with options that have no M_Key.
+    """
     for program, package in PACKAGES.items():
         assert shutil.which(program), f"{program} is missing: apt-get install {package}"
-    host = plan.by_name[opensm.manager_hosts(plan, fabric)[0]]
+    subnet = plan.ib_subnets[subnet_name]
+    host = plan.by_name[opensm.managers_by_priority(plan, subnet_name)[0]]
+    place = opensm.place_of(plan, subnet)
     for artifact in opensm.render(plan, host):
         (folder / artifact.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / artifact.path).write_bytes(artifact.content)
-    simulated = simulate_fabric(plan, fabric)
+    simulated = simulate_fabric(plan, subnet_name)
     (folder / "net").write_text(simulated.text)
     for name in ("log", "cache"):
         (folder / name).mkdir()
-    guid = next(cable.a.guid for cable in plan.cables_of[host.name] if cable.a.guid is not None)
+    guid = opensm.manager_guids(plan, subnet_name)[host.name]
     environment = {
         "PATH": os.environ["PATH"],
         "IBSIM_SOCKNAME": f"cw-{os.getpid()}-{folder.name}"[-60:],
@@ -106,10 +111,12 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
     environment |= {"LD_PRELOAD": UMAD, "OSM_CACHE_DIR": str(folder / "cache"), "OSM_TMP_DIR": str(folder / "log")}
     try:
         _wait(folder / "ibsim.out", "MaxMcastCap", simulator, seconds)
+        logs = folder / "log" / place.logs.removeprefix("/var/log").lstrip("/")
+        logs.mkdir(parents=True, exist_ok=True)
         script = (
             f"mount --bind {folder}/etc/opensm /etc/opensm && mount --bind {folder}/log /var/log && "
             # Its threads wait for each other more than they work: on one processor they take a fifth less of it.
-            f"exec taskset --cpu-list {max(os.sched_getaffinity(0))} opensm -F /etc/opensm/opensm.conf"
+            f"exec taskset --cpu-list {max(os.sched_getaffinity(0))} opensm -F /{place.folder}/opensm.conf"
         )
         with (folder / "opensm.out").open("w") as out:
             manager = subprocess.Popen(
@@ -120,14 +127,14 @@ def routed_subnet(plan: Plan, fabric: str, folder: Path, seconds: float = 60) ->
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
-        _wait(folder / "log" / "opensm.log", "SUBNET UP", manager, seconds)
+        _wait(logs / "opensm.log", "SUBNET UP", manager, seconds)
         lids = {
             int(match[1], 16): int(match[2], 16)
             for match in re.finditer(
                 r"^0x([0-9a-f]{16}) 0x([0-9a-f]{4})", (folder / "cache" / "guid2lid").read_text(), re.M
             )
         }
-        yield Subnet((folder / "log" / "opensm.log").read_text(), lids, environment, folder)
+        yield Subnet((logs / "opensm.log").read_text(), lids, environment, folder)
     finally:
         for process in (manager, simulator):
             if process is not None:

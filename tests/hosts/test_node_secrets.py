@@ -10,7 +10,7 @@ from tests.plans import plan_with
 
 from clusterwright.hosts.linux.writer.passwords import PASSWORDS, password_lines
 from clusterwright.hosts.linux.writer.secrets import KIND
-from clusterwright.hosts.opensm.writer.configuration import M_KEY_FILE, manager_hosts
+from clusterwright.hosts.opensm.writer.configuration import FOLDER, M_KEY, manager_hosts
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
@@ -56,7 +56,7 @@ def test_hosts_of_a_subnet_manager_get_its_key_and_nobody_else(tmp_path: Path) -
     hosts = manager_hosts(plan, "backend")
     for device in plan.devices:
         if device.kind == "node":
-            held = [each for each in Rendering(plan).of_device(device.name) if each.path == M_KEY_FILE]
+            held = [each for each in Rendering(plan).of_device(device.name) if each.path == f"{FOLDER}/{M_KEY}"]
             assert bool(held) == (device.name in hosts)
             assert all((each.content, each.mode) == (b"<secret fabric-key as m-key>\n", 0o600) for each in held)
 

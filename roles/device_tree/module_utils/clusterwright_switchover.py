@@ -27,12 +27,14 @@ POLL_S = 0.5
 def restarting_changes(restart: Mapping[str, Any], path: str, before: bytes | None, after: bytes) -> list[str]:
     """What of a changed file the program takes when it starts alone: the file, or words that begin lines of it.
 
-    ``read_again`` maps files that it reads while it runs to the words that count then; None stands for all of them.
+    ``read_again`` maps patterns of files that it reads while it runs to the words that count then; None stands for all
+    of them.
     """
     read_again: Mapping[str, Sequence[str] | None] = restart["read_again"]
-    if path not in read_again or before is None:
+    patterns = [pattern for pattern in read_again if fnmatch.fnmatchcase(path, pattern)]
+    if not patterns or before is None:
         return [path]
-    words = read_again[path]
+    words = read_again[patterns[0]]
     if words is None:
         return []
     changed = _lines(before) ^ _lines(after)
@@ -179,14 +181,27 @@ class SwitchOver:
             run_program(list(command), refused=f"{self.name}: {' '.join(command)}")
 
     def _activate(self) -> None:
-        start = self._log_bytes()
+        starts = {log: self._log_bytes(log) for log in self._logs()}
         if self._restarts():
             self._run(self.step["restart"]["commands"])
+            self._verify(starts)
         else:
             self._run(self.step["activate"])
-            if self._is_standby():
-                return
-        self._verify(start)
+            standby = {log for log in starts if self._is_standby(log)}
+            self._verify({log: start for log, start in starts.items() if log not in standby})
+
+    def _logs(self) -> list[str]:
+        """The logs of the program: those that its files name, one for each instance on a host."""
+        if "log" not in self.step:
+            return []
+        logs = []
+        for file in self.files:
+            if fnmatch.fnmatchcase(file.path, self.step["log"]["files"]):
+                for line in file.content.decode(errors="replace").splitlines():
+                    words = line.split()
+                    if len(words) == 2 and words[0] == self.step["log"]["option"]:
+                        logs.append(words[1])
+        return logs
 
     def _restarts(self) -> bool:
         """Whether the program has to start anew: for what it reads then alone, or when nobody knows what differs.
@@ -195,7 +210,8 @@ class SwitchOver:
         """
         return "restart" in self.step and (bool(self.touched) or not self.replaced)
 
-    def _verify(self, start: int = 0) -> None:
+    def _verify(self, starts: Mapping[str, int] | None = None) -> None:
+        """Ask the program whether it is well; ``starts`` has the bytes of each log before it was activated."""
         deadline = time.monotonic() + self.step.get("deadline_s", 60)
         for command in self.step.get("verify") or ():
             while True:
@@ -206,32 +222,34 @@ class SwitchOver:
                     said = (ended.stdout + ended.stderr).strip()
                     raise Refused(f"{self.name} is not well with its new files: {' '.join(command)}: {said}")
                 time.sleep(POLL_S)
-        if self.step.get("log"):
-            self._follow_log(start, deadline)
+        for log in self._logs() if starts is None else starts:
+            self._follow_log(log, starts[log] if starts is not None else 0, deadline)
 
-    def _is_standby(self) -> bool:
+    def _is_standby(self, log: str) -> bool:
         """Whether the program said last that another one acts: it reads its files again, and reports nothing of it."""
         if "standby" not in self.step:
             return False
         try:
-            with open(self.step["log"], errors="replace") as stream:
+            with open(log, errors="replace") as stream:
                 states = [line for line in stream if re.search(self.step["standby"]["states"], line)]
         except OSError:
             return False
         return bool(states) and re.search(self.step["standby"]["quiet"], states[-1]) is not None
 
-    def _log_bytes(self) -> int:
+    def _log_bytes(self, log: str) -> int:
         try:
-            return os.path.getsize(self.step.get("log") or "")
+            return os.path.getsize(log)
         except OSError:
             return 0
 
-    def _follow_log(self, start: int, deadline: float) -> None:
-        log, done, failed = self.step["log"], self.step["done"], self.step.get("failed")
+    def _follow_log(self, log: str, start: int, deadline: float) -> None:
+        done, failed = self.step["done"], self.step.get("failed")
         while True:
-            with open(log, errors="replace") as stream:
-                stream.seek(start if self._log_bytes() >= start else 0)  # a log that was rotated begins anew
-                lines = stream.read().splitlines()
+            lines: list[str] = []
+            if os.path.exists(log):  # an instance that starts for the first time has none yet
+                with open(log, errors="replace") as stream:
+                    stream.seek(start if self._log_bytes(log) >= start else 0)  # a log that was rotated begins anew
+                    lines = stream.read().splitlines()
             wrong = [line for line in lines if failed and re.search(failed, line)]
             if wrong:
                 raise Refused(f"{self.name} is not well with its new files: {'; '.join(wrong[:3])}")

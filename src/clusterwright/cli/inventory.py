@@ -131,10 +131,9 @@ def _folder_files(form: str, records: Inventory, serial: int) -> Mapping[str, It
 
 
 def _planned_scans(plan: Plan) -> Mapping[str, Iterable[str]]:
-    """A scan of each InfiniBand fabric by its name. Raises ClusterwrightError where there is none."""
+    """A scan of each InfiniBand subnet by its name. Raises ClusterwrightError where there is none."""
     from clusterwright.hosts.opensm.writer.fabric import fabric_file
 
-    names = [fabric.name for fabric in plan.spec.fabrics if fabric.technology == "infiniband"]
-    if not names:
+    if not plan.ib_subnets:
         raise ClusterwrightError(f"{plan.name} has no InfiniBand fabric, which ibnetdiscover could scan.")
-    return {f"{name}.ibnetdiscover": (fabric_file(plan, name).text,) for name in names}
+    return {f"{name}.ibnetdiscover": (fabric_file(plan, name).text,) for name in plan.ib_subnets}

@@ -38,31 +38,31 @@ def infiniband_evidence(
     """The answers about InfiniBand subnets; none where the tree has none."""
     if not has_subnet(tree):
         return
-    by_fabric = _matrix_by_fabric(tree, declaration)
+    by_subnet = _matrix_by_subnet(tree, declaration)
     needed = [judged for judged in proofs if judged[0] in NEEDED]
-    yield _tenants(tree.cluster, by_fabric, declaration, needed, basis)
-    yield _keys(tree.cluster, by_fabric, declaration, needed, basis)
+    yield _tenants(tree.cluster, by_subnet, declaration, needed, basis)
+    yield _keys(tree.cluster, by_subnet, declaration, needed, basis)
 
 
-def _matrix_by_fabric(tree: RenderedTree, declaration: Declaration) -> Mapping[str, tuple[ManagedSubnet, Matrix]]:
-    """Who is a member of which partition, by fabric: the first manager's file, which the others repeat (MANAGERS)."""
-    matrix_by_fabric: dict[str, tuple[ManagedSubnet, Matrix]] = {}
+def _matrix_by_subnet(tree: RenderedTree, declaration: Declaration) -> Mapping[str, tuple[ManagedSubnet, Matrix]]:
+    """Who is a member of which partition, by subnet: the first manager's file, which the others repeat (MANAGERS)."""
+    matrix_by_subnet: dict[str, tuple[ManagedSubnet, Matrix]] = {}
     for subnet in subnets(tree):
-        fabric = declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
-        if fabric is None or fabric in matrix_by_fabric:
+        name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
+        if name is None or name in matrix_by_subnet:
             continue
         option = subnet.options.get("partition_config_file")
         text = tree.text(subnet.device, option.value.lstrip("/")) if option is not None else None
         try:
-            matrix_by_fabric[fabric] = (subnet, matrix_of(subnet, parse_partitions(text or "")))
+            matrix_by_subnet[name] = (subnet, matrix_of(subnet, parse_partitions(text or "")))
         except BadStatement:
-            matrix_by_fabric[fabric] = (subnet, {})
-    return matrix_by_fabric
+            matrix_by_subnet[name] = (subnet, {})
+    return matrix_by_subnet
 
 
 def _tenants(
     cluster: str,
-    by_fabric: Mapping[str, tuple[ManagedSubnet, Matrix]],
+    by_subnet: Mapping[str, tuple[ManagedSubnet, Matrix]],
     declaration: Declaration,
     proofs: Sequence[Judged],
     basis: Basis,
@@ -71,7 +71,7 @@ def _tenants(
     problems = list(open_proofs(proofs))
     if declaration.isolation is None:
         problems.append("the spec has no zones: nothing says which nodes are a tenant's")
-    for fabric, (subnet, matrix) in by_fabric.items():
+    for fabric, (subnet, matrix) in by_subnet.items():
         for pkey, seats in sorted(matrix.items()):
             if pkey == DEFAULT_PKEY and not _is_shared(subnet, matrix):
                 continue
@@ -125,15 +125,15 @@ def _tenants_of(declaration: Declaration, guids: Mapping[int, object]) -> tuple[
 
 def _keys(
     cluster: str,
-    by_fabric: Mapping[str, tuple[ManagedSubnet, Matrix]],
+    by_subnet: Mapping[str, tuple[ManagedSubnet, Matrix]],
     declaration: Declaration,
     proofs: Sequence[Judged],
     basis: Basis,
 ) -> Evidence:
     problems = list(open_proofs(proofs))
-    unpartitioned = [fabric for fabric, (_, matrix) in by_fabric.items() if not matrix.keys() - {DEFAULT_PKEY}]
-    unkeyed = [fabric for fabric in by_fabric if declaration.subnets[fabric].m_key is None]
-    on_appliances = [fabric for fabric, (subnet, _) in by_fabric.items() if not subnet.is_open]
+    unpartitioned = [fabric for fabric, (_, matrix) in by_subnet.items() if not matrix.keys() - {DEFAULT_PKEY}]
+    unkeyed = [fabric for fabric in by_subnet if declaration.subnets[fabric].m_key is None]
+    on_appliances = [fabric for fabric, (subnet, _) in by_subnet.items() if not subnet.is_open]
     if unpartitioned:
         problems.append(f"no partition beside the default one: {and_more(unpartitioned, _SHOWN)}")
     if unkeyed:
@@ -155,13 +155,13 @@ def _keys(
     }
     for name, holder in _OTHER_KEYS.items():
         keys[name] = {"configured": None, "source": "", "detail": f"no file here sets it; ask {holder}"}
-    partitions = sum(len(matrix.keys() - {DEFAULT_PKEY}) for _, matrix in by_fabric.values())
+    partitions = sum(len(matrix.keys() - {DEFAULT_PKEY}) for _, matrix in by_subnet.values())
     return Evidence(
         test=SDN04_KEYS,
         answer=_answer(problems, has_key),
         basis=basis,
         claim="Every subnet has partitions and a management key.",
-        cases=Cases("subnets", len(by_fabric)),
+        cases=Cases("subnets", len(by_subnet)),
         output={"site_id": cluster, "partitions_with_pkey": partitions, "keys": keys},
         problems=tuple(problems),
         not_checked=(

@@ -28,14 +28,11 @@ class PartitionView:
     ipoib: bool
 
 
-def partition_views(plan: Plan, fabric_name: str) -> tuple[PartitionView, ...]:
-    """The partitions of a fabric with members, by P_Key, besides the default one."""
-    fabric = plan.spec.fabric(fabric_name)
-    if fabric is None:
-        return ()
+def partition_views(plan: Plan, subnet_name: str) -> tuple[PartitionView, ...]:
+    """The partitions of a subnet that have members in it, by P_Key, besides the default one."""
     views = []
-    guids_by_group = _nic_guids(plan, fabric_name)
-    for partition in sorted(fabric.partitions, key=lambda partition: partition.pkey):
+    guids_by_group = _nic_guids(plan, subnet_name)
+    for partition in sorted(plan.ib_subnets[subnet_name].fabric.partitions, key=lambda partition: partition.pkey):
         membership = memberships_of(plan.spec, partition)
         members: list[tuple[str, str]] = []
         for group, guids in guids_by_group.items():
@@ -62,9 +59,10 @@ def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
     return candidates[0] if candidates else None  # of several lint wants one named
 
 
-def _nic_guids(plan: Plan, fabric_name: str) -> dict[str, list[int]]:
+def _nic_guids(plan: Plan, subnet_name: str) -> dict[str, list[int]]:
+    switches = plan.ib_subnets[subnet_name].switches
     nic_guids: dict[str, list[int]] = {}
     for cable in plan.cables:
-        if cable.fabric == fabric_name and cable.a.guid is not None:
+        if cable.a.guid is not None and cable.b.device in switches:
             nic_guids.setdefault(plan.by_name[cable.a.device].node_group, []).append(cable.a.guid)
     return nic_guids

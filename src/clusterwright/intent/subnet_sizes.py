@@ -59,12 +59,11 @@ class SubnetSizes:
 
 
 @per_plan
-def subnet_sizes(plan: Plan, fabric_name: str) -> SubnetSizes:
-    """The sizes of one InfiniBand fabric of a plan."""
+def subnet_sizes(plan: Plan, subnet_name: str) -> SubnetSizes:
+    """The sizes of one InfiniBand subnet of a plan."""
+    switches = plan.ib_subnets[subnet_name].switches
     chips = sum(
-        len(chips_of(plan, device))
-        for device in plan.devices
-        if device.kind == "switch" and device.fabric == fabric_name and device.guid is not None
+        len(chips_of(plan, device)) for device in plan.devices if device.name in switches and device.guid is not None
     )
-    endpoints = sum(1 for cable in plan.cables if cable.fabric == fabric_name and cable.a.guid is not None)
+    endpoints = sum(1 for cable in plan.cables if cable.a.guid is not None and cable.b.device in switches)
     return SubnetSizes(chips, endpoints)

@@ -149,6 +149,27 @@ class Subnet:
     gateway: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class IbSubnet:
+    """An InfiniBand subnet: a whole fabric, or one plane of a fabric whose planes meet in its nodes alone.
+
+    ``name`` is the fabric's where the fabric is one subnet, else ``FABRIC.PLANE``; no fabric's name has a full stop.
+    ``plane`` counts from 0 and is None where the fabric is one subnet.
+    """
+
+    name: str
+    fabric: Fabric
+    plane: int | None
+    switches: frozenset[str]
+
+    @property
+    def prefix(self) -> int:
+        """The prefix of its GIDs: the fabric's, counted on by planes. Raises ValueError without a subnet manager."""
+        if self.fabric.subnet_manager is None:
+            raise ValueError(f"{self.fabric.name} has no subnet manager")
+        return self.fabric.subnet_manager.subnet_prefix + (self.plane or 0)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A whole cluster, expanded. Sequences are in a fixed order: groups outermost first, nodes before switches."""
@@ -215,6 +236,23 @@ class Plan:
                     split.add(model)
         return frozenset(split)
 
+    @cached_property
+    def ib_subnets(self) -> Mapping[str, IbSubnet]:
+        """The InfiniBand subnets by name, in the order of the spec's fabrics and of their planes."""
+        subnets: dict[str, IbSubnet] = {}
+        for fabric in self.spec.fabrics:
+            if fabric.technology != "infiniband":
+                continue
+            planes = _planes_of(self, fabric) if fabric.planes else []
+            if len(planes) < 2:
+                switches = [d.name for d in self.devices if d.kind == "switch" and d.fabric == fabric.name]
+                subnets[fabric.name] = IbSubnet(fabric.name, fabric, None, frozenset(switches))
+                continue
+            for number, names in enumerate(planes):
+                name = f"{fabric.name}.{number}"
+                subnets[name] = IbSubnet(name, fabric, number, names)
+        return subnets
+
     def devices_of(self, *roles: str) -> tuple[Device, ...]:
         """Devices with one of these roles, in plan order."""
         return tuple(device for device in self.devices if device.role in roles)
@@ -245,6 +283,37 @@ class Plan:
             for fabric in self.spec.fabrics
             if fabric.addressing is not None
         }
+
+
+def _planes_of(plan: Plan, fabric: Fabric) -> list[frozenset[str]]:
+    """The switches of each plane that adapters are cabled to, in the order of the first node's adapters.
+
+    All cables count, in service or not: what is drained keeps its plane.
+    """
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    starts: dict[str, None] = {}
+    for cable in plan.cables:
+        if cable.fabric != fabric.name:
+            continue
+        if cable.a.side == "up":
+            neighbours[cable.a.device].add(cable.b.device)
+            neighbours[cable.b.device].add(cable.a.device)
+        else:
+            starts[cable.b.device] = None
+    planes: list[frozenset[str]] = []
+    placed: set[str] = set()
+    for start in starts:
+        if start in placed:
+            continue
+        reached = {start}
+        queue = [start]
+        for switch in queue:
+            beyond = neighbours[switch] - reached
+            reached |= beyond
+            queue += sorted(beyond)
+        placed |= reached
+        planes.append(frozenset(reached))
+    return planes
 
 
 def fabric_of(plan: Plan, name: str) -> Fabric:

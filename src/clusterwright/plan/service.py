@@ -47,19 +47,20 @@ def service_of(spec: ClusterSpec, devices: Iterable[Device]) -> Service:
     )
 
 
-def cabled(plan: Plan, fabric: str) -> Iterator[Cable]:
-    """The plugged-in cables of a fabric: all but those of devices and ports out of service.
+def cabled(plan: Plan, subnet: str) -> Iterator[Cable]:
+    """The cables of an InfiniBand subnet that are plugged in: all but those of devices and ports out of service.
 
     A drained device keeps its cables, and its links are up: an InfiniBand switch announces nothing that it could
     withdraw, so the routing engine must be told to go around it.
     """
     gone = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
     dead = dead_ports(plan.spec)
+    fabric, switches = plan.ib_subnets[subnet].fabric.name, plan.ib_subnets[subnet].switches
     for cable in plan.cables:
+        if cable.fabric != fabric or cable.b.device not in switches:
+            continue
         ends = (cable.a, cable.b)
-        if cable.fabric == fabric and not any(
-            end.device in gone or end.port in dead.get(end.device, ()) for end in ends
-        ):
+        if not any(end.device in gone or end.port in dead.get(end.device, ()) for end in ends):
             yield cable
 
 

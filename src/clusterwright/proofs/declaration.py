@@ -38,7 +38,7 @@ from clusterwright.proofs.infiniband.declared_members import (
     declared_ipoib,
     declared_managers,
     declared_partitions,
-    guids_by_fabric,
+    guids_by_subnet,
     idle_parts,
 )
 from clusterwright.proofs.isolation.declaration import declared_of
@@ -267,17 +267,17 @@ class Declaration:
 
     @cached_property
     def ib_cables(self) -> Mapping[str, frozenset[Ends]]:
-        """By InfiniBand fabric its cables, ports as ibdm calls them."""
+        """By InfiniBand subnet its cables, ports as ibdm calls them."""
         return declared_ib_cables(self._plan)
 
     @cached_property
     def _guids(self) -> Mapping[str, Mapping[int, str]]:
-        return guids_by_fabric(self._plan)
+        return guids_by_subnet(self._plan)
 
     @cached_property
     def ports(self) -> Mapping[str, frozenset[int]]:
-        """By fabric, the GUIDs of every planned adapter port."""
-        return {fabric: frozenset(guids) for fabric, guids in self._guids.items()}
+        """By subnet, the GUIDs of every planned adapter port."""
+        return {subnet: frozenset(guids) for subnet, guids in self._guids.items()}
 
     @cached_property
     def endpoints(self) -> Mapping[int, tuple[str, str]]:
@@ -291,21 +291,22 @@ class Declaration:
 
     @cached_property
     def open_default(self) -> frozenset[str]:
-        """The fabrics whose spec wants full membership in the default partition for every port."""
-        return frozenset(
-            fabric.name
-            for fabric in self._plan.spec.fabrics
-            if fabric.subnet_manager is not None and fabric.subnet_manager.default_membership == "full"
-        )
+        """The subnets whose spec wants full membership in the default partition for every port."""
+        names = set()
+        for name, subnet in self._plan.ib_subnets.items():
+            manager = subnet.fabric.subnet_manager
+            if manager is not None and manager.default_membership == "full":
+                names.add(name)
+        return frozenset(names)
 
     @cached_property
     def subnets(self) -> Mapping[str, DeclaredSubnet]:
-        """By fabric, the settings of its subnet manager."""
+        """By subnet, the settings of its manager."""
         return declared_subnets(self._plan)
 
     @cached_property
     def managers(self) -> Mapping[str, tuple[frozenset[str], int]]:
-        """By fabric, the hosts that may run its subnet manager, and how many of them do."""
+        """By subnet, the hosts that may run its manager, and how many of them do."""
         return declared_managers(self._plan)
 
     @cached_property
@@ -319,7 +320,7 @@ class Declaration:
 
     @cached_property
     def idle(self) -> Mapping[str, tuple[str, ...]]:
-        """By InfiniBand fabric, the switches and ports that the spec drains or takes out of service."""
+        """By InfiniBand subnet, the switches and ports that the spec drains or takes out of service."""
         return idle_parts(self._plan)
 
     @cached_property
@@ -368,7 +369,12 @@ class Declaration:
         return declared_tls_files(self._plan)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
-        """The fabric that most of these adapter ports are planned in; None when none is."""
+        """The fabric of the subnet that most of these adapter ports are planned in; None when none is."""
+        name = self.subnet_with(port_guids)
+        return self._plan.ib_subnets[name].fabric.name if name is not None else None
+
+    def subnet_with(self, port_guids: Iterable[int]) -> str | None:
+        """The subnet that most of these adapter ports are planned in; None when none is."""
         guids = set(port_guids)
         best = max(self.ports, key=lambda name: len(self.ports[name] & guids), default=None)
         return best if best is not None and self.ports[best] & guids else None

@@ -21,7 +21,7 @@ from clusterwright.hosts.linux.reader.node_logins import NODE_LOGIN_FOLDERS, nod
 from clusterwright.hosts.linux.reader.programs import is_executed, runs_programs
 from clusterwright.hosts.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDERS, host_unread
 from clusterwright.hosts.ufm.reader import SETTINGS, settings_unread
-from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES, options_unread
+from clusterwright.proofs.infiniband.manager_options import CONFIG, options_unread, places
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, ZONE_FILE
 from clusterwright.proofs.tree import PlainText, RenderedFile, RenderedTree
 from clusterwright.switches.readers import READERS
@@ -235,10 +235,10 @@ def _line_of_keys(text: str, keys: Keys) -> int:
 
 def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Options of subnet managers that nobody knows."""
-    for path in CONFIG_FILES:
-        for device in tree.devices_with(path):
-            for what in options_unread(path, tree.text(device, path) or ""):
-                yield UnreadPlace(device=device, kind=tree.files[device, path].kind, what=what, because="")
+    for device, folder in places(tree):
+        path = f"{folder}/{CONFIG}"
+        for what in options_unread(path, tree.text(device, path) or ""):
+            yield UnreadPlace(device=device, kind=tree.files[device, path].kind, what=what, because="")
 
 
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.and_more import and_more
 from clusterwright.extras.monitoring.rules import alerts
-from clusterwright.hosts.opensm.writer.configuration import manager_hosts
+from clusterwright.hosts.opensm.writer.configuration import managers_by_priority
 from clusterwright.intent.borders import borders_of
 from clusterwright.intent.node_nics import nics_of
 from clusterwright.intent.scheduling import accountant, controllers
@@ -197,9 +197,9 @@ class DeviceTables:
         """What hosts of this cluster serve, with their names."""
         spec = self.plan.spec
         services = [
-            (f"subnet manager of {fabric.name}", manager_hosts(self.plan, fabric.name))
-            for fabric in spec.fabrics
-            if fabric.subnet_manager is not None
+            (f"subnet manager of {subnet.name}", managers_by_priority(self.plan, subnet.name))
+            for subnet in self.plan.ib_subnets.values()
+            if subnet.fabric.subnet_manager is not None
         ]
         if spec.boot is not None:
             servers = [device.name for device in self.plan.devices if device.node_group == spec.boot.servers]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from clusterwright.extras.bringup.rates import NEVER, OF_BIT_ERRORS, SIDE_EFFECTS, by_speed
 from clusterwright.extras.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.extras.bringup.unit import BringupUnit
-from clusterwright.hosts.opensm.writer.configuration import FOLDER as OPENSM_FOLDER
 from clusterwright.hosts.opensm.writer.configuration import FOLDER_OF_UFM as UFM_FOLDER
-from clusterwright.hosts.opensm.writer.configuration import manager_hosts
+from clusterwright.hosts.opensm.writer.configuration import managers_by_priority, place_of
 from clusterwright.plan.chips import chips_of
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import IbSubnet, Plan
 from clusterwright.spec.infiniband import UFM
 
 # What ibnetdiscover and iblinkinfo call the data rate of a four-lane port (infiniband-diags, IBTA speed names).
@@ -21,36 +21,67 @@ SPEED_NAMES = {40: "QDR", 56: "FDR", 100: "EDR", 200: "HDR", 400: "NDR", 800: "X
 
 def first_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
     """Cabling, firmware, ports at rest."""
-    manager = (*manager_hosts(plan, unit.fabric.name), "the subnet manager's host")[0]
-    yield _cabling(plan, unit, manager)
-    yield _firmware(plan, unit, manager)
-    yield counters_step(unit, limits, manager, "ports", "Ports and error counters at rest")
+    scanners = _scanners(plan, unit)
+    yield _cabling(plan, unit, scanners)
+    yield _firmware(plan, unit, scanners)
+    yield counters_step(unit, limits, scanners, "ports", "Ports and error counters at rest")
 
 
 def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
     """Counters once more, after the load."""
-    manager = (*manager_hosts(plan, unit.fabric.name), "the subnet manager's host")[0]
-    return counters_step(unit, limits, manager, "ports-after-load", "Error counters after the load")
+    return counters_step(unit, limits, _scanners(plan, unit), "ports-after-load", "Error counters after the load")
 
 
-def _names(unit: BringupUnit) -> str:
-    """Where the subnet manager's host has the names of switches: UFM keeps what it reads in folders of its own."""
-    manager = unit.fabric.subnet_manager
-    folder = UFM_FOLDER if manager is not None and manager.kind == UFM else OPENSM_FOLDER
-    return f"--node-name-map /{folder}/ib-node-name-map"
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """Where programs look at one subnet of a unit's fabric: its manager's host, by the adapter there."""
+
+    host: str
+    adapter: str
+    """Options that choose the adapter and name switches."""
+    port: str
+    """Options that choose the adapter alone."""
+    file: str
+    """The name of files of the subnet, without their suffix."""
 
 
-def _cabling(plan: Plan, unit: BringupUnit, manager: str) -> Step:
+def _scanners(plan: Plan, unit: BringupUnit) -> list[Scanner]:
+    """A scanner for each subnet of a unit's fabric."""
+    subnets = [subnet for subnet in plan.ib_subnets.values() if subnet.fabric.name == unit.fabric.name]
+    scanners = []
+    for subnet in subnets:
+        host = (*managers_by_priority(plan, subnet.name), "the subnet manager's host")[0]
+        manager = unit.fabric.subnet_manager
+        folder = UFM_FOLDER if manager is not None and manager.kind == UFM else place_of(plan, subnet).folder
+        names = f"--node-name-map /{folder}/ib-node-name-map"
+        if subnet.plane is None:
+            scanners.append(Scanner(host, names, "", unit.group))
+            continue
+        port = f"--Ca {_adapter(plan, host, subnet)} "
+        scanners.append(Scanner(host, f"{port}{names}", port, f"{unit.group}.{subnet.plane}"))
+    return scanners
+
+
+def _adapter(plan: Plan, host: str, subnet: IbSubnet) -> str:
+    """The RDMA device by which a host reaches a subnet."""
+    model = plan.spec.catalogue[plan.by_name[host].model]
+    devices = {nic.interface: nic.rdma_device for group in model.nic_groups for nic in group.nics}
+    ports = [cable.a.port for cable in plan.cables_of[host] if cable.b.device in subnet.switches]
+    return next((devices.get(port) or port for port in ports), "its adapter there")
+
+
+def _cabling(plan: Plan, unit: BringupUnit, scanners: Sequence[Scanner]) -> Step:
     chips = sum(len(chips_of(plan, switch)) for switch in unit.switches)
     nics = sum(len(nics) for nics in unit.nics.values())
+    files = " ".join(f"--ibnetdiscover {scan.file}.ibnetdiscover" for scan in scanners)
     links = [f"{count:,} links 4x {SPEED_NAMES.get(speed, f'at {speed} Gb/s')}" for speed, count in unit.speeds.items()]
     return Step(
         key="cabling",
         title="Cabling",
         commands=(
-            Command(manager, f"ibnetdiscover {_names(unit)} > {unit.group}.ibnetdiscover"),
-            Command("where the spec is", f"clusterwright observe SPEC --ibnetdiscover {unit.group}.ibnetdiscover"),
-            Command(manager, f"iblinkinfo -l {_names(unit)}"),
+            *(Command(scan.host, f"ibnetdiscover {scan.adapter} > {scan.file}.ibnetdiscover") for scan in scanners),
+            Command("where the spec is", f"clusterwright observe SPEC {files}"),
+            *(Command(scan.host, f"iblinkinfo -l {scan.adapter}") for scan in scanners),
         ),
         must_hold=(
             f"{len(unit.nodes):,} nodes with {nics:,} NICs, {len(unit.switches):,} switches ({chips:,} chips)",
@@ -61,7 +92,7 @@ def _cabling(plan: Plan, unit: BringupUnit, manager: str) -> Step:
     )
 
 
-def _firmware(plan: Plan, unit: BringupUnit, manager: str) -> Step:
+def _firmware(plan: Plan, unit: BringupUnit, scanners: Sequence[Scanner]) -> Step:
     models = Counter(switch.model for switch in unit.switches)
     parts = [f"{count:,} × {plan.spec.catalogue[model].part}" for model, count in models.items()]
     devices = " ".join(str(nic.rdma_device) for nic in unit.nics[unit.nodes[0].name])
@@ -73,9 +104,7 @@ def _firmware(plan: Plan, unit: BringupUnit, manager: str) -> Step:
                 "every node",
                 f"for d in {devices}; do ibv_devinfo -d $d | grep -E 'hca_id|fw_ver|board_id'; done",
             ),
-            Command(
-                manager, "for lid in $(ibswitches | grep -o 'lid [0-9]*' | cut -d' ' -f2); do vendstat -N $lid; done"
-            ),
+            *(Command(scan.host, _firmware_of_switches(scan)) for scan in scanners),
         ),
         must_hold=(
             f"switches: {', '.join(parts)}",
@@ -86,15 +115,22 @@ def _firmware(plan: Plan, unit: BringupUnit, manager: str) -> Step:
     )
 
 
-def counters_step(unit: BringupUnit, limits: AcceptanceLimits, manager: str, key: str, title: str) -> Step:
+def _firmware_of_switches(scan: Scanner) -> str:
+    lids = f"ibswitches {scan.port}| grep -o 'lid [0-9]*' | cut -d' ' -f2"
+    return f"for lid in $({lids}); do vendstat {scan.port}-N $lid; done"
+
+
+def counters_step(
+    unit: BringupUnit, limits: AcceptanceLimits, scanners: Sequence[Scanner], key: str, title: str
+) -> Step:
     """Clear, wait or load, read and judge the error counters."""
     judge = f"clusterwright bringup SPEC --group {unit.group} --minutes {limits.minutes} --judge"
-    file = f"{unit.group}.ibqueryerrors"
+    files = " --judge ".join(f"ibqueryerrors={scan.file}.ibqueryerrors" for scan in scanners)
     at_rest = key == "ports"
     before = (
         (
-            Command(manager, f"ibqueryerrors --clear-errors --clear-counts {_names(unit)}"),
-            Command(manager, f"sleep {limits.minutes * 60}"),
+            *(Command(scan.host, f"ibqueryerrors --clear-errors --clear-counts {scan.adapter}") for scan in scanners),
+            Command(scanners[0].host, f"sleep {limits.minutes * 60}"),
         )
         if at_rest
         else ()
@@ -104,11 +140,11 @@ def counters_step(unit: BringupUnit, limits: AcceptanceLimits, manager: str, key
         title=title,
         commands=(
             *before,
-            Command(manager, f"ibqueryerrors --details {_names(unit)} > {file}"),
-            Command(
-                "where the spec is",
-                f"{judge} ibqueryerrors={file}",
+            *(
+                Command(scan.host, f"ibqueryerrors --details {scan.adapter} > {scan.file}.ibqueryerrors")
+                for scan in scanners
             ),
+            Command("where the spec is", f"{judge} {files}"),
         ),
         must_hold=(
             "no port beyond these limits",

@@ -11,9 +11,10 @@ from clusterwright.hosts.opensm.reader.partitions import BadStatement, parse_par
 
 LIMITS_FILE = "etc/clusterwright/health.json"
 """What the node check expects of every node of a kind."""
-_OPTIONS = "etc/opensm/opensm.conf"
+# Of the only subnet manager on a host, or of one of several in its own folder.
+_OPTIONS = re.compile(r"etc/opensm/([^/]+/)?opensm\.conf")
 _SLURM = "etc/slurm/slurm.conf"
-_PARTITIONS = "etc/opensm/partitions.conf"
+_PARTITIONS = re.compile(r"etc/opensm/([^/]+/)?partitions\.conf")
 
 
 def on_node(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
@@ -33,12 +34,12 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
     elif path == LIMITS_FILE:
         images = (json.loads(content).get("image") for content in (was, will))
         yield "image" if len({json.dumps(image, sort_keys=True) for image in images}) == 2 else "limits"
-    elif path == _PARTITIONS:
+    elif _PARTITIONS.fullmatch(path):
         yield "taken" if _takes_keys(was, will) else "given"
-    elif path in (_OPTIONS, _SLURM):
-        changed = _lines(was) ^ _lines(will)
-        # opensm's options are told by their names, Slurm's lines as they are.
-        yield from sorted({line.split()[0] for line in changed} if path == _OPTIONS else changed)
+    elif _OPTIONS.fullmatch(path):
+        yield from sorted({line.split()[0] for line in _lines(was) ^ _lines(will)})
+    elif path == _SLURM:
+        yield from sorted(_lines(was) ^ _lines(will))
     else:
         yield ""
 

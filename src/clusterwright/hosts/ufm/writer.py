@@ -16,11 +16,12 @@ from clusterwright.artifact import Artifact
 from clusterwright.hosts.opensm.writer.configuration import (
     FOLDER_OF_UFM,
     HIGHEST_PRIORITY,
-    fabric_files,
     manager_guids,
     manager_hosts,
     root_guids,
     storage_guids,
+    subnet_files,
+    subnet_of_ufm,
 )
 from clusterwright.hosts.opensm.writer.qos import QosView, qos_view
 from clusterwright.intent.partitions import partition_views
@@ -29,8 +30,7 @@ from clusterwright.intent.subnet_sizes import SubnetSizes, subnet_sizes
 from clusterwright.intent.traffic_classes import data_levels
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Device, Plan, format_guid
-from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.infiniband import UFM, SubnetManager
+from clusterwright.spec.infiniband import SubnetManager
 from clusterwright.text.templates import template
 
 KIND = "ufm"
@@ -60,52 +60,47 @@ class UfmView:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts with UFM for a fabric."""
-    return device.kind == "node" and any(device.name in manager_hosts(plan, fabric.name) for fabric in _fabrics(plan))
+    """The hosts that run UFM for a fabric."""
+    return subnet_of_ufm(plan, device) is not None
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """UFM's files on one host, for its first fabric."""
-    for fabric in _fabrics(plan):
-        hosts = manager_hosts(plan, fabric.name)
-        if device.name not in hosts or fabric.subnet_manager is None:
-            continue
-        view = UfmView(
-            fabric=fabric.name,
-            guid=format_guid(manager_guids(plan, fabric.name).get(device.name, 0)),
-            priority=HIGHEST_PRIORITY - min(hosts.index(device.name), HIGHEST_PRIORITY),
-            manager=fabric.subnet_manager,
-            subnet_prefix=format_guid(fabric.subnet_manager.subnet_prefix),
-            folder=f"/{FOLDER_OF_UFM}",
-            adaptive_levels=ALL_LEVELS,
-            has_storage=bool(storage_guids(plan, fabric.name)),
-            sharp_level=next(iter(data_levels(plan.spec, fabric)), 0),
-            roots=len(root_guids(plan, fabric.name)),
-            radix=_radix(plan, fabric.name),
-            qos=qos_view(fabric),
-            sizes=subnet_sizes(plan, fabric.name),
-        )
-        names = {f"{FOLDER_OF_UFM}/opensm.conf": "opensm.conf.j2", f"{FOLDER}/gv.cfg": "gv.cfg.j2"}
-        if fabric.subnet_manager.sharp:
-            names[f"{SHARP_FOLDER}/sharp_am.cfg"] = "sharp_am.cfg.j2"
-        for path, name in names.items():
-            yield Artifact(
-                device=device.name, path=path, source=template(f"ufm/{name}").render(view=view).encode(), kind=KIND
-            )
-        partitions = template("opensm/partitions.j2").render(partitions=partition_views(plan, fabric.name))
-        yield Artifact(
-            device=device.name,
-            path=f"{FOLDER}/partitions.conf.user_ext",
-            source=partitions.lstrip("\n").encode(),
-            kind=KIND,
-        )
-        for path, content in fabric_files(plan, fabric.name, FOLDER_OF_UFM):
-            yield Artifact(device=device.name, path=path, source=content, kind=KIND)
+    """UFM's files on one host."""
+    subnet = subnet_of_ufm(plan, device)
+    if subnet is None or subnet.fabric.subnet_manager is None:
         return
-
-
-def _fabrics(plan: Plan) -> list[Fabric]:
-    return [f for f in plan.spec.fabrics if f.subnet_manager is not None and f.subnet_manager.kind == UFM]
+    fabric, manager = subnet.fabric, subnet.fabric.subnet_manager
+    view = UfmView(
+        fabric=fabric.name,
+        guid=format_guid(manager_guids(plan, subnet.name).get(device.name, 0)),
+        priority=HIGHEST_PRIORITY - min(manager_hosts(plan, fabric.name).index(device.name), HIGHEST_PRIORITY),
+        manager=manager,
+        subnet_prefix=format_guid(subnet.prefix),
+        folder=f"/{FOLDER_OF_UFM}",
+        adaptive_levels=ALL_LEVELS,
+        has_storage=bool(storage_guids(plan, subnet.name)),
+        sharp_level=next(iter(data_levels(plan.spec, fabric)), 0),
+        roots=len(root_guids(plan, subnet.name)),
+        radix=_radix(plan, fabric.name),
+        qos=qos_view(fabric),
+        sizes=subnet_sizes(plan, subnet.name),
+    )
+    names = {f"{FOLDER_OF_UFM}/opensm.conf": "opensm.conf.j2", f"{FOLDER}/gv.cfg": "gv.cfg.j2"}
+    if manager.sharp:
+        names[f"{SHARP_FOLDER}/sharp_am.cfg"] = "sharp_am.cfg.j2"
+    for path, name in names.items():
+        yield Artifact(
+            device=device.name, path=path, source=template(f"ufm/{name}").render(view=view).encode(), kind=KIND
+        )
+    partitions = template("opensm/partitions.j2").render(partitions=partition_views(plan, subnet.name))
+    yield Artifact(
+        device=device.name,
+        path=f"{FOLDER}/partitions.conf.user_ext",
+        source=partitions.lstrip("\n").encode(),
+        kind=KIND,
+    )
+    for path, content in subnet_files(plan, subnet.name, FOLDER_OF_UFM):
+        yield Artifact(device=device.name, path=path, source=content, kind=KIND)
 
 
 @per_plan

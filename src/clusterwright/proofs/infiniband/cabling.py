@@ -13,6 +13,8 @@ from clusterwright.proofs.infiniband.subnet import (
     ROOT_LIST,
     ManagedSubnet,
     has_subnet,
+    lacking_subnets,
+    named_facts,
     subnets,
 )
 from clusterwright.proofs.tree import RenderedTree
@@ -20,19 +22,20 @@ from clusterwright.proofs.tree import RenderedTree
 
 def _run(tree: RenderedTree) -> Verdict:
     facts, counterexamples = [], []
-    unjudged = ""
+    unjudged = lacking_subnets(tree)
     tried = 0
     for subnet in subnets(tree):
         if lack := subnet.lack(ROOT_LIST, COMPUTE_LIST, NAME_MAP):
             unjudged = unjudged or lack
             continue
         fabric = subnet.fabric
-        facts += [
+        counts = (
             Fact("switch chips", len(fabric.switches)),
             Fact("adapters", len(fabric.adapters)),
             Fact("cables and traces", len(fabric.trunks) + len(fabric.taps)),
             Fact("roots", len(subnet.roots)),
-        ]
+        )
+        facts += named_facts(tree, subnet, counts)
         tried += len(fabric.trunks) + len(fabric.taps)
         counterexamples += [*_labels(tree, subnet), *_ends(subnet), *_names(subnet), *_lists(subnet)]
     return Verdict(tuple(facts), tuple(counterexamples), Cases("cables", tried), unjudged=unjudged)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.plan.chips import chips_of
-from clusterwright.plan.model import Cable, Plan
+from clusterwright.plan.model import Cable, Device, IbSubnet, Plan
 from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import SubnetManager
@@ -30,7 +30,7 @@ class DeclaredLanes:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSubnet:
-    """One fabric's subnet. ``m_key`` is the key's protection level and lease in seconds.
+    """A subnet: a fabric, or one of its planes. ``m_key`` is the key's protection level and lease in seconds.
 
     ``chips`` are names of switch chips by GUID, ``roots`` those that paths lead up to; ``compute`` and ``storage`` are
     port GUIDs of adapters of nodes with and without GPUs that are plugged in. ``radix`` are the ports of the largest
@@ -52,6 +52,8 @@ class DeclaredSubnet:
     sharp_level: int
     planes: int
     """Planes inside its switches, 1 where they have none."""
+    is_plane: bool
+    """Whether the fabric has other subnets, which meet this one in the nodes alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class DeclaredNccl:
     """The service level of its data."""
     key: str | None
     """The P_Key as a full member's port has it; None for the default partition."""
+    planes: int = 1
+    """Subnets of the fabric: NCCL must not send from one to another."""
     index: int | None = None
     """The entry of the P_Key table that a provider has given; None where NCCL's index is looked up or is 0."""
 
@@ -86,10 +90,18 @@ def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
             devices=frozenset(nic.rdma_device for nic in nics if nic.rdma_device),
             level=_data_level(nccl, fabric),
             key=_partition_key(plan, nccl, node.node_group),
+            planes=_planes_at(plan, node, fabric),
             index=fabric.pkey_index,
         )
         by_node[node.name] = alike.setdefault(declared, declared)
     return by_node
+
+
+def _planes_at(plan: Plan, node: Device, fabric: Fabric) -> int:
+    """The subnets of a fabric that a node has adapters in."""
+    switches = {cable.b.device for cable in plan.cables_of[node.name] if cable.fabric == fabric.name}
+    subnets = [subnet for subnet in plan.ib_subnets.values() if subnet.fabric.name == fabric.name]
+    return sum(not switches.isdisjoint(subnet.switches) for subnet in subnets)
 
 
 def _partition_key(plan: Plan, nccl: NcclProfile, node_group: str) -> str | None:
@@ -99,31 +111,28 @@ def _partition_key(plan: Plan, nccl: NcclProfile, node_group: str) -> str | None
 
 
 def declared_subnets(plan: Plan) -> Mapping[str, DeclaredSubnet]:
-    """The subnets of a plan that have a manager, by fabric."""
+    """The subnets of a plan that have a manager, by name."""
     return {
-        fabric.name: _subnet(plan, fabric, fabric.subnet_manager)
-        for fabric in plan.spec.fabrics
-        if fabric.subnet_manager is not None
+        name: _subnet(plan, subnet, subnet.fabric.subnet_manager)
+        for name, subnet in plan.ib_subnets.items()
+        if subnet.fabric.subnet_manager is not None
     }
 
 
-def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubnet:
-    switches = [
-        device
-        for device in plan.devices
-        if device.kind == "switch" and device.fabric == fabric.name and device.state != OUT_OF_SERVICE
-    ]
+def _subnet(plan: Plan, subnet: IbSubnet, manager: SubnetManager) -> DeclaredSubnet:
+    fabric = subnet.fabric
+    switches = [device for device in plan.devices if device.name in subnet.switches and device.state != OUT_OF_SERVICE]
     top = len(fabric.tiers) - 1
     chips = [chip for device in switches for chip in chips_of(plan, device)]
     roots: set[int] = set()
     for device in switches:
         if device.tier == top and device.state == ACTIVE:
             roots.update(chip.guid for chip in chips_of(plan, device) if chip.kind != "leaf")
-    ports = [(c.a.guid, plan.by_name[c.a.device].rank) for c in cabled(plan, fabric.name) if c.a.guid is not None]
+    ports = [(c.a.guid, plan.by_name[c.a.device].rank) for c in cabled(plan, subnet.name) if c.a.guid is not None]
     return DeclaredSubnet(
         kind=manager.kind,
         engine=manager.routing_engine,
-        prefix=manager.subnet_prefix,
+        prefix=subnet.prefix,
         adaptive=manager.adaptive_routing,
         sharp=manager.sharp,
         m_key=(manager.m_key.protection, manager.m_key.lease_s) if manager.m_key is not None else None,
@@ -134,6 +143,7 @@ def _subnet(plan: Plan, fabric: Fabric, manager: SubnetManager) -> DeclaredSubne
         storage=frozenset(guid for guid, rank in ports if rank is None),
         radix=max((chip.ports for chip in chips), default=0),
         planes=max((plan.spec.catalogue[device.model].planes for device in switches), default=1),
+        is_plane=subnet.plane is not None,
         sharp_level=min((_data_level(nccl_profile, fabric) for nccl_profile in plan.spec.nccl_profiles), default=0),
     )
 
@@ -163,12 +173,8 @@ Ends = tuple[str, str, str, str]
 
 
 def declared_ib_cables(plan: Plan) -> Mapping[str, frozenset[Ends]]:
-    """By InfiniBand fabric its cables that are in service, ports as ibdm calls them: a P before a bare number."""
-    ib_cables = {}
-    for fabric in plan.spec.fabrics:
-        if fabric.technology == "infiniband":
-            ib_cables[fabric.name] = frozenset(_ends(cable) for cable in cabled(plan, fabric.name))
-    return ib_cables
+    """By InfiniBand subnet its cables that are in service, ports as ibdm calls them: a P before a bare number."""
+    return {name: frozenset(_ends(cable) for cable in cabled(plan, name)) for name in plan.ib_subnets}
 
 
 def _ends(cable: Cable) -> Ends:

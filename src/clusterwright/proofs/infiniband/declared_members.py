@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import IbSubnet, Plan
 from clusterwright.plan.own_addresses import ipoib_nodes
-from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.zone_reach import memberships_of
 
 _NUMBER_BITS = 0x7FFF  # of a P_Key; the highest bit is full membership
@@ -18,7 +17,7 @@ _NUMBER_BITS = 0x7FFF  # of a P_Key; the highest bit is full membership
 class DeclaredPartition:
     """A partition as the spec's zones want it: port GUIDs to ``full`` or ``limited``; ``ipoib`` where it carries IP."""
 
-    fabric: str
+    subnet: str
     name: str
     pkey: int
     members: Mapping[int, str]
@@ -35,21 +34,24 @@ class DeclaredIpoib:
     address: str
 
 
-def guids_by_fabric(plan: Plan) -> Mapping[str, Mapping[int, str]]:
-    """By fabric, the node group of every planned adapter port, by GUID."""
+def guids_by_subnet(plan: Plan) -> Mapping[str, Mapping[int, str]]:
+    """By subnet, the node group of every planned adapter port, by GUID."""
+    subnet_of_switch: dict[str, str] = {}
+    for subnet in plan.ib_subnets.values():
+        subnet_of_switch |= dict.fromkeys(subnet.switches, subnet.name)
     groups: dict[str, dict[int, str]] = defaultdict(dict)
     for cable in plan.cables:
         if cable.a.guid is not None:
-            groups[cable.fabric][cable.a.guid] = plan.by_name[cable.a.device].node_group
+            groups[subnet_of_switch[cable.b.device]][cable.a.guid] = plan.by_name[cable.a.device].node_group
     return groups
 
 
 def declared_partitions(plan: Plan, guids: Mapping[str, Mapping[int, str]]) -> tuple[DeclaredPartition, ...]:
-    """Every partition of every fabric; ``guids`` as ``guids_by_fabric`` gives them."""
+    """Every partition of every subnet; ``guids`` as ``guids_by_subnet`` gives them."""
     partitions = []
-    for fabric in plan.spec.fabrics:
-        group_of_guid = guids.get(fabric.name, {})
-        for partition in fabric.partitions:
+    for subnet in plan.ib_subnets.values():
+        group_of_guid = guids.get(subnet.name, {})
+        for partition in subnet.fabric.partitions:
             membership_of_group = memberships_of(plan.spec, partition)
             members = {
                 guid: membership_of_group[group]
@@ -58,7 +60,7 @@ def declared_partitions(plan: Plan, guids: Mapping[str, Mapping[int, str]]) -> t
             }
             partitions.append(
                 DeclaredPartition(
-                    fabric=fabric.name,
+                    subnet=subnet.name,
                     name=partition.name,
                     pkey=partition.pkey & _NUMBER_BITS,
                     members=members,
@@ -69,34 +71,29 @@ def declared_partitions(plan: Plan, guids: Mapping[str, Mapping[int, str]]) -> t
 
 
 def declared_managers(plan: Plan) -> Mapping[str, tuple[frozenset[str], int]]:
-    """By fabric, the hosts that may run its subnet manager, and how many of them do."""
+    """By subnet, the hosts that may run its manager, and how many of them do."""
     managers = {}
-    for fabric in plan.spec.fabrics:
-        manager = fabric.subnet_manager
+    for subnet in plan.ib_subnets.values():
+        manager = subnet.fabric.subnet_manager
         if manager is not None:
             hosts = frozenset(device.name for device in plan.devices if device.node_group == manager.nodes)
-            managers[fabric.name] = (hosts, manager.count)
+            managers[subnet.name] = (hosts, manager.count)
     return managers
 
 
 def idle_parts(plan: Plan) -> Mapping[str, tuple[str, ...]]:
-    """By InfiniBand fabric, the switches and ports that the spec drains or takes out of service."""
-    return {
-        fabric.name: tuple(_idle_parts_of(plan, fabric))
-        for fabric in plan.spec.fabrics
-        if fabric.technology == "infiniband"
-    }
+    """By InfiniBand subnet, the switches and ports that the spec drains or takes out of service."""
+    return {name: tuple(_idle_parts_of(plan, subnet)) for name, subnet in plan.ib_subnets.items()}
 
 
-def _idle_parts_of(plan: Plan, fabric: Fabric) -> Iterator[str]:
+def _idle_parts_of(plan: Plan, subnet: IbSubnet) -> Iterator[str]:
     for device in plan.devices:
-        if device.kind == "switch" and device.fabric == fabric.name and device.state != "active":
+        if device.name in subnet.switches and device.state != "active":
             yield device.name
     for exception in plan.spec.exceptions:
         if exception.device and exception.port and exception.state:
             cables = plan.cables_of.get(exception.device, ())
-            ends = [end for cable in cables for end in (cable.a, cable.b)]
-            if any(end.fabric == fabric.name and end.device == exception.device for end in ends):
+            if any(cable.b.device in subnet.switches for cable in cables):
                 yield f"{exception.device} port {exception.port}"
 
 

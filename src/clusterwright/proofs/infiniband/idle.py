@@ -22,7 +22,7 @@ def excused(
     """
     declaration = tree.declaration
     name = (
-        declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
+        declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
     )
     idle = declaration.idle.get(name or "", ()) if declaration is not None else ()
     if not idle or not counterexamples:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 from clusterwright.proofs.check import Cases, Counterexample, Fact, Verdict
 from clusterwright.proofs.infiniband.idle import excused
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, ROOT_LIST, ManagedSubnet, subnets
+from clusterwright.proofs.infiniband.subnet import (
+    COMPUTE_LIST,
+    ROOT_LIST,
+    ManagedSubnet,
+    lacking_subnets,
+    named_facts,
+    subnets,
+)
 from clusterwright.proofs.tree import RenderedTree
 
 
@@ -24,11 +31,14 @@ class Judged:
 
     def read(self, *lists: str) -> Iterator[ManagedSubnet]:
         """The subnets with all ``lists``; a missing list of another subnet bars a proof."""
+        self.unjudged = self.unjudged or lacking_subnets(self.tree)
         for subnet in subnets(self.tree):
             if lack := subnet.lack(*lists):
                 self.unjudged = self.unjudged or lack
-            else:
-                yield subnet
+                continue
+            count = len(self.facts)
+            yield subnet
+            self.facts[count:] = named_facts(self.tree, subnet, self.facts[count:])
 
     def routed(self) -> Iterator[ManagedSubnet]:
         """The subnets with roots and compute nodes; one without nodes on a leaf refutes."""
@@ -62,10 +72,10 @@ def _planes_inside(tree: RenderedTree, subnet: ManagedSubnet) -> Iterator[str]:
     """What is not counted of switches with several planes inside."""
     if tree.declaration is None:
         return
-    fabric = tree.declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
-    declared = tree.declaration.subnets.get(fabric) if fabric is not None else None
+    name = tree.declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
+    declared = tree.declaration.subnets.get(name) if name is not None else None
     if declared is not None and declared.planes > 1:
         yield (
-            f"{fabric}: checked as one plane; its switches carry each port in {declared.planes}, which fail by"
+            f"{name}: checked as one plane; its switches carry each port in {declared.planes}, which fail by"
             " themselves."
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from clusterwright.hosts.opensm.reader.fabric import shared_lids
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.judged import Judged
@@ -10,7 +12,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
 MAX_LMC = 7
-_KEPT = "var/cache/opensm/guid2lid"  # which LIDs opensm gave, for its next start
+_KEPT = re.compile(r"var/cache/opensm/([^/]+/)?guid2lid")  # which LIDs opensm gave, for its next start
 _ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ftree does not support LMC > 0
 
 
@@ -39,11 +41,12 @@ def _run(tree: RenderedTree) -> Verdict:
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
             judged.found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
-    for device in tree.devices_with(_KEPT):
-        kept = shared_lids(tree.text(device, _KEPT) or "")
-        judged.found += [
-            Counterexample(device=device, file=_KEPT, line=shared.line, message=shared.message) for shared in kept
-        ]
+    for path in sorted(path for path in tree.paths if _KEPT.fullmatch(path)):
+        for device in tree.devices_with(path):
+            kept = shared_lids(tree.text(device, path) or "")
+            judged.found += [
+                Counterexample(device=device, file=path, line=shared.line, message=shared.message) for shared in kept
+            ]
     return judged.verdict("ports that need a LID")
 
 

@@ -12,9 +12,18 @@ from itertools import chain
 
 from clusterwright.hosts.opensm.reader.lists import Option, parse_options
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_lists import list_faults, name_faults, partition_faults
-from clusterwright.proofs.infiniband.manager_options import CONFIG, OPEN_FOLDER, every_option, option_faults
+from clusterwright.proofs.infiniband.manager_options import (
+    CONFIG,
+    OPEN_FOLDER,
+    UFM_FOLDER,
+    every_option,
+    instance_of,
+    option_faults,
+    places,
+)
 from clusterwright.proofs.infiniband.manager_ufm import (
     EXTENSION,
     GLOBAL,
@@ -24,9 +33,18 @@ from clusterwright.proofs.infiniband.manager_ufm import (
     sharp_faults,
     watching_notes,
 )
-from clusterwright.proofs.infiniband.manager_units import BOOT, SCRIPT, UNIT, boot_faults, script_notes, unit_faults
+from clusterwright.proofs.infiniband.manager_units import (
+    BOOT,
+    UNIT,
+    boot_faults,
+    instances_faults,
+    script_notes,
+    script_path,
+    unit_faults,
+    unit_path,
+)
 from clusterwright.proofs.infiniband.option_meaning import FILES, OWN, STORAGE_FILE
-from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, has_subnet, places
+from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
 _GUID = re.compile(r"0x[0-9a-fA-F]{1,16}")
@@ -44,12 +62,17 @@ class _Manager:
     text: str
     options: Mapping[str, Option]
     ports: frozenset[int]
-    fabric: str | None
+    subnet: str | None
     wanted: DeclaredSubnet | None
 
     @property
     def config(self) -> str:
         return f"{self.folder}/{CONFIG}"
+
+    @property
+    def instance(self) -> str:
+        """Its name among several managers on its host; "" for the only one."""
+        return instance_of(self.folder)
 
     @property
     def cabling(self) -> str:
@@ -85,22 +108,24 @@ def _run(tree: RenderedTree) -> Verdict:
     counterexamples = list(chain.from_iterable(map(_own, managers)))
     by_ports: dict[str | frozenset[int], list[_Manager]] = {}
     for manager in managers:
-        by_ports.setdefault(manager.fabric or manager.ports, []).append(manager)
+        by_ports.setdefault(manager.subnet or manager.ports, []).append(manager)
     for group in by_ports.values():
         guids = frozenset(manager.guid for manager in group if manager.guid)
         for manager in group:
             counterexamples += _files(manager, guids)
         counterexamples += [*_priorities(group), *_unlike(group)]
+    if tree.declaration is not None:
+        counterexamples += _too_few(tree.declaration, by_ports)
     facts = (
         Fact("subnet managers", len(managers)),
         Fact("options read", sum(len(list(every_option(manager.text))) for manager in managers)),
-        Fact("fabrics whose managers say the same", len(by_ports)),
+        Fact("subnets whose managers say the same", len(by_ports)),
     )
     notes: list[str] = []
     for manager in managers:
-        notes += script_notes(manager.device, manager.file(SCRIPT) is not None)
-    for manager in managers:
-        notes += watching_notes(manager.device, manager.file(GLOBAL))
+        notes += script_notes(manager.device, manager.folder, manager.file(script_path(manager.folder)) is not None)
+    for device in dict.fromkeys(manager.device for manager in managers):
+        notes += watching_notes(device, tree.text(device, GLOBAL))
     return Verdict(
         facts=facts,
         counterexamples=tuple(counterexamples),
@@ -112,8 +137,8 @@ def _run(tree: RenderedTree) -> Verdict:
 def _manager(tree: RenderedTree, device: str, folder: str) -> _Manager:
     text = tree.text(device, f"{folder}/{CONFIG}") or ""
     ports = frozenset(int(word, 16) for word in _PORT_GUID.findall(tree.text(device, f"{folder}/{FABRIC}") or ""))
-    fabric = tree.declaration.fabric_with(ports) if tree.declaration is not None else None
-    wanted = tree.declaration.subnets.get(fabric or "") if tree.declaration is not None else None
+    subnet = tree.declaration.subnet_with(ports) if tree.declaration is not None else None
+    wanted = tree.declaration.subnets.get(subnet or "") if tree.declaration is not None else None
     return _Manager(
         tree=tree,
         device=device,
@@ -121,22 +146,21 @@ def _manager(tree: RenderedTree, device: str, folder: str) -> _Manager:
         text=text,
         options=parse_options(text),
         ports=ports,
-        fabric=fabric,
+        subnet=subnet,
         wanted=wanted,
     )
 
 
 def _own(manager: _Manager) -> Iterator[Counterexample]:
     """opensm.conf itself."""
-    is_open, wanted = manager.folder == OPEN_FOLDER, manager.wanted
-    for line, message in option_faults(manager.text, is_open=is_open, wanted=wanted):
+    for line, message in option_faults(manager.text, folder=manager.folder, wanted=manager.wanted):
         yield manager.at(manager.config, line, message)
     guid, number = manager.options.get("guid"), manager.guid
     declaration = manager.tree.declaration
     if guid is None or declaration is None:
         return  # said above, or nothing to compare with
     if number not in manager.ports or declaration.endpoints.get(number, ("", ""))[0] != manager.device:
-        message = f"guid {guid.value} is no port of {manager.device} that is cabled to this fabric"
+        message = f"guid {guid.value} is no port of {manager.device} that is cabled to this subnet"
         yield manager.at(manager.config, guid.line, message)
 
 
@@ -144,12 +168,12 @@ def _partition_faults(manager: _Manager, text: str, guids_of_managers: Set[int])
     declaration = manager.tree.declaration
     if declaration is None:
         return partition_faults(text, None, guids_of_managers, is_limited=None, carrying=None)
-    partitions = [partition for partition in declaration.partitions if partition.fabric == manager.fabric]
+    partitions = [partition for partition in declaration.partitions if partition.subnet == manager.subnet]
     return partition_faults(
         text,
         {partition.pkey: partition.name for partition in partitions},
         guids_of_managers,
-        is_limited=manager.fabric not in declaration.open_default,
+        is_limited=manager.subnet not in declaration.open_default,
         carrying={partition.pkey for partition in partitions if partition.ipoib},
     )
 
@@ -160,14 +184,15 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
     if manager.file(manager.cabling) is None:
         message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
         yield manager.at(manager.cabling, 0, message)
-    known_paths = {*manager.named.values(), manager.config, manager.cabling, SCRIPT}
-    # opensm looks in no folder below its own
-    strange = {path for path in manager.tree.paths if path.rpartition("/")[0] == manager.folder} - known_paths
+    known_paths = {*manager.named.values(), manager.config, manager.cabling, script_path(manager.folder)}
+    # opensm looks in no folder below its own, and one of several looks in the common one too
+    folders = {manager.folder, OPEN_FOLDER} if manager.instance else {manager.folder}
+    strange = {path for path in manager.tree.paths if path.rpartition("/")[0] in folders} - known_paths
     if strange:
         for device, path in manager.tree.files:
             if device == manager.device and path in strange:
                 yield manager.at(path, 0, f"{CONFIG} names no such file, and opensm reads some by its own names")
-    if manager.folder == OPEN_FOLDER:
+    if manager.folder != UFM_FOLDER:
         yield from _start(manager)
     else:
         yield from _ufm(manager)
@@ -194,12 +219,18 @@ def _named_files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Cou
 
 def _start(manager: _Manager) -> Iterator[Counterexample]:
     """Faults of the unit that starts opensm, of its start at boot, and of the script that brings its key."""
-    has_script = manager.file(SCRIPT) is not None
+    script, unit = script_path(manager.folder), unit_path(manager.instance)
+    has_script = manager.file(script) is not None
     has_key = manager.wanted.m_key is not None if manager.wanted is not None else has_script
-    yield from (manager.at(UNIT, *fault) for fault in unit_faults(manager.file(UNIT), has_key=has_key))
+    faults = unit_faults(manager.file(unit), instance=manager.instance, has_key=has_key)
+    yield from (manager.at(unit, *fault) for fault in faults)
+    if manager.instance:
+        beside = (instance_of(folder) for device, folder in places(manager.tree) if device == manager.device)
+        names = frozenset(name for name in beside if name)
+        yield from (manager.at(UNIT, *fault) for fault in instances_faults(manager.file(UNIT), names))
     yield from (manager.at(BOOT, *fault) for fault in boot_faults(manager.file(BOOT)))
     if has_key and not has_script:
-        yield manager.at(SCRIPT, 0, "the script that adds the M_Key is missing: opensm does not start")
+        yield manager.at(script, 0, "the script that adds the M_Key is missing: opensm does not start")
 
 
 def _ufm(manager: _Manager) -> Iterator[Counterexample]:
@@ -210,7 +241,7 @@ def _ufm(manager: _Manager) -> Iterator[Counterexample]:
     declaration = manager.tree.declaration
     is_full = partitions is not None and re.search(r"\bALL=full\b", partitions) is not None
     if declaration is not None:
-        is_full = manager.fabric in declaration.open_default
+        is_full = manager.subnet in declaration.open_default
     global_file_faults = global_faults(manager.file(GLOBAL), has_sharp, "full" if is_full else "limited")
     yield from (manager.at(GLOBAL, *fault) for fault in global_file_faults)
     yield from (manager.at(EXTENSION, *fault) for fault in extension_faults(manager.file(EXTENSION), partitions))
@@ -219,6 +250,25 @@ def _ufm(manager: _Manager) -> Iterator[Counterexample]:
 
 def _listed(name: str, wanted: DeclaredSubnet) -> frozenset[int]:
     return {"root_guid_file": wanted.roots, "cn_guid_file": wanted.compute}.get(name, wanted.storage)
+
+
+def _too_few(
+    declaration: Declaration, by_subnet: Mapping[str | frozenset[int], list[_Manager]]
+) -> Iterator[Counterexample]:
+    """Subnets of the spec with fewer managers than it asks for: without any, no port of a subnet comes up."""
+    if not all(isinstance(subnet, str) for subnet in by_subnet):
+        return  # a manager whose cabling is missing, which is reported by itself
+    for name, (_, count) in declaration.managers.items():
+        group = by_subnet.get(name, [])
+        if len(group) < count:
+            message = f"{name} has {len(group)} subnet managers, and the spec asks for {count}"
+            first = group[0] if group else None
+            yield Counterexample(
+                device=first.device if first is not None else "",
+                file=first.config if first is not None else "",
+                line=0,
+                message=message,
+            )
 
 
 def _priorities(group: list[_Manager]) -> Iterator[Counterexample]:

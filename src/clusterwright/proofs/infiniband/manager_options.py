@@ -22,13 +22,28 @@ from clusterwright.proofs.infiniband.option_meaning import (
     Fixed,
     Free,
 )
+from clusterwright.proofs.tree import RenderedTree
 
 OPEN_FOLDER = "etc/opensm"
 UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
 CONFIG = "opensm.conf"
-CONFIG_FILES = (f"{OPEN_FOLDER}/{CONFIG}", f"{UFM_FOLDER}/{CONFIG}")
 Fault = tuple[int, str]  # line, 0 where something is missing, and what is wrong
 _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|0|[1-9][0-9]*)$")  # with a zero before it opensm reads an octal one
+
+
+def instance_of(folder: str) -> str:
+    """The name of one of several managers on a host, by its folder; "" for the only one there, and for UFM's."""
+    parent, _, name = folder.rpartition("/")
+    return name if parent == OPEN_FOLDER else ""
+
+
+def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
+    """Each device with a subnet manager's configuration, and its folder: a device may have several."""
+    folders = {path.rpartition("/")[0] for path in tree.paths if path.endswith(f"/{CONFIG}")}
+    instances = sorted(folder for folder in folders if instance_of(folder))
+    for folder in (OPEN_FOLDER, *instances, UFM_FOLDER):
+        for device in tree.devices_with(f"{folder}/{CONFIG}"):
+            yield device, folder
 
 
 def every_option(text: str) -> Iterator[tuple[str, Option]]:
@@ -39,14 +54,14 @@ def every_option(text: str) -> Iterator[tuple[str, Option]]:
             yield words[0], Option(words[1].strip() if len(words) > 1 else "", number)
 
 
-def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
+def option_faults(text: str, *, folder: str, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
     """Faults of an opensm.conf. Without a spec, values that only a spec sets are not compared."""
     options: dict[str, Option] = {}
     for name, option in every_option(text):
         if name in options:
             yield option.line, f"{name} stands on line {options[name].line} too; opensm takes the last one"
         options[name] = option
-    yield from _known_faults(options, is_open=is_open, wanted=wanted)
+    yield from _known_faults(options, folder=folder, wanted=wanted)
     yield from _own_faults(options)
     for name in FILES:
         if name not in options:
@@ -57,9 +72,10 @@ def option_faults(text: str, *, is_open: bool, wanted: DeclaredSubnet | None) ->
             yield from _qos_faults(options, wanted.qos)
 
 
-def _known_faults(options: Mapping[str, Option], *, is_open: bool, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
+def _known_faults(options: Mapping[str, Option], *, folder: str, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
     """Options that no key of the spec asks for, and values other than the spec or other claims need."""
-    fixed = {**FIXED, **(OPENSM_FIXED if is_open else UFM_FIXED), **_of_spec(wanted, is_open=is_open)}
+    is_open = folder != UFM_FOLDER
+    fixed = {**FIXED, **_of_program(folder), **_of_spec(wanted, is_open=is_open)}
     free = {**(OPENSM_FREE if is_open else UFM_FREE)}
     if wanted is None or wanted.qos is not None:
         free |= {name: rule for name, rule in QOS_FREE.items() if wanted is not None or name in options}
@@ -70,6 +86,22 @@ def _known_faults(options: Mapping[str, Option], *, is_open: bool, wanted: Decla
             yield option.line, f"{name} is asked for by nothing in the spec, and no claim knows what it changes"
     yield from fixed_faults(options, fixed)
     yield from free_faults(options, free)
+
+
+def _of_program(folder: str) -> Mapping[str, Fixed]:
+    """Options with one value for all specs. Several managers on a host write no common file."""
+    if folder == UFM_FOLDER:
+        return UFM_FIXED
+    instance = instance_of(folder)
+    if not instance:
+        return OPENSM_FIXED
+    logs = f"/var/log/opensm/{instance}"
+    return {
+        **OPENSM_FIXED,
+        "log_file": Fixed(f"{logs}/opensm.log", OPENSM_FIXED["log_file"].otherwise),
+        "dump_files_dir": Fixed(f"{logs}/", OPENSM_FIXED["dump_files_dir"].otherwise),
+        "log_prefix": Fixed(instance, "nobody sees which manager of the host speaks"),
+    }
 
 
 def _storage_faults(options: Mapping[str, Option], wanted: DeclaredSubnet) -> Iterator[Fault]:
@@ -139,7 +171,7 @@ _SPEC_ONLY = (
 
 _MEANING = frozenset(
     {*FIXED, *OPENSM_FIXED, *UFM_FIXED, *OPENSM_FREE, *UFM_FREE, *QOS_FREE, *FILES, *SECRETS, *_SPEC_ONLY,
-     STORAGE_FILE, "guid", "sm_priority", "qos_policy_file"}
+     STORAGE_FILE, "guid", "sm_priority", "qos_policy_file", "log_prefix"}
 )  # fmt: skip
 
 

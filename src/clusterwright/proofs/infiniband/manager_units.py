@@ -9,7 +9,8 @@ from clusterwright.proofs.infiniband.manager_options import Fault
 
 UNIT = "etc/systemd/system/opensm.service"
 BOOT = "etc/systemd/system/multi-user.target.d/91-opensm.conf"
-SCRIPT = "etc/opensm/add-m-key.sh"
+_FOLDER = "etc/opensm"
+_SCRIPT = "add-m-key.sh"
 # Lines that decide nothing: a name for people.
 _FOR_PEOPLE = ("Description=",)
 _PLAIN = (
@@ -17,22 +18,41 @@ _PLAIN = (
     "Before=network-online.target",
     "ConditionPathExists=/sys/class/infiniband_mad/abi_version",
     "[Service]",
-    "Restart=on-failure",
-    "RestartSec=5s",
 )
-_START = "ExecStart=/usr/sbin/opensm -F /etc/opensm/opensm.conf"
-# With an M_Key, opensm reads a copy that root alone can, to which the script has added it.
-_WITH_KEY = (
-    "RuntimeDirectory=opensm",
-    "RuntimeDirectoryMode=0700",
-    f"ExecStartPre=/{SCRIPT}",
-    "ExecStart=/usr/sbin/opensm -F /run/opensm/opensm.conf",
-)
+_AGAIN = ("Restart=on-failure", "RestartSec=5s")
 
 
-def unit_faults(text: str | None, *, has_key: bool) -> Iterator[Fault]:
-    """The service: it starts opensm with the files that were read here, and again when it fails."""
-    yield from _line_faults(text, (*_PLAIN, *(_WITH_KEY if has_key else (_START,))))
+def unit_path(instance: str) -> str:
+    """The unit of one of several managers on a host, or of the only one (``instance`` "")."""
+    return f"etc/systemd/system/opensm@{instance}.service" if instance else UNIT
+
+
+def script_path(folder: str) -> str:
+    """The script that adds the M_Key to the options of the manager with its files in ``folder``."""
+    return f"{folder}/{_SCRIPT}"
+
+
+def unit_faults(text: str | None, *, instance: str, has_key: bool) -> Iterator[Fault]:
+    """Faults of the service: it starts opensm with the files that were read here, and again when it fails."""
+    below = f"/{instance}" if instance else ""
+    lines = [*_PLAIN, *_AGAIN]
+    if instance:
+        # What a manager keeps between its starts and writes is its own: LIDs of another subnet would be given anew.
+        lines += ["PartOf=opensm.service", f"CacheDirectory=opensm{below}", f"LogsDirectory=opensm{below}"]
+        lines.append(f"Environment=OSM_CACHE_DIR=/var/cache/opensm{below}")
+    if has_key:
+        # opensm reads a copy that root alone can, to which the script has added the key
+        lines += [f"RuntimeDirectory=opensm{below}", "RuntimeDirectoryMode=0700"]
+        lines.append(f"ExecStartPre=/{_FOLDER}{below}/{_SCRIPT}")
+    started_with = f"/run/opensm{below}" if has_key else f"/{_FOLDER}{below}"
+    lines.append(f"ExecStart=/usr/sbin/opensm -F {started_with}/opensm.conf")
+    yield from _line_faults(text, tuple(lines))
+
+
+def instances_faults(text: str | None, instances: frozenset[str]) -> Iterator[Fault]:
+    """Faults of the service that starts all managers of a host."""
+    wants = (f"Wants=opensm@{name}.service" for name in sorted(instances))
+    yield from _line_faults(text, (*_PLAIN, *wants, "Type=oneshot", "RemainAfterExit=yes", "ExecStart=/usr/bin/true"))
 
 
 def boot_faults(text: str | None) -> Iterator[Fault]:
@@ -40,10 +60,10 @@ def boot_faults(text: str | None) -> Iterator[Fault]:
     yield from _line_faults(text, ("[Unit]", "Wants=opensm.service"))
 
 
-def script_notes(device: str, has_script: bool) -> Iterator[str]:
+def script_notes(device: str, folder: str, has_script: bool) -> Iterator[str]:
     """A note on the script that adds the M_Key, whose lines are not read."""
     if has_script:
-        yield f"{device}: the lines of /{SCRIPT}, which adds the M_Key at each start, are not read."
+        yield f"{device}: the lines of /{script_path(folder)}, which adds the M_Key at each start, are not read."
 
 
 def _line_faults(text: str | None, wanted: tuple[str, ...]) -> Iterator[Fault]:

@@ -15,11 +15,12 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.infiniband.declared import DeclaredNccl
 from clusterwright.proofs.library_environment import library_faults
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.spec.runtime.switches import RDMA, c_number, switched_off
+from clusterwright.spec.runtime.switches import PXN, RDMA, c_number, switched_off
 
 UNIT = "etc/systemd/system/nccl-partition.service"
 SCRIPT = "usr/local/sbin/nccl-partition"
 _WANTED_BY = tuple(f"{folder}multi-user.target.d/" for folder in UNIT_FOLDERS)
+_CROSS_NIC_DEFAULT = "2"  # of NCCL, which then crosses where that is faster
 _ROCE = "NCCL_IB_ROCE_VERSION_NUM"  # what every file for RoCE sets
 
 
@@ -88,6 +89,8 @@ def _faults(files: _NodeFiles, declared: DeclaredNccl | None) -> Iterator[tuple[
     if declared is None:
         return
     yield from _adapter_faults(files.path, settings, declared)
+    if declared.planes > 1:
+        yield from _plane_faults(files.path, settings, declared)
     level = c_number(settings.get("NCCL_IB_SL", ""))
     if level != declared.level:
         yield files.path, "NCCL_IB_SL=", f"data travels in service level {level}, the spec wants {declared.level}"
@@ -96,6 +99,18 @@ def _faults(files: _NodeFiles, declared: DeclaredNccl | None) -> Iterator[tuple[
     elif c_number(settings.get("NCCL_IB_PKEY", "")) != declared.index:
         index = settings.get("NCCL_IB_PKEY", "0")
         yield files.path, "NCCL_IB_PKEY=", f"NCCL opens P_Key index {index}, and the provider's is {declared.index}"
+
+
+def _plane_faults(path: str, settings: Mapping[str, str], declared: DeclaredNccl) -> Iterator[tuple[str, str, str]]:
+    """Settings by which NCCL sends from one subnet to another, where no path leads."""
+    value = settings.get("NCCL_CROSS_NIC", _CROSS_NIC_DEFAULT)
+    if c_number(value) != 0:
+        message = f"NCCL_CROSS_NIC {value} lets NCCL send from one of {declared.planes} subnets to another"
+        yield path, "NCCL_CROSS_NIC=" if "NCCL_CROSS_NIC" in settings else "", message
+    for switch in switched_off(settings):
+        if switch.name in PXN:
+            message = f"{switch.name}={settings[switch.name]} {switch.effect}, and no path leads between the subnets"
+            yield path, f"{switch.name}=", message
 
 
 def _adapter_faults(path: str, settings: Mapping[str, str], declared: DeclaredNccl) -> Iterator[tuple[str, str, str]]:

@@ -13,7 +13,14 @@ from typing import NamedTuple
 from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.declaration import Declaration
-from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet, subnets
+from clusterwright.proofs.infiniband.subnet import (
+    KINDS,
+    ManagedSubnet,
+    has_subnet,
+    lacking_subnets,
+    named_facts,
+    subnets,
+)
 from clusterwright.proofs.tree import RenderedTree
 
 _ALL_ADAPTERS = frozenset({"ALL", "ALL_CAS"})
@@ -34,7 +41,7 @@ Matrix = Mapping[int, Mapping[int, _Seat]]  # P_Key, then port GUID
 def _run(tree: RenderedTree) -> Verdict:
     facts: list[Fact] = []
     counterexamples: list[Counterexample] = []
-    unjudged = ""
+    unjudged = lacking_subnets(tree)
     tried = 0
     for subnet in subnets(tree):
         if lack := subnet.lack():
@@ -54,16 +61,16 @@ def _run(tree: RenderedTree) -> Verdict:
             continue
         matrix = matrix_of(subnet, statements)
         tried += sum(len(seats) for seats in matrix.values())
-        facts += _facts(subnet, matrix)
-        fabric = (
-            tree.declaration.fabric_with(a.guid for a in subnet.fabric.adapters)
+        facts += named_facts(tree, subnet, _facts(subnet, matrix))
+        name = (
+            tree.declaration.subnet_with(a.guid for a in subnet.fabric.adapters)
             if tree.declaration is not None
             else None
         )
-        may_open = tree.declaration is not None and fabric in tree.declaration.open_default
+        may_open = tree.declaration is not None and name in tree.declaration.open_default
         problems = [*_enforced(subnet), *_open(statements, may_open), *_managers(tree, subnet, matrix)]
-        if tree.declaration is not None and fabric is not None:
-            problems += _unlike(subnet, matrix, tree.declaration, fabric)
+        if tree.declaration is not None and name is not None:
+            problems += _unlike(subnet, matrix, tree.declaration, name)
         counterexamples += [
             Counterexample(device=subnet.device, file=problem.file or path, line=problem.line, message=problem.message)
             for problem in problems
@@ -155,9 +162,9 @@ def _is_all(seat: _Seat, seats: Mapping[int, _Seat]) -> bool:
     return sum(other.line == seat.line for other in seats.values()) > 1
 
 
-def _unlike(subnet: ManagedSubnet, matrix: Matrix, declaration: Declaration, fabric: str) -> Iterator[_Problem]:
+def _unlike(subnet: ManagedSubnet, matrix: Matrix, declaration: Declaration, name: str) -> Iterator[_Problem]:
     """Where the matrix is not the one that the spec's zones ask for."""
-    wanted = {item.pkey: item for item in declaration.partitions if item.fabric == fabric and item.members}
+    wanted = {item.pkey: item for item in declaration.partitions if item.subnet == name and item.members}
     for pkey, item in sorted(wanted.items()):
         seats = matrix.get(pkey)
         if seats is None:

@@ -25,6 +25,9 @@ def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
     )
     if declaration is not None and fabric is not None:
         is_meant = fabric in declaration.railed
+        name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
+        if is_meant and name is not None and name in declaration.subnets and declaration.subnets[name].is_plane:
+            return True  # a plane of one rail: an adapter of another one would join two subnets
     else:
         of_one = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
         is_meant = not len(subnet.leaves) or 2 * int(of_one.sum()) > len(subnet.leaves)

@@ -68,8 +68,8 @@ def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:
     declaration = tree.declaration
     if declaration is None:
         return ""
-    fabric = declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
-    asked = declaration.subnets.get(fabric) if fabric is not None else None
+    name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
+    asked = declaration.subnets.get(name) if name is not None else None
     return asked.engine if asked is not None and asked.engine not in UP_DOWN_ENGINES else ""
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from clusterwright.and_more import and_more
 from clusterwright.facts.reader import Unsupported
 from clusterwright.hosts.opensm.reader.fabric import Adapter, DiscoveredFabric, Integers, parse_fabric
 from clusterwright.hosts.opensm.reader.lists import Option, parse_guids, parse_names, parse_options
-from clusterwright.proofs.check import Counterexample
-from clusterwright.proofs.infiniband.manager_options import CONFIG, OPEN_FOLDER, UFM_FOLDER
+from clusterwright.proofs.check import Counterexample, Fact
+from clusterwright.proofs.infiniband.manager_options import CONFIG, UFM_FOLDER, places
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
+_SHOWN = 3
 FABRIC, NAMES = "fabric.net", "ib-node-name-map"
 # The options that name files which claims about the subnet are read from.
 ROOT_LIST, COMPUTE_LIST, NAME_MAP = "root_guid_file", "cn_guid_file", "node_name_map_name"
@@ -66,7 +68,7 @@ class ManagedSubnet:
     @property
     def is_open(self) -> bool:
         """True for the open subnet manager, False for NVIDIA's."""
-        return self.folder == OPEN_FOLDER
+        return self.folder != UFM_FOLDER
 
     @cached_property
     def adapter_by_guid(self) -> Mapping[int, Adapter]:
@@ -180,11 +182,30 @@ class _Host(NamedTuple):
     options: Mapping[str, Option]
 
 
-def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
-    """Each device with a subnet manager's configuration, and its folder."""
-    for folder in (OPEN_FOLDER, UFM_FOLDER):
-        for device in tree.devices_with(f"{folder}/{CONFIG}"):
-            yield device, folder
+def named_facts(tree: RenderedTree, subnet: ManagedSubnet, facts: Iterable[Fact]) -> list[Fact]:
+    """Facts with the name of their subnet, where the tree has several.
+
+    Without a spec the host and the folder of a manager stand for it.
+    """
+    if len(subnets(tree)) == 1:
+        return list(facts)
+    ports = (adapter.guid for adapter in subnet.fabric.adapters)
+    name = tree.declaration.subnet_with(ports) if tree.declaration is not None else None
+    label = name or f"{subnet.device}:/{subnet.folder}"
+    return [replace(fact, name=f"{label}: {fact.name}") for fact in facts]
+
+
+def lacking_subnets(tree: RenderedTree) -> str:
+    """Why no claim on all subnets is judged: the spec has one that no host has files for; "" where all are there."""
+    if tree.declaration is None:
+        return ""
+    present = set()
+    for subnet in subnets(tree):
+        present.add(tree.declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters))
+    if None in present:
+        return ""  # files of a subnet that nobody knows: what they lack is reported by itself
+    lacking = [name for name in tree.declaration.subnets if name not in present]
+    return f"not proven, because no host has files of a manager of {and_more(lacking, _SHOWN)}" if lacking else ""
 
 
 def _path(options: Mapping[str, Option], name: str) -> str:

@@ -36,11 +36,15 @@ def _run(tree: RenderedTree) -> Verdict:
             unknown += [f'{device}:/{path}:{number}: "{line}"' for number, line in topology.unknown]
             if (path, text) not in faults:  # the managers of a fabric have the same file
                 cables += len(topology.cables)
-                fabric = path.removeprefix(FOLDER).removesuffix(TOPOLOGY)
-                planned = declared.get(fabric, frozenset()) if tree.declaration is not None else None
+                subnet = path.removeprefix(FOLDER).removesuffix(TOPOLOGY)
+                planned = declared.get(subnet, frozenset()) if tree.declaration is not None else None
                 faults[path, text] = list(_faults(path, topology, planned))
             counterexamples += [Counterexample(device, *fault) for fault in faults[path, text]]
             counterexamples += [Counterexample(device, *fault) for fault in _port_faults(tree, device, path, topology)]
+    if tree.declaration is not None:
+        present = {path.removeprefix(FOLDER).removesuffix(TOPOLOGY) for path in paths}
+        for subnet in tree.declaration.subnets.keys() - present:
+            counterexamples.append(Counterexample("", f"{FOLDER}{subnet}{TOPOLOGY}", 0, "no host has the file"))
     reason = f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else ""
     facts = (Fact("cables in the files of ibdm", cables),)
     return Verdict(facts, tuple(counterexamples), Cases("cables in the files of ibdm", cables), unjudged=reason)

@@ -17,12 +17,12 @@ from clusterwright.hosts.opensm.reader.lists import parse_options
 from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.proofs.check import Counterexample, Fact
 from clusterwright.proofs.declaration import Declaration
-from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES
+from clusterwright.proofs.infiniband.manager_options import CONFIG, places
 from clusterwright.proofs.tree import RenderedTree
 
 _FULL = frozenset({"full", "both"})
 _STRANGER = 0  # no port has this GUID
-_SHOWN = 6  # differences for each fabric
+_SHOWN = 6  # differences for each subnet
 _Seats = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full or not, and the line that says so
 _Keys = frozenset[tuple[int, bool]]
 
@@ -37,7 +37,7 @@ class _Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionVerdict:
-    """The packets that partitions of all InfiniBand fabrics let pass, compared with the declaration."""
+    """The packets that partitions of all InfiniBand subnets let pass, compared with the declaration."""
 
     facts: tuple[Fact, ...]
     faults: tuple[Counterexample, ...]
@@ -47,59 +47,59 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
     """Every pair of zones that reach each other and should not, or do not and should."""
     checked: set[object] = set()
     faults: list[Counterexample] = []
-    fabrics: set[str] = set()
+    subnets: set[str] = set()
     ports = pairs = 0
-    for config in CONFIG_FILES:
-        for device in tree.devices_with(config):
-            options = parse_options(tree.text(device, config) or "")
-            path = options["partition_config_file"].value.lstrip("/") if "partition_config_file" in options else ""
-            text = tree.text(device, path)
-            fabric = _fabric(declaration, device, options["guid"].value if "guid" in options else "")
-            enforced = options["part_enforce"].value if "part_enforce" in options else "both"
-            if fabric is None or (fabric, text, enforced) in checked:
-                continue
-            checked.add((fabric, text, enforced))
-            managers = _managers(tree, config, declaration, fabric, text)
-            everybody = declaration.ports[fabric] | {_STRANGER}
-            seats = _seats(text, everybody, managers) if enforced != "off" else _open(everybody)
-            kinds = _kinds(seats, declaration, fabric, managers)
-            differences = list(_differences(kinds, seats, declaration, fabric))
-            faults += [
-                Counterexample(device=device, file=path or config, line=line, message=message)
-                for line, message in differences[:_SHOWN]
-            ]
-            if fabric not in fabrics:
-                fabrics.add(fabric)
-                ports += len(seats) - 1
-                zones = set(chain.from_iterable(kind.zones for kind in kinds))
-                pairs += len(zones) ** 2
+    for device, folder in places(tree):
+        config = f"{folder}/{CONFIG}"
+        options = parse_options(tree.text(device, config) or "")
+        path = options["partition_config_file"].value.lstrip("/") if "partition_config_file" in options else ""
+        text = tree.text(device, path)
+        subnet = _subnet(declaration, device, options["guid"].value if "guid" in options else "")
+        enforced = options["part_enforce"].value if "part_enforce" in options else "both"
+        if subnet is None or (subnet, text, enforced) in checked:
+            continue
+        checked.add((subnet, text, enforced))
+        managers = _managers(tree, config, declaration, subnet, text)
+        everybody = declaration.ports[subnet] | {_STRANGER}
+        seats = _seats(text, everybody, managers) if enforced != "off" else _open(everybody)
+        kinds = _kinds(seats, declaration, subnet, managers)
+        differences = list(_differences(kinds, seats, declaration, subnet))
+        faults += [
+            Counterexample(device=device, file=path or config, line=line, message=message)
+            for line, message in differences[:_SHOWN]
+        ]
+        if subnet not in subnets:
+            subnets.add(subnet)
+            ports += len(seats) - 1
+            zones = set(chain.from_iterable(kind.zones for kind in kinds))
+            pairs += len(zones) ** 2
     facts = (Fact("InfiniBand ports in partitions", ports), Fact("pairs of zones over InfiniBand", pairs))
-    return PartitionVerdict(facts if fabrics else (), tuple(faults))
+    return PartitionVerdict(facts if subnets else (), tuple(faults))
 
 
-def _fabric(declaration: Declaration, device: str, guid: str) -> str | None:
-    """The fabric of a manager: that of the port it is bound to, else the one that its host is on."""
+def _subnet(declaration: Declaration, device: str, guid: str) -> str | None:
+    """The subnet of a manager: that of the port it is bound to, else the one that its host is on."""
     number = int(guid, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", guid) else 0
-    for fabric, guids in declaration.ports.items():
+    for subnet, guids in declaration.ports.items():
         if number in guids:
-            return fabric
-    for fabric, guids in declaration.ports.items():
+            return subnet
+    for subnet, guids in declaration.ports.items():
         if any(declaration.endpoints[guid][0] == device for guid in guids):
-            return fabric
+            return subnet
     return None
 
 
 def _managers(
-    tree: RenderedTree, config: str, declaration: Declaration, fabric: str, text: str | None
+    tree: RenderedTree, config: str, declaration: Declaration, subnet: str, text: str | None
 ) -> frozenset[int]:
-    """The ports of a fabric's managers.
+    """The ports of a subnet's managers.
 
     These are ports of the hosts whose files the tree has; and as far as the spec asks for more managers, ports that
     the file itself names full members of the default partition, on hosts that may be one.
     """
-    hosts, wanted = declaration.managers.get(fabric, (frozenset(), 0))
+    hosts, wanted = declaration.managers.get(subnet, (frozenset(), 0))
     here = frozenset(tree.devices_with(config))
-    guids = {guid for guid in declaration.ports[fabric] if declaration.endpoints[guid][0] in here}
+    guids = {guid for guid in declaration.ports[subnet] if declaration.endpoints[guid][0] in here}
     left = wanted - len({declaration.endpoints[guid][0] for guid in guids})
     try:
         statements = parse_partitions(text or "")
@@ -148,14 +148,14 @@ def _sit(seats_by_port: _Seats, statement: Statement, ports: frozenset[int], man
             seats_by_port.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
 
 
-def _kinds(seats: _Seats, declaration: Declaration, fabric: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
+def _kinds(seats: _Seats, declaration: Declaration, subnet: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
     """Ports by kind, with the first and last of each."""
-    everybody = fabric in declaration.open_default
+    everybody = subnet in declaration.open_default
     wanted: dict[int, set[tuple[int, bool]]] = {
-        guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*declaration.ports[fabric], _STRANGER)
+        guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*declaration.ports[subnet], _STRANGER)
     }
     for partition in declaration.partitions:
-        if partition.fabric == fabric:
+        if partition.subnet == subnet:
             for guid, membership in partition.members.items():
                 wanted[guid].add((partition.pkey, membership in _FULL))
     zones = declaration.isolation.zones_of if declaration.isolation is not None else {}
@@ -178,9 +178,9 @@ def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
 
 
 def _differences(
-    kinds: Mapping[_Kind, list[int]], seats: _Seats, declaration: Declaration, fabric: str
+    kinds: Mapping[_Kind, list[int]], seats: _Seats, declaration: Declaration, subnet: str
 ) -> Iterator[tuple[int, str]]:
-    names = {partition.pkey: partition.name for partition in declaration.partitions if partition.fabric == fabric} | {
+    names = {partition.pkey: partition.name for partition in declaration.partitions if partition.subnet == subnet} | {
         DEFAULT_PKEY: "Default"
     }
     listed = list(kinds.items())
@@ -193,7 +193,7 @@ def _differences(
             if bool(given) == bool(wanted):
                 continue
             ends = f"{_end(declaration, first)} and {_end(declaration, second)}"
-            pair = f"{_zones(one)} and {_zones(other)} over {fabric}, both ways"
+            pair = f"{_zones(one)} and {_zones(other)} over {subnet}, both ways"
             pkey = min(given or wanted)
             label = f"partition {names.get(pkey, 'of no zone')} (0x{pkey:04x})"
             line = _line(seats, pkey, (first, one), (second, other))

@@ -26,7 +26,7 @@ from clusterwright.packets.passage import Idle
 from clusterwright.packets.phrases import count, idle_phrase, packet_phrase, version_of
 from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.manager_options import CONFIG_FILES
+from clusterwright.proofs.infiniband.subnet import has_subnet
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
@@ -62,7 +62,7 @@ from clusterwright.switches.readers import READERS
 
 _KINDS_OF_HOSTS = frozenset({"nftables", "node-system", "node-network", "opensm", "ufm"})
 KINDS = _KINDS_OF_HOSTS.union(*(reader.kinds for reader in READERS))
-_FILES = frozenset({RUNNING, BOOTING, *(reader.file for reader in READERS), *CONFIG_FILES})
+_FILES = frozenset({RUNNING, BOOTING, *(reader.file for reader in READERS)})
 _SHOWN_PER_FILTER = 6
 
 
@@ -375,7 +375,7 @@ def _what(places: FilterPlaces, one: _Difference, usual_origin: int) -> str:
 
 
 def _has_filters(tree: RenderedTree) -> bool:
-    return not _FILES.isdisjoint(tree.paths)
+    return not _FILES.isdisjoint(tree.paths) or has_subnet(tree)
 
 
 ISOLATION = ProofCheck(

@@ -15,10 +15,11 @@ from clusterwright.and_more import and_more
 from clusterwright.deploy.ansible.query import RemoteCommand
 from clusterwright.deploy.target import Unreachable
 from clusterwright.finding import ClusterwrightError
-from clusterwright.hosts.opensm.writer.configuration import managed_fabric
+from clusterwright.hosts.opensm.writer.configuration import subnet_of_ufm, subnets_managed
 from clusterwright.observe.compare import compare
 from clusterwright.observe.difference import ObservedDifference
-from clusterwright.observe.ibnetdiscover import parse
+from clusterwright.observe.ibnetdiscover import Scan, parse
+from clusterwright.plan.model import IbSubnet
 from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_well
 from clusterwright.rollout.waves import Wave
 
@@ -87,22 +88,42 @@ class SubnetScan(DeviceGate):
         """The InfiniBand fabrics that a change of these devices may reach, each with those devices."""
         fabrics: dict[str, list[str]] = {}
         for name in names:
-            fabric = self._fabric_of(name)
-            if fabric:
+            for fabric in self._fabrics_of(name):
                 fabrics.setdefault(fabric, []).append(name)
         return fabrics
 
-    def _fabric_of(self, name: str) -> str:
+    def _fabrics_of(self, name: str) -> tuple[str, ...]:
+        """The fabric of a switch, and those with a subnet that a host manages."""
         device = self.plan.by_name.get(name)
         if device is None:
-            return ""
-        is_switch = device.kind == "switch"
-        fabric = self.plan.spec.fabric(device.fabric) if is_switch else managed_fabric(self.plan, device)
-        return fabric.name if fabric is not None and fabric.technology == "infiniband" else ""
+            return ()
+        if device.kind == "switch":
+            fabric = self.plan.spec.fabric(device.fabric)
+            return (fabric.name,) if fabric is not None and fabric.technology == "infiniband" else ()
+        managed = [subnet.fabric.name for subnet in subnets_managed(self.plan, device)]
+        of_ufm = subnet_of_ufm(self.plan, device)
+        if of_ufm is not None:
+            managed.append(of_ufm.fabric.name)
+        return tuple(dict.fromkeys(managed))
 
     def _scanned(self, fabric: str) -> Differences | str:
-        why = f"no host of {fabric} has an address in the access file"
-        for host, adapter in _first(self._hosts(fabric), _HOSTS):
+        """What scans of all subnets of a fabric differ in from the plan, or why one of them cannot be scanned."""
+        scans = []
+        for subnet in self.plan.ib_subnets.values():
+            if subnet.fabric.name == fabric:
+                scan = self._scan(subnet)
+                if isinstance(scan, str):
+                    return scan
+                scans.append(scan)
+        try:
+            return frozenset(map(_key, compare(self.plan, fabric, scans)))
+        except ClusterwrightError as error:
+            return str(error)
+
+    def _scan(self, subnet: IbSubnet) -> Scan | str:
+        """A scan of a subnet from the first host that gives one, or why none does."""
+        why = f"no host of {subnet.name} has an address in the access file"
+        for host, adapter in _first(self._hosts(subnet), _HOSTS):
             command = ("ibnetdiscover", "--Ca", adapter) if adapter else ("ibnetdiscover",)
             answer = self.devices.run({host: RemoteCommand(command, min(_LIMIT_S, self.policy.deadline_s))})[host]
             if isinstance(answer, Unreachable):
@@ -111,22 +132,23 @@ class SubnetScan(DeviceGate):
                 why = f"{host}: {answer.said}"
             else:
                 try:
-                    differences = compare(self.plan, fabric, [parse(answer.output, f"{host}'s scan")])
+                    return parse(answer.output, f"{host}'s scan")
                 except ClusterwrightError as error:
                     why = str(error)
-                else:
-                    return frozenset(map(_key, differences))
         return why
 
-    def _hosts(self, fabric: str) -> Iterator[tuple[str, str]]:
-        """Hosts that can scan a fabric, those of its subnet manager first, each with its adapter there."""
-        managers = [device.name for device in self.plan.devices if self._fabric_of(device.name) == fabric]
-        rest = (device.name for device in self.plan.devices if device.kind == "node")
-        for name in dict.fromkeys([*managers, *rest]):
-            if name in self.devices.over_ssh and self.plan.by_name[name].kind == "node":
-                port = next((c.a.port for c in self.plan.cables_of[name] if c.fabric == fabric and c.in_service), "")
-                if port:
-                    yield name, self._adapter(name, port)
+    def _hosts(self, subnet: IbSubnet) -> Iterator[tuple[str, str]]:
+        """Hosts that can scan a subnet, those of its manager first, each with its adapter there."""
+        fabric = subnet.fabric.name
+        nodes = [device.name for device in self.plan.devices if device.kind == "node"]
+        managers = [name for name in nodes if fabric in self._fabrics_of(name)]
+        for name in dict.fromkeys([*managers, *nodes]):
+            if name not in self.devices.over_ssh:
+                continue
+            for cable in self.plan.cables_of[name]:
+                if cable.fabric == fabric and cable.in_service and cable.b.device in subnet.switches:
+                    yield name, self._adapter(name, cable.a.port)
+                    break
 
     def _adapter(self, name: str, port: str) -> str:
         model = self.plan.spec.catalogue[self.plan.by_name[name].model]

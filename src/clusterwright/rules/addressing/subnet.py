@@ -12,7 +12,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import system_of
-from clusterwright.spec.infiniband import OPENSM, UFM, SubnetManager
+from clusterwright.spec.infiniband import OPENSM, UFM
 
 NVIDIA_ENGINE = "ar_"
 # Engines of NVIDIA's subnet manager besides its own ar_ ones (MLNX_SM; nue, sssp and dfsssp are the open one's alone).
@@ -93,24 +93,34 @@ def _in_service(subject: Subject, nodes: str, count: int) -> int:
 
 @rule("CW255", Severity.ERROR)
 def one_prefix_for_two(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand fabrics with nodes in common and one subnet prefix."""
-    earlier: list[tuple[Fabric, SubnetManager]] = []
+    """InfiniBand fabrics with nodes in common and one subnet prefix; each plane of a fabric has one of its own."""
+    earlier: list[tuple[Fabric, range]] = []
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None:
             continue
         nodes = _nodes_on(fabric)
-        for other, other_manager in earlier:
+        prefixes = range(manager.subnet_prefix, manager.subnet_prefix + _plane_count(subject, fabric))
+        for other, other_prefixes in earlier:
             common = sorted(nodes & _nodes_on(other))
-            if common and manager.subnet_prefix == other_manager.subnet_prefix:
+            shared = max(prefixes.start, other_prefixes.start)
+            if common and shared in prefixes and shared in other_prefixes:
                 message = (
-                    f"{fabric.name} and {other.name} have the subnet prefix 0x{manager.subnet_prefix:016x}, and"
+                    f"{fabric.name} and {other.name} have the subnet prefix 0x{shared:016x}, and"
                     f" {common[0]} is in both: its programs take them for one subnet."
                 )
-                hint = f"Give {fabric.name} a `subnet_prefix` of its own, as 0xfe80000000000001."
+                hint = f"Give {fabric.name} a `subnet_prefix` of its own, as 0x{other_prefixes.stop:016x}."
                 yield Problem((*manager.path, "subnet_prefix"), message, hint)
                 break
-        earlier.append((fabric, manager))
+        earlier.append((fabric, prefixes))
+
+
+def _plane_count(subject: Subject, fabric: Fabric) -> int:
+    """The subnets of a fabric."""
+    if not fabric.planes:
+        return 1
+    counts = [wiring.piece_count for skeleton, wiring in subject.wirings if skeleton.fabric.name == fabric.name]
+    return max(counts, default=1)
 
 
 def _nodes_on(fabric: Fabric) -> set[str]:

@@ -102,7 +102,7 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (controls, (*CONTROLLER_UNITS, *_KEY_UNITS), "Slurm's controller"),
         (records, (AUTHENTICATION, ACCOUNTING, *_KEY_UNITS), "Slurm's accounting"),
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
-        (manages, ("opensm.service",), "the subnet manager"),
+        (manages, ("opensm.service", "opensm@.service"), "the subnet manager"),
         (
             own,
             tuple(gpu_units(image, own)),

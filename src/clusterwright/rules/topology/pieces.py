@@ -87,16 +87,26 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW244", Severity.ERROR)
 def planes_without_manager(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand fabrics whose planes no tier joins."""
+    """InfiniBand fabrics in planes where a host of the subnet manager has no adapter in one of them."""
+    groups = [group.name for group in subject.spec.node_groups]
+    group_of = {node.name: groups[node.node_group] for node in subject.skeleton.layout.nodes}
     for skeleton, wiring in subject.wirings:
-        fabric, count = skeleton.fabric, wiring.piece_count
-        if fabric.technology == "infiniband" and fabric.planes and count > 1 and wiring.parted is None:
-            yield Problem(
-                (*fabric.tiers[-1].path, "join"),
-                f"The {count} planes of {fabric.name} are {count} subnets, and one of them has a subnet manager.",
-                "Add a tier with `per: cluster` and `join: all` above them. Managers, prefixes and lists for each plane"
-                " of one fabric are not written.",
-            )
+        fabric, manager = skeleton.fabric, skeleton.fabric.subnet_manager
+        if manager is None or not fabric.planes or wiring.piece_count < 2 or wiring.parted is not None:
+            continue
+        for host in wiring.kinds:
+            if group_of.get(host) != manager.nodes:
+                continue
+            planes = {wiring.piece_of[switch] for switch in wiring.devices[host].switches}
+            missing = sorted(set(range(wiring.piece_count)) - planes)
+            if missing:
+                yield Problem(
+                    (*manager.path, "nodes"),
+                    f"{host} has no adapter in plane {missing[0]} of {fabric.name}: nothing manages that subnet.",
+                    "Run the subnet manager on nodes with an adapter in each plane, or add a tier with `per: cluster`"
+                    " and `join: all` above them.",
+                )
+                break
 
 
 @rule("CW242", Severity.ERROR)

@@ -73,6 +73,10 @@ class RuntimeSwitches:
     plugin: PluginNames
 
 
+# By these a GPU reaches adapters of another rail through its node: without it, data would cross between rails.
+PXN = frozenset({"NCCL_PXN_DISABLE", "NCCL_P2P_PXN_LEVEL"})
+
+
 def c_number(text: str) -> int:
     """A number as NCCL reads it: 0 for words, hexadecimal after 0x, octal after 0."""
     match = _NUMBER.match(text)

@@ -43,7 +43,15 @@ _COMMANDS = {
     "nvidia-cdi.service": (r"ExecStart=/usr/bin/nvidia-ctk cdi generate --output=/etc/cdi/nvidia\.yaml",),
     "nvidia-dcgm-exporter.service.d/90-clusterwright.conf": (),
     "enroot-folders.service": (r"ExecStart=/usr/bin/install --directory --mode=1777 /run/enroot /\S+",),
-    "opensm.service": (r"ExecStartPre=/etc/opensm/add-m-key\.sh", r"ExecStart=/usr/sbin/opensm -F /\S+"),
+    "opensm.service": (
+        r"ExecStartPre=/etc/opensm/add-m-key\.sh",
+        r"ExecStart=/usr/sbin/opensm -F /\S+",
+        "ExecStart=/usr/bin/true",
+    ),
+    r"opensm@[\w.-]+\.service": (
+        r"ExecStartPre=/etc/opensm/[\w.-]+/add-m-key\.sh",
+        r"ExecStart=/usr/sbin/opensm -F /\S+",
+    ),
     "clusterwright-receptor.service": (r"ExecStart=/usr/bin/receptor --config /\S+",),
     "roce-qos.service": ("ExecStartPre=/usr/sbin/modprobe rdma_cm", f"ExecStart={_SBIN}/roce-qos"),
     r"scratch-[^/]+\.service": (

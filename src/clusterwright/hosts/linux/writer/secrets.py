@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.linux.writer.passwords import PASSWORDS, PASSWORDS_MODE, password_lines
-from clusterwright.hosts.opensm.writer.configuration import M_KEY_FILE, managed_fabric
+from clusterwright.hosts.opensm.writer.configuration import M_KEY, place_of, subnets_managed
 from clusterwright.intent.credentials import Credential, brought, credentials_of
 from clusterwright.intent.device_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed
@@ -63,11 +63,12 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
                 )
     for path, content, mode in _munge_key(slurm_run_by(plan, device)):
         yield Artifact(device=device.name, path=path, source=content, kind=KIND, mode=mode)
-    fabric = managed_fabric(plan, device)
-    manager = fabric.subnet_manager if fabric is not None else None
-    if manager is not None and manager.m_key is not None:
-        content = f"<secret {manager.m_key.secret} as m-key>\n".encode()
-        yield Artifact(device=device.name, path=M_KEY_FILE, source=content, kind=KIND, mode=M_KEY_MODE)
+    for subnet in subnets_managed(plan, device):
+        manager = subnet.fabric.subnet_manager
+        if manager is not None and manager.m_key is not None:
+            path = f"{place_of(plan, subnet).folder}/{M_KEY}"
+            content = f"<secret {manager.m_key.secret} as m-key>\n".encode()
+            yield Artifact(device=device.name, path=path, source=content, kind=KIND, mode=M_KEY_MODE)
 
 
 WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)

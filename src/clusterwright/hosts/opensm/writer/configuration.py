@@ -16,10 +16,9 @@ from clusterwright.intent.partitions import partition_views
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.subnet_sizes import SubnetSizes, subnet_sizes
 from clusterwright.plan.chips import chips_of
-from clusterwright.plan.model import Device, Plan, fabric_of, format_guid
+from clusterwright.plan.model import Device, IbSubnet, Plan, format_guid
 from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE, cabled
-from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.infiniband import OPENSM, ManagementKey
+from clusterwright.spec.infiniband import OPENSM, UFM, ManagementKey
 from clusterwright.text.templates import template
 
 KIND = "opensm"
@@ -27,8 +26,22 @@ FOLDER = "etc/opensm"
 FOLDER_OF_UFM = "opt/ufm/files/conf/opensm"  # where UFM starts opensm
 HIGHEST_PRIORITY = 15
 # The M_Key alone, which root alone reads; not part of opensm.conf, whose check would show it.
-M_KEY_FILE = f"{FOLDER}/m-key"
-CONFIG_WITH_KEY = "/run/opensm/opensm.conf"
+M_KEY = "m-key"
+UNIT_FOLDER, UNIT = "etc/systemd/system", "opensm.service"
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerPlace:
+    """Where the files of one subnet manager are on its host: the only one there, or one instance of several."""
+
+    folder: str
+    unit: str
+    """The name of the unit that runs it."""
+    logs: str
+    cache: str
+    """Where opensm keeps the LIDs that it gave; "" for its default."""
+    runtime: str
+    """Where the start script writes options with the M_Key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +52,12 @@ class ManagerView:
     script.
     """
 
-    fabric: str
+    subnet: str
+    place: ManagerPlace
     guid: str
     priority: int
     subnet_prefix: str
     routing_engine: str
-    folder: str
     has_storage: bool
     program_config: str
     m_key: ManagementKey | None
@@ -53,67 +66,111 @@ class ManagerView:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts of a fabric's subnet manager."""
-    return managed_fabric(plan, device) is not None
+    """The hosts that a fabric's subnet manager runs on."""
+    return bool(subnets_managed(plan, device))
 
 
-def managed_fabric(plan: Plan, device: Device) -> Fabric | None:
-    """The fabric of a host's subnet manager (opensm): the first one with it; None for other devices."""
+def subnets_managed(plan: Plan, device: Device) -> tuple[IbSubnet, ...]:
+    """The subnets that opensm manages on a host, in the plan's order; none for other devices."""
     if device.kind != "node":
-        return None
-    return next(
-        (
-            fabric
-            for fabric in plan.spec.fabrics
-            if fabric.subnet_manager
-            and fabric.subnet_manager.kind == OPENSM
-            and device.name in manager_hosts(plan, fabric.name)
-        ),
-        None,
+        return ()
+    return tuple(
+        subnet
+        for subnet in plan.ib_subnets.values()
+        if subnet.fabric.subnet_manager
+        and subnet.fabric.subnet_manager.kind == OPENSM
+        and device.name in manager_hosts(plan, subnet.fabric.name)
     )
 
 
-def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """All files of the subnet manager on one host. A host manages the first fabric with it."""
-    for fabric in plan.spec.fabrics:
-        hosts = manager_hosts(plan, fabric.name)
-        if device.name not in hosts or fabric.subnet_manager is None:
+def subnet_of_ufm(plan: Plan, device: Device) -> IbSubnet | None:
+    """The subnet that UFM manages on a host; None for other devices.
+
+    Of several subnets, which lint refuses (CW650), it has the first; a plane has no UFM at all.
+    """
+    if device.kind != "node":
+        return None
+    for subnet in plan.ib_subnets.values():
+        manager = subnet.fabric.subnet_manager
+        if manager is None or manager.kind != UFM or subnet.plane is not None:
             continue
-        view = ManagerView(
-            fabric=fabric.name,
-            guid=format_guid(manager_guids(plan, fabric.name).get(device.name, 0)),
-            priority=HIGHEST_PRIORITY - min(hosts.index(device.name), HIGHEST_PRIORITY),
-            subnet_prefix=format_guid(fabric.subnet_manager.subnet_prefix),
-            routing_engine=routing_engines(fabric.subnet_manager.routing_engine),
-            folder=f"/{FOLDER}",
-            has_storage=bool(storage_guids(plan, fabric.name)),
-            program_config=f"/{FOLDER}/opensm.conf" if fabric.subnet_manager.m_key is None else CONFIG_WITH_KEY,
-            m_key=fabric.subnet_manager.m_key,
-            qos=qos_view(fabric),
-            sizes=subnet_sizes(plan, fabric.name),
+        if device.name in manager_hosts(plan, subnet.fabric.name):
+            return subnet
+    return None
+
+
+def place_of(plan: Plan, subnet: IbSubnet) -> ManagerPlace:
+    """Where a host has the files of a subnet's manager: several on one host share no file."""
+    if not _is_instance(plan, subnet.fabric.name):
+        return ManagerPlace(folder=FOLDER, unit=UNIT, logs="/var/log", cache="", runtime="opensm")
+    return ManagerPlace(
+        folder=f"{FOLDER}/{subnet.name}",
+        unit=f"opensm@{subnet.name}.service",
+        logs=f"/var/log/opensm/{subnet.name}",
+        cache=f"/var/cache/opensm/{subnet.name}",
+        runtime=f"opensm/{subnet.name}",
+    )
+
+
+@per_plan
+def _is_instance(plan: Plan, fabric_name: str) -> bool:
+    """Whether a host of a fabric's managers runs several: all managers of a subnet then have the same places."""
+    hosts = manager_hosts(plan, fabric_name)
+    return any(len(subnets_managed(plan, plan.by_name[host])) > 1 for host in hosts)
+
+
+def render(plan: Plan, device: Device) -> Iterator[Artifact]:
+    """All files of the subnet managers on one host: an instance for each of several subnets."""
+    subnets = subnets_managed(plan, device)
+    for subnet in subnets:
+        yield from _manager(plan, device, subnet)
+    if not subnets:
+        return
+    names = [place_of(plan, subnet).unit for subnet in subnets]
+    units = [("multi-user.target.d/91-opensm.conf", "boot.conf.j2")]
+    if UNIT not in names:
+        units.append((UNIT, "instances.service.j2"))
+    for path, name in units:
+        content = template(f"opensm/{name}").render(units=names).encode()
+        yield Artifact(device=device.name, path=f"{UNIT_FOLDER}/{path}", source=content, kind=KIND)
+
+
+def _manager(plan: Plan, device: Device, subnet: IbSubnet) -> Iterator[Artifact]:
+    """The files of one subnet's manager on a host, with the unit that starts it."""
+    manager = subnet.fabric.subnet_manager
+    if manager is None:
+        return
+    place = place_of(plan, subnet)
+    view = ManagerView(
+        subnet=subnet.name,
+        place=place,
+        guid=format_guid(manager_guids(plan, subnet.name).get(device.name, 0)),
+        priority=HIGHEST_PRIORITY - min(managers_by_priority(plan, subnet.name).index(device.name), HIGHEST_PRIORITY),
+        subnet_prefix=format_guid(subnet.prefix),
+        routing_engine=routing_engines(manager.routing_engine),
+        has_storage=bool(storage_guids(plan, subnet.name)),
+        program_config=f"/{place.folder}/opensm.conf" if manager.m_key is None else f"/run/{place.runtime}/opensm.conf",
+        m_key=manager.m_key,
+        qos=qos_view(subnet.fabric),
+        sizes=subnet_sizes(plan, subnet.name),
+    )
+    yield Artifact(
+        device=device.name,
+        path=f"{place.folder}/opensm.conf",
+        source=template("opensm/opensm.conf.j2").render(view=view).encode(),
+        kind=KIND,
+    )
+    unit = template("opensm/opensm.service.j2").render(view=view, is_instance=place.unit != UNIT).encode()
+    yield Artifact(device=device.name, path=f"{UNIT_FOLDER}/{place.unit}", source=unit, kind=KIND)
+    if view.m_key is not None:
+        script = template("opensm/add-m-key.sh.j2").render(
+            folder=f"/{place.folder}", source=f"/{place.folder}/{M_KEY}", target=view.program_config
         )
         yield Artifact(
-            device=device.name,
-            path=f"{FOLDER}/opensm.conf",
-            source=template("opensm/opensm.conf.j2").render(view=view).encode(),
-            kind=KIND,
+            device=device.name, path=f"{place.folder}/add-m-key.sh", source=script.encode(), kind=KIND, mode=0o755
         )
-        for path, name in (
-            ("opensm.service", "opensm.service.j2"),
-            ("multi-user.target.d/91-opensm.conf", "boot.conf.j2"),
-        ):
-            content = template(f"opensm/{name}").render(view=view).encode()
-            yield Artifact(device=device.name, path=f"etc/systemd/system/{path}", source=content, kind=KIND)
-        if view.m_key is not None:
-            script = template("opensm/add-m-key.sh.j2").render(
-                view=view, source=f"/{M_KEY_FILE}", target=CONFIG_WITH_KEY
-            )
-            yield Artifact(
-                device=device.name, path=f"{FOLDER}/add-m-key.sh", source=script.encode(), kind=KIND, mode=0o755
-            )
-        for path, content in fabric_files(plan, fabric.name, FOLDER):
-            yield Artifact(device=device.name, path=path, source=content, kind=KIND)
-        return
+    for path, content in subnet_files(plan, subnet.name, place.folder):
+        yield Artifact(device=device.name, path=path, source=content, kind=KIND)
 
 
 @per_plan
@@ -138,59 +195,71 @@ def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
     return tuple(hosts[: manager.count])
 
 
+@per_plan
+def managers_by_priority(plan: Plan, subnet_name: str) -> tuple[str, ...]:
+    """The hosts of a subnet's manager, the one meant to be master first: planes have their masters in turn.
+
+    So no host that fails has the managers of all planes change at once.
+    """
+    subnet = plan.ib_subnets[subnet_name]
+    hosts = manager_hosts(plan, subnet.fabric.name)
+    first = (subnet.plane or 0) % len(hosts) if hosts else 0
+    return (*hosts[first:], *hosts[:first])
+
+
 def routing_engines(engine: str) -> str:
     """The spec's engine, with falling back to another one forbidden."""
     return engine if "no_fallback" in engine.split(",") else f"{engine},no_fallback"
 
 
-def root_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
-    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots for a subnet manager.
+def root_guids(plan: Plan, subnet_name: str) -> tuple[int, ...]:
+    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots that a subnet manager sees.
 
     A drained switch is none: ftree and updn lead every path up to a root and down again, so they pass by a switch below
     the leaves, while its links stay up and it stays managed (tried with opensm 3.3.23).
     """
-    top = max((d.tier for d in _switches(plan, fabric_name)), default=0)
+    top = max((d.tier for d in _switches(plan, subnet_name)), default=0)
     guids: list[int] = []
-    for device in _switches(plan, fabric_name):
+    for device in _switches(plan, subnet_name):
         if device.tier == top and device.state == ACTIVE:
             guids.extend(chip.guid for chip in chips_of(plan, device) if chip.kind != "leaf")
     return tuple(guids)
 
 
-def compute_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
+def compute_guids(plan: Plan, subnet_name: str) -> tuple[int, ...]:
     """Port GUIDs of the adapters of nodes with GPUs, in rank and rail order."""
     return tuple(
         cable.a.guid
-        for cable in cabled(plan, fabric_name)
+        for cable in cabled(plan, subnet_name)
         if cable.a.guid is not None and plan.by_name[cable.a.device].rank is not None
     )
 
 
-def switch_names(plan: Plan, fabric_name: str) -> list[tuple[str, str]]:
+def switch_names(plan: Plan, subnet_name: str) -> list[tuple[str, str]]:
     """Node GUID and name of every switch chip. Adapters say their host's name themselves, switches only their model."""
-    chips = chain.from_iterable(chips_of(plan, device) for device in _switches(plan, fabric_name))
+    chips = chain.from_iterable(chips_of(plan, device) for device in _switches(plan, subnet_name))
     return [(format_guid(chip.guid), chip.name) for chip in chips]
 
 
 @per_plan
-def storage_guids(plan: Plan, fabric_name: str) -> tuple[int, ...]:
-    """Port GUIDs of the adapters of nodes without GPUs: storage and services, outside ftree's balance."""
+def storage_guids(plan: Plan, subnet_name: str) -> tuple[int, ...]:
+    """Port GUIDs of the adapters of nodes without GPUs: storage and services, which ftree keeps out of its balance."""
     return tuple(
         cable.a.guid
-        for cable in cabled(plan, fabric_name)
+        for cable in cabled(plan, subnet_name)
         if cable.a.guid is not None and plan.by_name[cable.a.device].rank is None
     )
 
 
 @per_plan
-def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, bytes], ...]:
-    """The files common to every manager of a fabric, as path below ``folder`` and content."""
-    fabric = fabric_of(plan, fabric_name)
-    roots = [format_guid(guid) for guid in root_guids(plan, fabric_name)]
-    nodes = [format_guid(guid) for guid in compute_guids(plan, fabric_name)]
-    managers = [format_guid(guid) for guid in manager_guids(plan, fabric_name).values()]
-    storage = [format_guid(guid) for guid in storage_guids(plan, fabric_name)]
-    partitions = partition_views(plan, fabric_name)
+def subnet_files(plan: Plan, subnet_name: str, folder: str) -> tuple[tuple[str, bytes], ...]:
+    """The files that are the same on every manager of a subnet, as path below ``folder`` and content."""
+    fabric = plan.ib_subnets[subnet_name].fabric
+    roots = [format_guid(guid) for guid in root_guids(plan, subnet_name)]
+    nodes = [format_guid(guid) for guid in compute_guids(plan, subnet_name)]
+    managers = [format_guid(guid) for guid in manager_guids(plan, subnet_name).values()]
+    storage = [format_guid(guid) for guid in storage_guids(plan, subnet_name)]
+    partitions = partition_views(plan, subnet_name)
     default = fabric.subnet_manager.default_membership if fabric.subnet_manager else "limited"
     texts = (
         ("root_guids.conf", template("opensm/guids.conf.j2").render(guids=roots)),
@@ -199,7 +268,7 @@ def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, 
             "partitions.conf",
             template("opensm/partitions.conf.j2").render(managers=managers, partitions=partitions, default=default),
         ),
-        ("ib-node-name-map", template("opensm/ib-node-name-map.j2").render(names=switch_names(plan, fabric_name))),
+        ("ib-node-name-map", template("opensm/ib-node-name-map.j2").render(names=switch_names(plan, subnet_name))),
     )
     files_found = tuple((f"{folder}/{name}", text.encode()) for name, text in texts)
     if not storage:  # opensm refuses to route with an empty file
@@ -208,23 +277,21 @@ def fabric_files(plan: Plan, fabric_name: str, folder: str) -> tuple[tuple[str, 
 
 
 @per_plan
-def manager_guids(plan: Plan, fabric_name: str) -> dict[str, int]:
-    """The port of each subnet manager, by host: its first adapter with a cable.
+def manager_guids(plan: Plan, subnet_name: str) -> dict[str, int]:
+    """The port that each subnet manager runs on, by host: the first of its adapters that is plugged in.
 
     All of them are full members of the default partition, master or not.
     """
     first: dict[str, int] = {}
-    for cable in cabled(plan, fabric_name):
+    for cable in cabled(plan, subnet_name):
         if cable.a.guid is not None:
             first.setdefault(cable.a.device, cable.a.guid)
-    return {host: first[host] for host in manager_hosts(plan, fabric_name) if host in first}
+    hosts = manager_hosts(plan, plan.ib_subnets[subnet_name].fabric.name)
+    return {host: first[host] for host in hosts if host in first}
 
 
 @per_plan
-def _switches(plan: Plan, fabric_name: str) -> tuple[Device, ...]:
-    """The installed switches; those out of service are not."""
-    return tuple(
-        d
-        for d in plan.devices
-        if d.kind == "switch" and d.fabric == fabric_name and d.guid is not None and d.state != OUT_OF_SERVICE
-    )
+def _switches(plan: Plan, subnet_name: str) -> tuple[Device, ...]:
+    """The switches that are there; those out of service are not."""
+    switches = plan.ib_subnets[subnet_name].switches
+    return tuple(d for d in plan.devices if d.name in switches and d.guid is not None and d.state != OUT_OF_SERVICE)

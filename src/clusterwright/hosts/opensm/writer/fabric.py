@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from itertools import chain
 
 from clusterwright.artifact import Artifact
-from clusterwright.hosts.opensm.writer.configuration import FOLDER, FOLDER_OF_UFM, manager_hosts
+from clusterwright.hosts.opensm.writer.configuration import (
+    FOLDER_OF_UFM,
+    place_of,
+    subnet_of_ufm,
+    subnets_managed,
+)
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.chips import Chip, chip_ports, chips_of, internal_links
 from clusterwright.plan.model import Device, Interface, Plan
 from clusterwright.plan.service import OUT_OF_SERVICE, cabled
-from clusterwright.spec.infiniband import UFM
 
 KIND = "opensm-fabric"
 FILE = "fabric.net"
@@ -35,32 +39,25 @@ class FabricFile:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts of a fabric's subnet manager of either kind."""
-    return device.kind == "node" and next(_managed_fabrics(plan, device), None) is not None
+    """The hosts that a subnet's manager runs on, whichever it is."""
+    return next(_managed(plan, device), None) is not None
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The first fabric of a host, beside the files of each of its subnet managers."""
-    done: set[str] = set()
-    for fabric, folder in _managed_fabrics(plan, device):
-        if folder not in done:
-            done.add(folder)
-            yield Artifact(
-                device=device.name, path=f"{folder}/{FILE}", source=fabric_file(plan, fabric).text.encode(), kind=KIND
-            )
+    """The planned cabling of each subnet that a host manages, beside the files of its manager."""
+    for subnet, folder in _managed(plan, device):
+        text = fabric_file(plan, subnet).text
+        yield Artifact(device=device.name, path=f"{folder}/{FILE}", source=text.encode(), kind=KIND)
 
 
 @per_plan
-def fabric_file(plan: Plan, fabric: str) -> FabricFile:
-    """One InfiniBand fabric of a plan, as plugged in: drained devices are, devices out of service are not.
+def fabric_file(plan: Plan, subnet: str) -> FabricFile:
+    """One InfiniBand subnet of a plan: what is plugged in. What is out of service is not; what is drained is.
 
     The chips of a director have its GUID as their system image GUID in common, as in a real one.
     """
-    switches = [
-        d
-        for d in plan.devices
-        if d.kind == "switch" and d.fabric == fabric and d.guid is not None and d.state != OUT_OF_SERVICE
-    ]
+    names = plan.ib_subnets[subnet].switches
+    switches = [d for d in plan.devices if d.name in names and d.guid is not None and d.state != OUT_OF_SERVICE]
     chips: dict[str, tuple[Chip, ...]] = {device.name: chips_of(plan, device) for device in switches}
     places = {
         model: chip_ports(plan.spec.catalogue[model], split=model in plan.split_models)
@@ -74,7 +71,7 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
         index, port = places[models[interface.device]][interface.port]
         return chips[interface.device][index], port
 
-    for cable in cabled(plan, fabric):
+    for cable in cabled(plan, subnet):
         upper, upper_port = end(cable.b)
         if cable.a.guid is not None:
             adapters.append(_adapter(cable.a, cable.a.guid, upper, upper_port))
@@ -87,7 +84,7 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
             inside = chips[device.name]
             _join(lines, inside[link.leaf], link.leaf_port, inside[link.spine], link.spine_port)
 
-    head = f"# Written by clusterwright: the planned cabling of the fabric {fabric}, as ibnetdiscover would show it.\n"
+    head = f"# Written by clusterwright: the planned cabling of the fabric {subnet}, as ibnetdiscover would show it.\n"
     parts: list[str] = []
     for device in switches:
         parts.extend(_switch(chip, device.guid or 0, lines[chip.guid]) for chip in chips[device.name])
@@ -95,12 +92,13 @@ def fabric_file(plan: Plan, fabric: str) -> FabricFile:
     return FabricFile(text="\n".join([head, *parts, *adapters]), adapters=len(adapters), chips=len(parts), ports=ports)
 
 
-def _managed_fabrics(plan: Plan, device: Device) -> Iterator[tuple[str, str]]:
-    """The managed fabrics of a host, each with the folder of the manager's files."""
-    for fabric in plan.spec.fabrics:
-        manager = fabric.subnet_manager
-        if manager is not None and device.name in manager_hosts(plan, fabric.name):
-            yield fabric.name, FOLDER_OF_UFM if manager.kind == UFM else FOLDER
+def _managed(plan: Plan, device: Device) -> Iterator[tuple[str, str]]:
+    """The subnets that a host manages, and the folder of the manager's files."""
+    for subnet in subnets_managed(plan, device):
+        yield subnet.name, place_of(plan, subnet).folder
+    of_ufm = subnet_of_ufm(plan, device)
+    if of_ufm is not None:
+        yield of_ufm.name, FOLDER_OF_UFM
 
 
 def _join(lines: dict[int, list[tuple[int, str]]], one: Chip, one_port: int, other: Chip, other_port: int) -> None:

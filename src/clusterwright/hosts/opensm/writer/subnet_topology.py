@@ -6,12 +6,12 @@ joins their ports (ibdm-ibnl-file(1), ibdm-topo-file(1)).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from itertools import chain
 
 from clusterwright.artifact import Artifact
-from clusterwright.hosts.opensm.writer.configuration import manager_hosts
+from clusterwright.hosts.opensm.writer.configuration import subnet_of_ufm, subnets_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.chips import chip_ports, internal_links
 from clusterwright.plan.model import Device, Plan, fabric_of
@@ -47,27 +47,36 @@ class TopologySystem:
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """The hosts of a fabric's subnet manager."""
-    return device.kind == "node" and any(device.name in manager_hosts(plan, f.name) for f in plan.spec.fabrics)
+    """The hosts that a subnet's manager runs on."""
+    return bool(_managed(plan, device))
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
-    """The topology of the host's first fabric, and a netlist for each model in it."""
-    for fabric in plan.spec.fabrics:
-        if device.name in manager_hosts(plan, fabric.name):
-            for path, content in _files(plan, fabric.name):
-                yield Artifact(device=device.name, path=path, source=content, kind=KIND)
-            return
+    """The topology of each subnet that the host manages, and a netlist for each model in them."""
+    for path, content in _files(plan, _managed(plan, device)):
+        yield Artifact(device=device.name, path=path, source=content, kind=KIND)
+
+
+def _managed(plan: Plan, device: Device) -> tuple[str, ...]:
+    """The subnets that a host manages, whichever program does."""
+    of_ufm = subnet_of_ufm(plan, device)
+    names = [subnet.name for subnet in subnets_managed(plan, device)]
+    return (*names, of_ufm.name) if of_ufm is not None else tuple(names)
 
 
 @per_plan
-def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
-    systems = _systems(plan, fabric)
-    files = [(f"{FOLDER}/{fabric}.topo", template("ibdm/fabric.topo.j2").render(systems=systems).encode())]
-    for name in sorted({system.type for system in systems}):
+def _files(plan: Plan, subnets: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+    files = []
+    models: set[str] = set()
+    for subnet in subnets:
+        systems = _systems(plan, subnet)
+        files.append((f"{FOLDER}/{subnet}.topo", template("ibdm/fabric.topo.j2").render(systems=systems).encode()))
+        models.update(system.type for system in systems)
+    fabrics = {plan.ib_subnets[subnet].fabric.name for subnet in subnets}
+    for name in sorted(models):
         model = plan.spec.catalogue[name]
         if model.kind == "node" or model.nic_groups:
-            nodes = _adapters(plan, fabric, model)
+            nodes = _adapters(plan, fabrics, model)
         else:
             nodes = _chips(model, split=name in plan.split_models)
         text = template("ibdm/model.ibnl.j2").render(name=name, nodes=nodes)
@@ -75,10 +84,10 @@ def _files(plan: Plan, fabric: str) -> tuple[tuple[str, bytes], ...]:
     return tuple(files)
 
 
-def _systems(plan: Plan, fabric: str) -> tuple[TopologySystem, ...]:
-    """Every device of the fabric, each cable at its upper end only."""
+def _systems(plan: Plan, subnet: str) -> tuple[TopologySystem, ...]:
+    """Every device of the subnet, each cable at its upper end only."""
     cables: dict[str, list[tuple[str, str, str, str]]] = {}
-    for cable in cabled(plan, fabric):
+    for cable in cabled(plan, subnet):
         far = plan.by_name[cable.a.device]
         cables.setdefault(far.name, [])
         cables.setdefault(cable.b.device, []).append(
@@ -96,13 +105,14 @@ def port_name(port: str) -> str:
     return f"P{port}" if port[0].isdigit() else port
 
 
-def _adapters(plan: Plan, fabric: str, model: HardwareModel) -> list[TopologyNode]:
-    """The adapters of a node model on this fabric: each a node of one port, called by its interface."""
+def _adapters(plan: Plan, fabrics: Set[str], model: HardwareModel) -> list[TopologyNode]:
+    """The adapters of a node model on these fabrics: each a node of one port, called by its interface."""
     attached: set[str | None] = set()
-    for attach in fabric_of(plan, fabric).attach:
-        group = plan.spec.node_group(attach.nodes or "")
-        if group is not None and group.model.name == model.name:
-            attached.add(attach.nics)
+    for name in fabrics:
+        for attach in fabric_of(plan, name).attach:
+            group = plan.spec.node_group(attach.nodes or "")
+            if group is not None and group.model.name == model.name:
+                attached.add(attach.nics)
     nics = chain.from_iterable(group.nics for group in model.nic_groups if group.name in attached)
     return [
         TopologyNode(kind="CA", width=1, type=ADAPTER_TYPE, name=nic.interface, ports=(f"1 -> {nic.interface}",))
