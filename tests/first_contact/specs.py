@@ -22,6 +22,24 @@ def overlay(name: str, more: str = "") -> str:
     return f"first_contact: {section}\nflows:\n{flows}"
 
 
+IPV6_SERVER = "fd00:1ab:a:f0::67"
+IPV6_MANAGEMENT = """\
+  - name: management
+    addressing:
+      loopbacks: "fd00:1ab:a:ffff::/64"
+      links: "fd00:1ab:a:fffe::/64"
+      hosts: "fd00:1ab:a::/56"
+      hosts_per_switch: 64
+"""
+
+
+def contacted_over_ipv6(folder: Path, name: str, noted: str) -> Plan:
+    """The plan of a lab whose management network has IPv6, with the port of a device whose MAC address is noted."""
+    (folder / "overlay.overlay.csv").write_text(f"device,port,mac\n{noted},{MAC}\n")
+    section = f"first_contact: {{server: '{IPV6_SERVER}', interface: eth0}}\n"
+    return plan_with(folder, name, f"{section}fabrics:\n{IPV6_MANAGEMENT}")
+
+
 def contacted(folder: Path, name: str, noted: str = "") -> Plan:
     """The plan of a lab with it; ``noted`` is a device and port whose MAC address the overlay file has."""
     if noted:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.first_contact.network import ask, ask_as_onie, contact_of, fetch, network
-from tests.first_contact.specs import MAC, contacted
+from tests.first_contact.specs import IPV6_SERVER, MAC, contacted, contacted_over_ipv6
 
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan, format_address
@@ -86,6 +86,54 @@ def test_another_device_at_a_noted_port_gets_no_answer(tmp_path: Path) -> None:
     plan = contacted(tmp_path, "lab-roce", "ctsw-p00-00,Management1/1")
     with network(plan, "ctsw-p00-00", tmp_path, OTHER_MAC):
         assert not ask(tmp_path / "client", ARISTA)
+
+
+# What SONiC says over IPv6 (sonic-net/sonic-buildimage, files/dhcp/dhclient.conf.j2): a text alone where RFC 8415,
+# 21.15 has lengths before texts.
+SONIC_IPV6 = """\
+option dhcp6.user-class code 15 = text;
+option dhcp6.provisioning-script-url code 239 = text;
+send dhcp6.user-class "SONiC-ZTP";
+request dhcp6.name-servers, dhcp6.provisioning-script-url;
+"""
+
+
+def test_a_new_switch_with_sonic_gets_its_script_over_ipv6(tmp_path: Path) -> None:
+    plan = contacted_over_ipv6(tmp_path, "lab-sonic", "rtsw-p00r00,eth0")
+    contact = contact_of(plan, "rtsw-p00r00")
+    gateway = format_address(plan.host_subnet_of[contact.fabric, contact.switch].gateway or 0, 6)
+    with network(plan, "rtsw-p00r00", tmp_path, MAC) as logs:
+        given = ask(tmp_path / "client", SONIC_IPV6, version=6)
+        assert given.get("new_ip6_address") == format_address(contact.address, 6), (logs / "kea.log").read_text()
+        url = given["new_dhcp6_provisioning_script_url"]
+        assert url == f"http://[{IPV6_SERVER}]/sonic.sh"
+        assert fetch(given, url, 64, gateway) == (200, rendered(plan, "sonic.sh"))
+        assert fetch(given, f"http://[{IPV6_SERVER}]/kea-dhcp6.conf", 64, gateway)[0] in {403, 404}
+
+
+@pytest.mark.parametrize(
+    ("lab", "device", "port"),
+    [
+        ("lab-roce", "ctsw-p00-00", "Management1/1"),
+        ("lab-nvue", "rtsw-p00r00", "eth0"),
+        ("lab-roce", "gpu-p00r00n0", "bmc"),
+    ],
+)
+def test_others_get_their_address_over_ipv6_and_no_file(tmp_path: Path, lab: str, device: str, port: str) -> None:
+    """CW573 says so at `first_contact` of the spec."""
+    plan = contacted_over_ipv6(tmp_path, lab, f"{device},{port}")
+    with network(plan, device, tmp_path, MAC) as logs:
+        given = ask(tmp_path / "client", SONIC_IPV6, version=6)
+    assert given.get("new_ip6_address") == format_address(contact_of(plan, device).address, 6), (
+        logs / "kea.log"
+    ).read_text()
+    assert "new_dhcp6_provisioning_script_url" not in given
+
+
+def test_a_device_that_nobody_has_noted_gets_no_address_over_ipv6(tmp_path: Path) -> None:
+    plan = contacted_over_ipv6(tmp_path, "lab-sonic", "rtsw-p00r00,eth0")
+    with network(plan, "rtsw-p00r00", tmp_path, OTHER_MAC):
+        assert not ask(tmp_path / "client", SONIC_IPV6, version=6)
 
 
 _PRIVATE = """\

@@ -25,8 +25,9 @@ INSTALLERS = "installers"
 _VENDOR_CLASS, _DEFAULT_URL = 60, 114
 # Options that no standard names have to be defined; Kea names the others itself.
 _SCRIPT = {"name": "provisioning-script-url", "code": 239, "type": "string"}
-# RFC 8415, 21.15 and 21.16: lengths and the enterprise number come before the text.
-_TEXT_FROM = {15: 2, 16: 6}
+# RFC 8415, 21.16: the enterprise number and a length come before the text. A length would come before that of option 15
+# (21.15), and SONiC, the one that sends it, leaves it out (sonic-net/sonic-buildimage, files/dhcp/dhclient.conf.j2).
+_TEXT_FROM = {16: 6}
 
 
 class ServedSwitch(NamedTuple):
@@ -56,9 +57,11 @@ def contact_kea(plan: Plan, section: FirstContact, served: Mapping[str, ServedSw
     settings = {
         **server_settings(version, nics, identifiers=identifiers),
         "option-def": [{**_SCRIPT, "space": f"dhcp{version}"}],
-        "client-classes": list(_classes(section, served)),
-        f"subnet{version}": subnets,
     }
+    classes = list(_classes(section, served))
+    if classes:  # Kea's grammar has no empty list of them
+        settings["client-classes"] = classes
+    settings[f"subnet{version}"] = subnets
     return dump_lines({f"Dhcp{version}": settings}, depth=5)
 
 

@@ -30,7 +30,8 @@ _CLASS = frozenset({"name", "test", "option-data"})
 _OPTION = frozenset({"code", "csv-format", "data", "always-send"})
 _BEGINS = r"substring\(option\[(?P<option>\d+)\]\.hex, (?P<start>\d+), (?P<length>\d+)\) == '(?P<text>[^']*)'"
 _TEST = re.compile(rf"member\('KNOWN'\) and member\('(?P<holders>[^']+)'\) and (?P<negated>not \()?{_BEGINS}\)?")
-_TEXT_FROM = {15: 2, 16: 6}  # RFC 8415, 21.15 and 21.16
+# RFC 8415, 21.16. SONiC sends option 15 as a text alone (sonic-net/sonic-buildimage, files/dhcp/dhclient.conf.j2).
+_TEXT_FROM = {16: 6}
 
 
 class ContactReservation(NamedTuple):
