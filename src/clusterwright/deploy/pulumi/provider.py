@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +39,8 @@ from pulumi.provider.experimental.provider import (
 
 from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.changes import bounded, changed_lines, drift_lines
-from clusterwright.deploy.pulumi.project import ADOPTS, AT_ONCE, IN_ORDER
+from clusterwright.deploy.pulumi.permission import may_change_what_runs, refusal, require_may_clear
+from clusterwright.deploy.pulumi.project import ADOPTS
 from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
 from clusterwright.deploy.secrets.versions import version_changes
 from clusterwright.deploy.store import MissingObject, Store
@@ -123,8 +124,8 @@ class ClusterwrightProvider(Provider):
             others = [key for key in ("downlinks", "away") if map_of(both[0], key) != map_of(both[1], key)]
             return DiffResponse(changes=bool(others), diffs=others or ["downlinks"])
         running = [name for name in changed if name in old and name in new]
-        if running and not _may_change_what_runs():
-            await self._log.warning(request.urn, _refusal(running))
+        if running and not may_change_what_runs():
+            await self._log.warning(request.urn, refusal(running))
         lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
         await self._log.info(request.urn, "\n".join(lines))
         return DiffResponse(
@@ -139,11 +140,11 @@ class ClusterwrightProvider(Provider):
             return CreateResponse(request.name, dict(request.properties))
         if os.environ.get(ADOPTS):
             return CreateResponse(request.name, await self._adopt(request))
-        if not _may_change_what_runs():
+        if not may_change_what_runs():
             wanted = map_of(request.properties, "devices")
             compared = await asyncio.to_thread(self._holding_otherwise, wanted)
             if compared:
-                raise ClusterwrightError(_refusal(compared))
+                raise ClusterwrightError(refusal(compared))
         state = await self._bring_about(request.urn, request.properties, {})
         return CreateResponse(request.name, state)
 
@@ -166,9 +167,9 @@ class ClusterwrightProvider(Provider):
         never_taken = {name for name in _held(request.olds, request.news, "failed") if not old.get(name)}
         running = [name for name, digest in new.items() if name in old and old[name] != digest]
         running = [name for name in running if name not in never_taken]
-        if running and not _may_change_what_runs():
-            raise ClusterwrightError(_refusal(running))
-        _require_may_clear(name for name in old if name not in new)
+        if running and not may_change_what_runs():
+            raise ClusterwrightError(refusal(running))
+        require_may_clear(name for name in old if name not in new)
         return UpdateResponse(await self._bring_about(request.urn, request.news, request.olds))
 
     async def delete(self, request: DeleteRequest) -> None:
@@ -177,7 +178,7 @@ class ClusterwrightProvider(Provider):
         Raises ClusterwrightError where Pulumi's own command asks for it: Pulumi runs no program for `destroy`, and
         calls the provider alone.
         """
-        _require_may_clear(map_of(request.properties, "devices"))
+        require_may_clear(map_of(request.properties, "devices"))
         await self._bring_about(request.urn, {}, request.properties)
 
     async def read(self, request: ReadRequest) -> ReadResponse:
@@ -199,7 +200,7 @@ class ClusterwrightProvider(Provider):
         compared = await asyncio.to_thread(self._compare, trees, different) if trees or different else {}
         if compared is None:
             return ReadResponse()
-        if not _may_change_what_runs():
+        if not may_change_what_runs():
             await self._log.warning(request.urn, _NOTED_IN_THE_STATE_ALONE)
         await self._warn(request.urn, compared)
         drift = {name: outcome for name, outcome in compared.items() if outcome.changed}
@@ -313,29 +314,6 @@ class ClusterwrightProvider(Provider):
         if self._store is None or self._target is None or self._batching is None:
             raise ClusterwrightError("the provider was not configured: the stack names no target")
         return self._store, self._target, self._batching
-
-
-def _may_change_what_runs() -> bool:
-    """Whether `clusterwright up` drives this engine, or somebody said why devices are changed without it."""
-    return bool(os.environ.get(IN_ORDER) or os.environ.get(AT_ONCE))
-
-
-def _refusal(devices: Sequence[str]) -> str:
-    return (
-        f"{and_more(devices, 3)} would change all at once: without waves, gates and proofs, and without a line in the "
-        f"record. `clusterwright up` changes what runs. To go on all the same, say why in {AT_ONCE}."
-    )
-
-
-def _require_may_clear(devices: Iterable[str]) -> None:
-    """Raises ClusterwrightError for devices that Pulumi's own command would clear."""
-    names = sorted(devices)
-    if names and not _may_change_what_runs():
-        raise ClusterwrightError(
-            f"{and_more(names, 3)} would lose what was deployed there: unasked, and without a line in the record. "
-            "`clusterwright destroy` removes a whole stack, and `clusterwright up` what left the spec. To go on all "
-            f"the same, say why in {AT_ONCE}."
-        )
 
 
 def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str, str]:
