@@ -45,12 +45,12 @@ def report(*, is_smallest: bool = False) -> str:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         tree, root, events = place / "tree", place / "up", place / "events.json"
-        render = _cost([*command, "render", str(spec), "--out", str(tree)])
+        render = cost_of([*command, "render", str(spec), "--out", str(tree)])
         rendered = _count(tree)
         copied = _copy(tree, place / "tree-copy")
         chosen = [*SMALL_PART] if is_smallest else []
         where = ["--root", str(root), "--events", str(events), "--reason", "benchmark"]
-        up = _cost([*command, "up", str(spec), *where, *chosen])
+        up = cost_of([*command, "up", str(spec), *where, *chosen])
         phases = list(_phases(events, up.wall_s))
         state = max(file.stat().st_size for file in (root / "state").rglob(f"stacks/**/{spec.stem}-pod*.json"))
         deployed = _count(root / "flash")
@@ -92,7 +92,7 @@ def _phases(events: Path, wall_s: float) -> Iterator[tuple[str, float]]:
 
 
 def _copy(source: Path, copy: Path) -> Cost:
-    return _cost(["sh", "-c", f"cp -a {shlex.quote(str(source))} {shlex.quote(str(copy))} && sync -f {copy}"])
+    return cost_of(["sh", "-c", f"cp -a {shlex.quote(str(source))} {shlex.quote(str(copy))} && sync -f {copy}"])
 
 
 def _count(tree: Path) -> tuple[int, int]:
@@ -101,7 +101,7 @@ def _count(tree: Path) -> tuple[int, int]:
     return sum(each[0] for each in found), sum(each[1] for each in found)
 
 
-def _cost(command: Sequence[str]) -> Cost:
+def cost_of(command: Sequence[str]) -> Cost:
     """What a command with its children takes. Raises CalledProcessError."""
     before, started = os.times(), time.perf_counter()
     run(command, check=True, capture_output=True)

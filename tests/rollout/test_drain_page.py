@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.in_process import command
@@ -15,7 +16,11 @@ from tests.pages.shown import Step, all_blocks, assert_part
 from tests.test_docs import REPOSITORY
 
 from clusterwright.cli.stacks import allowed
+from clusterwright.cli.tasks import drain
+from clusterwright.cli.tasks.edits import SpecEdit, changed_by
 from clusterwright.data_files import folder
+from clusterwright.plan.placing import place_nodes
+from clusterwright.spec.model import ClusterSpec
 
 pytestmark = [pytest.mark.usefixtures("pulumi_on_the_path"), pytest.mark.slow]
 
@@ -100,6 +105,38 @@ def test_nodes_that_run_jobs_are_drained_first(site: Path, words: tuple[str, ...
     refused = command("drain", "cluster.yaml", *words, "--because", "nothing stands in for it", "--yes", cwd=site)
     assert (refused.returncode, says in refused.stderr) == (2, True), refused.stderr
     assert (site / "cluster.yaml").read_bytes() == spec
+
+
+def test_a_drain_plans_the_spec_with_the_exception_and_without_it_and_no_more(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[ClusterSpec] = []
+
+    def counted(spec: ClusterSpec, *rest: Any) -> Any:
+        planned.append(spec)
+        return place_nodes(spec, *rest)
+
+    monkeypatch.setattr("clusterwright.plan.build.place_nodes", counted)
+    for verb, exceptions in (("drain", [0, 1]), ("undrain", [1, 0])):
+        planned.clear()
+        done = command(verb, "cluster.yaml", "ctsw-p00-00", "--because", "a line card", "--yes", cwd=site)
+        assert done.returncode == 0, done.stderr
+        assert [len(spec.exceptions) for spec in planned] == exceptions
+
+
+def test_an_edit_that_somebody_else_makes_meanwhile_is_kept(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (site / "cluster.yaml").read_bytes()
+
+    def edited_meanwhile(edit: SpecEdit) -> tuple[str, ...]:
+        (site / "cluster.yaml").write_bytes(text + b"# an edit\n")
+        return changed_by(edit)
+
+    monkeypatch.setattr(drain, "changed_by", edited_meanwhile)
+    refused = command("drain", "cluster.yaml", "ctsw-p00-00", "--because", "a line card", "--yes", cwd=site)
+    edited = (site / "cluster.yaml").read_bytes()
+    (site / "cluster.yaml").write_bytes(text)
+    assert (refused.returncode, "was edited meanwhile" in refused.stderr) == (2, True), refused.stderr
+    assert edited == text + b"# an edit\n"
 
 
 def test_a_drain_that_the_proofs_refuse_leaves_the_spec_as_it_was(site: Path) -> None:

@@ -5,6 +5,7 @@ all findings, stopped by as few as possible.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.cli.formats.text import render_text, wants_colour
@@ -13,14 +14,25 @@ from clusterwright.cli.terminal import echo_styled
 from clusterwright.finding import SpecError
 from clusterwright.rules.engine import lint_and_plan, lint_path
 from clusterwright.spec.load import load_spec
+from clusterwright.spec.text.source import noting_reads
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from clusterwright.finding import Finding
     from clusterwright.plan.model import Plan
     from clusterwright.rules.engine import LintResult
     from clusterwright.spec.model import ClusterSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSpec:
+    """A spec in which lint finds no error, as a plan."""
+
+    plan: Plan
+    read: Mapping[Path, frozenset[str]]
+    """The files that it was read from, each with the SHA-256 of what was read."""
 
 
 def sound_spec(path: Path) -> ClusterSpec | None:
@@ -43,6 +55,13 @@ def sound_plan(path: Path) -> Plan | None:
             raise
         return None
     return plan if _is_sound(result) else None
+
+
+def planned_spec(path: Path) -> PlannedSpec | None:
+    """The plan of ``sound_plan`` with the files that it was read from."""
+    with noting_reads() as read:
+        plan = sound_plan(path)
+    return None if plan is None else PlannedSpec(plan, read)
 
 
 def plan_with_findings(path: Path) -> tuple[Plan, tuple[Finding, ...]]:

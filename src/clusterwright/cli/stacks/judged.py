@@ -167,6 +167,7 @@ def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPre
         next_wave=len(prepared.rollout.finished) + 1,
         unbuilt=prepared.unbuilt,
         is_partial=bool(prepared.only),
+        known_plans=site.known_plans,
     )
     return JudgedPreview(preview(change, site.root, running), overrides)
 

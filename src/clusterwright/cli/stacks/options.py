@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a preview that finds no change does neither
+    from clusterwright.cli.planning import PlannedSpec
     from clusterwright.deploy.pulumi.automation import Engine, Ran
     from clusterwright.deploy.pulumi.project import Deployment
     from clusterwright.deploy.pulumi.rendering import Source
@@ -130,6 +131,8 @@ class ChosenStacks:
     source: Source
     devices: frozenset[str] = frozenset()
     brought_back: KeptRollout | None = None
+    known_plans: Mapping[str, Plan] = field(default_factory=dict)
+    """Plans of specs that are kept in the store, by digest: those need not be built again."""
 
     @property
     def target(self) -> Chosen:
@@ -167,26 +170,38 @@ def chosen_target(options: dict[str, Any]) -> Chosen:
 
 def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStacks | None:
     """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
-    from clusterwright.cli.planning import sound_spec
+    from clusterwright.cli.planning import planned_spec
+
+    path: Path = options["spec"]
+    rollout = _brought_back(options)
+    planned = planned_spec(rollout.path if rollout is not None else path)
+    if planned is None:
+        _tell_of_newer_rules(path, options["root"])
+        return None
+    return site_of(options, planned, asks_for_secrets=asks_for_secrets, rollout=rollout)
+
+
+def site_of(
+    options: dict[str, Any],
+    planned: PlannedSpec,
+    *,
+    asks_for_secrets: bool,
+    rollout: KeptRollout | None = None,
+    known_plans: Mapping[str, Plan] | None = None,
+) -> ChosenStacks:
+    """The site that the options name, of a spec that was read: that of ``rollout``, or the options' own.
+
+    Raises ClusterwrightError.
+    """
     from clusterwright.deploy.pulumi.project import Deployment
     from clusterwright.deploy.pulumi.rendering import Source
     from clusterwright.deploy.pulumi.units import UPPER, choose, cut, stacks_of_devices
-    from clusterwright.plan.build import build_plan
-    from clusterwright.spec.text.source import noting_reads
 
     path: Path = options["spec"]
-    target = chosen_target(options)
-    rollout = _brought_back(options)
-    source = rollout.path if rollout is not None else path
-    with noting_reads() as read:
-        spec = sound_spec(source)
-    if spec is None:
-        _tell_of_newer_rules(path, target.root)
-        return None
+    plan, target = planned.plan, chosen_target(options)
     target.carries(())  # a bad access file is refused before anything is touched
-    if spec.secrets and target.secrets is None:
+    if plan.spec.secrets and target.secrets is None:
         target = replace(target, secrets=path)
-    plan = build_plan(spec)
     stacks = choose(cut(plan), (*options["pods"], *((UPPER,) if options["upper"] else ())))
     devices = frozenset(options.get("devices", ()))
     if devices:
@@ -198,13 +213,14 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
 
         require_secrets(plan, target, stacks)
     return ChosenStacks(
-        spec=spec,
+        spec=plan.spec,
         plan=plan,
         stacks=stacks,
         deployment=Deployment(path, target),
-        source=Source(source, read),
+        source=Source(rollout.path if rollout is not None else path, planned.read),
         devices=devices,
         brought_back=rollout,
+        known_plans=known_plans or {},
     )
 
 

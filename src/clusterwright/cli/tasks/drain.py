@@ -15,7 +15,7 @@ from clusterwright.cli.tasks.edits import (
     SpecEdit,
     carry_out,
     changed_by,
-    plan_of,
+    planned_with,
     require_because,
     require_device,
     spec_edit_options,
@@ -23,6 +23,7 @@ from clusterwright.cli.tasks.edits import (
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
+    from clusterwright.cli.planning import PlannedSpec
     from clusterwright.plan.model import Plan
     from clusterwright.spec.model import SpecException
 
@@ -83,7 +84,8 @@ def _drained(path: Path, name: str, port: str, *, reason: str, until: date | Non
     from clusterwright.plan.service import ACTIVE, DRAINED
     from clusterwright.spec.text.exception_text import with_exception, without_exception
 
-    plan = plan_of(path)
+    planned = planned_with(path)
+    plan = planned.plan
     item = replace(_concerned(plan, name, port), state=DRAINED, reason=reason, until=until)
     known = _exceptions_about(plan, item)
     members = _members(plan, item)
@@ -94,7 +96,7 @@ def _drained(path: Path, name: str, port: str, *, reason: str, until: date | Non
             raise ClusterwrightError(f"{name} is {plan.by_name[name].state} by an exception of its group already.")
         text = file.read_bytes()
         written = with_exception(text.decode(), item).encode()
-        return _edit(path, file, (text, written), (plan, plan_of(path, (file, written))), item)
+        return _edit(path, file, (text, written), (planned, planned_with(path, (file, written))), item)
     if known[0].state != DRAINED:
         raise ClusterwrightError(
             f"{name} {item.port or ''}".strip() + f" is {known[0].state} in the spec: that goes further."
@@ -102,7 +104,7 @@ def _drained(path: Path, name: str, port: str, *, reason: str, until: date | Non
     file = Path(plan.spec.document.locate(known[0].path).file)
     text = file.read_bytes()
     without = without_exception(text.decode(), plan.spec.document, known[0]).encode()
-    return _edit(path, file, (without, text), (plan_of(path, (file, without)), plan), known[0])
+    return _edit(path, file, (without, text), (planned_with(path, (file, without)), planned), known[0])
 
 
 def _undrained(path: Path, name: str, port: str) -> SpecEdit:
@@ -110,7 +112,8 @@ def _undrained(path: Path, name: str, port: str) -> SpecEdit:
     from clusterwright.plan.service import DRAINED
     from clusterwright.spec.text.exception_text import without_exception
 
-    plan = plan_of(path)
+    planned = planned_with(path)
+    plan = planned.plan
     about = _concerned(plan, name, port)
     known = [item for item in _exceptions_about(plan, about) if item.state == DRAINED]
     if not known:
@@ -121,7 +124,7 @@ def _undrained(path: Path, name: str, port: str) -> SpecEdit:
     file = Path(plan.spec.document.locate(known[0].path).file)
     text = file.read_bytes()
     after = without_exception(text.decode(), plan.spec.document, known[0]).encode()
-    return _edit(path, file, (text, after), (plan, plan_of(path, (file, after))), known[0])
+    return _edit(path, file, (text, after), (planned, planned_with(path, (file, after))), known[0])
 
 
 def _concerned(plan: Plan, name: str, port: str) -> SpecException:
@@ -167,12 +170,13 @@ def _exceptions_about(plan: Plan, about: SpecException) -> list[SpecException]:
 
 
 def _edit(
-    path: Path, file: Path, texts: tuple[bytes, bytes], plans: tuple[Plan, Plan], item: SpecException
+    path: Path, file: Path, texts: tuple[bytes, bytes], planned: tuple[PlannedSpec, PlannedSpec], item: SpecException
 ) -> SpecEdit:
-    """``texts`` of ``file`` and ``plans``, without ``item`` and with it, or the other way round.
+    """``texts`` of ``file`` and what is ``planned``, without ``item`` and with it, or the other way round.
 
     Raises ClusterwrightError where more or something else than ``item`` is set apart by the two texts.
     """
+    plans = tuple(side.plan for side in planned)
     sides = [Counter(replace(each, path=()) for each in plan.spec.exceptions) for plan in plans]
     more, less = sides[1] - sides[0], sides[0] - sides[1]
     states = [(each.device, each.group, each.port, each.state) for each in (*more, *less)]
@@ -182,7 +186,7 @@ def _edit(
             f"{file}: its exceptions are merged with those of the file that it extends, and the edit would change more "
             "than one. Edit them by hand, and run `clusterwright up`. Nothing was touched."
         )
-    return SpecEdit(path, file, _members(plans[0], item), *texts, *plans)
+    return SpecEdit(path, file, _members(plans[0], item), *texts, *planned)
 
 
 def _require_nodes_drained(plan: Plan, devices: tuple[str, ...], port: str) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.cli.stacks.judged import Judging, judging_options
-from clusterwright.cli.stacks.options import deployment_options, open_site
+from clusterwright.cli.stacks.options import deployment_options, site_of
 from clusterwright.finding import ClusterwrightError, SpecError
 
 if TYPE_CHECKING:
+    from clusterwright.cli.planning import PlannedSpec
     from clusterwright.plan.model import Plan
 
 _arguments = (
@@ -45,8 +46,8 @@ class SpecEdit:
     devices: tuple[str, ...]
     text_before: bytes
     text_after: bytes
-    before: Plan
-    after: Plan
+    before: PlannedSpec
+    after: PlannedSpec
 
     @property
     def is_made(self) -> bool:
@@ -69,16 +70,17 @@ def require_device(plan: Plan, name: str) -> None:
         raise ClusterwrightError(f"there is no device {name!r}." + (f" Did you mean {near[0]}?" if near else ""))
 
 
-def plan_of(path: Path, instead: tuple[Path, bytes] | None = None) -> Plan:
+def planned_with(path: Path, instead: tuple[Path, bytes] | None = None) -> PlannedSpec:
     """The plan of the spec, with the text of one of its files replaced.
 
     Raises ClusterwrightError for what lint refuses, with its lines where these are those of the file.
     """
+    from clusterwright.cli.planning import PlannedSpec
     from clusterwright.rules.engine import lint_and_plan
-    from clusterwright.spec.text.source import reading_instead
+    from clusterwright.spec.text.source import noting_reads, reading_instead
 
     try:
-        with reading_instead(*instead) if instead else nullcontext():
+        with noting_reads() as read, reading_instead(*instead) if instead else nullcontext():
             result, plan = lint_and_plan(path)
         if result.errors:
             raise SpecError(result.errors)
@@ -88,14 +90,14 @@ def plan_of(path: Path, instead: tuple[Path, bytes] | None = None) -> Plan:
         # The lines that findings name are in no file yet: an excerpt would show others.
         told = "\n".join(f"  {finding.code}: {finding.message} {finding.hint}" for finding in error.findings)
         raise ClusterwrightError(f"lint refuses the spec with that edit. Nothing was touched.\n{told}") from None
-    return plan
+    return PlannedSpec(plan, read)
 
 
 def changed_by(edit: SpecEdit) -> tuple[str, ...]:
     """The devices whose files change by the edit."""
     from clusterwright.rollout.draining import devices_changed
 
-    return devices_changed(edit.before, edit.after, edit.devices)
+    return devices_changed(edit.before.plan, edit.after.plan, edit.devices)
 
 
 def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:
@@ -107,10 +109,13 @@ def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any])
 
     root: Path = options["root"]
     was_there, was_made, under_way = edit.file.exists(), edit.is_made, ledger.load(root)
+    store, name = Store(root / "objects"), os.path.normpath(edit.file.absolute())
+    kept_before = keep_spec(store, edit.before.plan.spec, instead={name: edit.text_before})
     if not was_made:
+        _require_unedited(edit)
         _write(edit.file, edit.text_after)
     try:
-        status = _update(edit, devices, options)
+        status = _update(edit, devices, options, {kept_before: edit.before.plan})
     except BaseException:  # an interrupt as well
         if not was_made and ledger.load(root) == under_way:
             if was_there:
@@ -120,15 +125,20 @@ def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any])
             click.echo(f"{edit.file} is as it was", err=True)
         raise
     if status == 0:
-        store, name = Store(root / "objects"), os.path.normpath(edit.file.absolute())
-        kept_before = keep_spec(store, edit.before.spec, instead={name: edit.text_before})
-        kept_after = keep_spec(store, edit.after.spec, instead={name: edit.text_after})
-        record_spec(root, cut(edit.after), kept_before, kept_after)
+        kept_after = keep_spec(store, edit.after.plan.spec, instead={name: edit.text_after})
+        record_spec(root, cut(edit.after.plan), kept_before, kept_after)
     return status
 
 
-def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:
-    """As ``up --device`` for each of ``devices``."""
+def _require_unedited(edit: SpecEdit) -> None:
+    """Raises ClusterwrightError where the file is another one than the edit was planned for."""
+    text = edit.file.read_bytes() if edit.file.exists() else b""
+    if text != edit.text_before:
+        raise ClusterwrightError(f"{edit.file} was edited meanwhile. Nothing was touched: run the command again.")
+
+
+def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any], known_plans: dict[str, Plan]) -> int:
+    """As ``up --device`` for each of ``devices``. ``known_plans`` are those of kept specs, by digest."""
     from clusterwright.cli.stacks.up import Wishes, update_stacks
     from clusterwright.deploy.pulumi.automation import Engine
 
@@ -153,11 +163,8 @@ def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -
         probe="",
         judging=judging,
     )
-    site = open_site(
-        {**options, "spec": edit.spec, "pods": (), "upper": False, "devices": devices}, asks_for_secrets=True
-    )
-    if site is None:
-        raise ClusterwrightError("the spec was edited meanwhile, and lint refuses it. Nothing was touched.")
+    chosen = {**options, "spec": edit.spec, "pods": (), "upper": False, "devices": devices}
+    site = site_of(chosen, edit.after, asks_for_secrets=True, known_plans=known_plans)
     engine = Engine(site.deployment)
     with closing(engine), site.alone("up"):
         return update_stacks(site, engine, wishes, options["events"], options["parallel"])

@@ -11,7 +11,7 @@ from clusterwright.cli.tasks.edits import (
     SpecEdit,
     carry_out,
     changed_by,
-    plan_of,
+    planned_with,
     require_because,
     require_device,
     spec_edit_options,
@@ -19,6 +19,7 @@ from clusterwright.cli.tasks.edits import (
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
+    from clusterwright.cli.planning import PlannedSpec
     from clusterwright.plan.model import Plan
     from clusterwright.spec.labels.overlay import Noted
 
@@ -50,13 +51,14 @@ def replace(
     Exit status: 0 told, 1 errors in the spec, 2 refused, 3 stopped by failures, 130 interrupted.
     """
     require_because(options)
-    before = plan_of(spec)
+    planned = planned_with(spec)
+    before = planned.plan
     require_device(before, name)
     labels = _labels(name, serial, asset_tag, macs, guids)
     if not labels:
         raise click.UsageError("name what is new: --serial, --asset-tag, --mac PORT=MAC or --guid PORT=GUID.")
     _require_ports(before, name, labels)
-    edit = _edit(spec, before, name, labels)
+    edit = _edit(spec, planned, name, labels)
     devices = changed_by(edit)
     if devices:
         status = carry_out(edit, devices, options)
@@ -120,13 +122,13 @@ def _require_ports(plan: Plan, name: str, labels: tuple[Noted, ...]) -> None:
             raise ClusterwrightError(f"no cable of {name} is at {row.port!r}; it has {', '.join(sorted(ports))}.")
 
 
-def _edit(path: Path, before: Plan, name: str, labels: tuple[Noted, ...]) -> SpecEdit:
+def _edit(path: Path, before: PlannedSpec, name: str, labels: tuple[Noted, ...]) -> SpecEdit:
     """The edit of the overlay file. Raises ClusterwrightError where another file of the spec has one of the labels."""
     from clusterwright.extras.source_of_truth.imported import merged_labels
     from clusterwright.spec.labels.overlay import overlay_text
     from clusterwright.spec.load import overlay_file
 
-    spec = before.spec
+    spec = before.plan.spec
     noted = (
         {(row.device, row.port): f"{spec.boot.macs.file}:{row.line}" for row in spec.boot.macs.rows}
         if spec.boot and spec.boot.macs
@@ -158,5 +160,5 @@ def _edit(path: Path, before: Plan, name: str, labels: tuple[Noted, ...]) -> Spe
         text_before=text_before,
         text_after=text_after,
         before=before,
-        after=plan_of(path, (file, text_after)),
+        after=planned_with(path, (file, text_after)),
     )

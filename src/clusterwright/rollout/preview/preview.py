@@ -70,7 +70,8 @@ class Change:
     ``held`` maps devices to the digest of the tree that each was given last ("" where it differs from it), ``wanted``
     those that the target reaches to what they are to have; both are in the object store. ``effects`` and ``waves``
     are what the update does and how it goes out, from the wave number ``next_wave`` on; ``versions`` are those of the
-    secrets that there are. An update of some devices alone is partial.
+    secrets that there are. An update of some devices alone is partial. ``known_plans`` are plans of kept specs, by
+    digest.
     """
 
     plan: Plan
@@ -84,6 +85,7 @@ class Change:
     next_wave: int = 1
     unbuilt: tuple[UnbuiltImage, ...] = ()
     is_partial: bool = False
+    known_plans: Mapping[str, Plan] = field(default_factory=dict)
 
 
 def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
@@ -95,7 +97,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     plan = change.plan
     deployed = recorded(root, change.every)
     force = in_force(deployed, change.held)
-    before, known = _recorded_plan(store, force, change.held)
+    before, known = _recorded_plan(store, force, change.held, change.known_plans)
     # Stacks that are not chosen stay as their last complete update left them.
     kept = force.trees if force is not None else {}
     held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
@@ -219,7 +221,9 @@ def _rotated(trees: Trees) -> Iterator[Sentence]:
     yield from (Sentence(words, frozenset(names)) for words, names in sorted(found.items()))
 
 
-def _recorded_plan(store: Store, force: Deployed | None, held: Mapping[str, str]) -> tuple[Plan | None, str]:
+def _recorded_plan(
+    store: Store, force: Deployed | None, held: Mapping[str, str], known_plans: Mapping[str, Plan]
+) -> tuple[Plan | None, str]:
     """The plan of the spec that is in force, and what is to be known about it."""
     if force is None:
         if not held:
@@ -228,7 +232,7 @@ def _recorded_plan(store: Store, force: Deployed | None, held: Mapping[str, str]
         words = f"; {unknown:,} devices hold files that no state knows of" if unknown else ""
         return None, f"no complete update is recorded yet{words}"
     try:
-        plan = kept_plan(store, force.spec)
+        plan = known_plans.get(force.spec) or kept_plan(store, force.spec)
     except MissingObject:
         return None, "the spec of the last complete update is lost or damaged; the next complete update keeps it anew"
     except ClusterwrightError as error:
