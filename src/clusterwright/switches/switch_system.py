@@ -22,6 +22,7 @@ from clusterwright.plugins import SYSTEMS, load_plugin, plugins, unusable_plugin
 from clusterwright.switches.first_contact import ContactFile
 
 _NOT_WRITTEN = Unsupported("its package writes no first configuration")
+_NO_RELEASE = Unsupported("no command is known that prints its release")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,19 @@ class SessionsProbe:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseProbe:
+    """How a switch is asked which release it runs: the ``command``, by the switch's own API where ``is_eapi``.
+
+    ``release`` reads the answer: JSON of an API, text otherwise. Raises ValueError, LookupError, TypeError or
+    AttributeError for an answer without a release.
+    """
+
+    command: tuple[str, ...]
+    release: Callable[[Any], str]
+    is_eapi: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Probes:
     """Questions to a running switch: commands for people on bring-up night, and those of the gates."""
 
@@ -46,6 +60,7 @@ class Probes:
     sessions: SessionsProbe | Unsupported
     configuration: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By the path of a rendered file, the command that prints what runs in its place; others are read as they are."""
+    release: ReleaseProbe | Unsupported = _NO_RELEASE
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,11 @@ _NAMED = 4  # devices that a line of the next steps names
 @deployment_options
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
-    """List what each device of a rack or a pod is owed: exceptions, files, boots, firmware, checks that fail.
+    """List what each device of a rack or a pod is owed: exceptions, files, boots, firmware, releases, failed checks.
 
     NAME is a rack, a pod or a device of SPEC. Nothing is changed on any device. With the target ansible, nodes are
-    asked when they booted and for the verdict of their node check, which compares firmware with the spec.
+    asked when they booted and for the verdict of their node check, which compares firmware with the spec; switches are
+    asked for the release that they run.
 
     Exit status: 0 nothing is owed, 1 errors in the spec, 2 could not run, 4 something is owed.
     """
@@ -111,6 +112,7 @@ def _lines(spec: Path, name: str, found: Visit) -> Iterator[str]:
 
 def _next(spec: Path, name: str, found: Visit) -> Iterator[str]:
     """The steps of a visit that are left, in their order."""
+    from clusterwright.hosts.slurm.hostlist import hostlist
     from clusterwright.rollout.visit.owed import Kind
 
     if not found.is_owed:
@@ -129,6 +131,8 @@ def _next(spec: Path, name: str, found: Visit) -> Iterator[str]:
         yield f"boot {len(boots)} nodes"
     if found.with_debt(Kind.FIRMWARE):
         yield "update the firmware to what the spec states"
+    if releases := found.with_debt(Kind.RELEASE):
+        yield f"bring {hostlist(releases)} to the release of the spec, or change `release` of the tier"
     if work:
         yield f"clusterwright visit {spec} {name}"
     if (drained or work) and not found.with_debt(Kind.NEW):

@@ -1,4 +1,4 @@
-"""What the devices of a rack or a pod are owed: exceptions, files, boots, firmware, and checks that fail."""
+"""What the devices of a rack or a pod are owed: exceptions, files, boots, firmware, releases, and checks that fail."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from clusterwright import chain
 from clusterwright.and_more import and_more
 from clusterwright.deploy.ansible.query import Devices
 from clusterwright.deploy.store import MissingObject, Store
+from clusterwright.deploy.target import Unreachable
 from clusterwright.plan.model import Device, Plan
 from clusterwright.rollout.audit import path_of
 from clusterwright.rollout.consequences import consequences_of
@@ -20,6 +21,7 @@ from clusterwright.rollout.device_history import device_events
 from clusterwright.rollout.gates.node_checks import VERDICT_LIMIT_S, failed_checks, nodes_with, verdicts
 from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.visit.boots import NodeBoot, last_boots, owed_boot
+from clusterwright.rollout.visit.releases import owed_release, running_releases, unasked_switches
 from clusterwright.spec.image import HEALTH
 from clusterwright.spec.model import SpecException
 
@@ -37,6 +39,7 @@ class Kind(StrEnum):
     BOOT = "boot"
     FIRMWARE = "firmware"
     CHECK = "check"
+    RELEASE = "release"
     UNKNOWN = "unknown"
 
 
@@ -66,11 +69,12 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class _NodeAnswers:
-    """What nodes say of themselves, by name; those that were not asked are in neither."""
+class _Answers:
+    """What devices say of themselves, by name; those that were not asked are in none."""
 
     boots: Mapping[str, NodeBoot | str]
     verdicts: Mapping[str, dict[str, Any] | str]
+    releases: Mapping[str, str | Unreachable]
 
 
 def visit(
@@ -102,7 +106,7 @@ def visit(
         if not isinstance(answered, str):
             boot = owed_boot(device, device_events(entries, store, name), store, answered)
             found += [Debt(Kind.BOOT, boot)] if boot else []
-        found += _of_answers(name, asked)
+        found += _of_answers(plan, device, asked)
         debts[name] = tuple(found)
     return Visit(debts, tuple(_notes(plan, names, devices)))
 
@@ -149,17 +153,24 @@ def _files(device: Device, prepared: Prepared, store: Store) -> Iterator[Debt]:
         yield Debt(Kind.FILES, f"{and_more(paths, _SHOWN)} ({effect}){told}")
 
 
-def _ask(plan: Plan, names: Sequence[str], devices: Devices | None) -> _NodeAnswers:
+def _ask(plan: Plan, names: Sequence[str], devices: Devices | None) -> _Answers:
     if devices is None:
-        return _NodeAnswers({}, {})
+        return _Answers({}, {}, {})
     nodes = [name for name in names if plan.by_name[name].kind == "node" and name in devices.over_ssh]
     checked = nodes_with(plan, devices, nodes, HEALTH)
-    return _NodeAnswers(last_boots(devices, nodes), verdicts(devices, checked, VERDICT_LIMIT_S))
+    unasked = {name for name, _ in unasked_switches(plan, names, devices)}
+    switches = [name for name in names if plan.by_name[name].kind == "switch" and name not in unasked]
+    return _Answers(
+        boots=last_boots(devices, nodes),
+        verdicts=verdicts(devices, checked, VERDICT_LIMIT_S),
+        releases=running_releases(plan, switches, devices),
+    )
 
 
-def _of_answers(name: str, asked: _NodeAnswers) -> Iterator[Debt]:
-    """What a node says of itself; one that does not answer is owed a look."""
-    boot, verdict = asked.boots.get(name), asked.verdicts.get(name)
+def _of_answers(plan: Plan, device: Device, asked: _Answers) -> Iterator[Debt]:
+    """What a device says of itself; one that does not answer is owed a look."""
+    name = device.name
+    boot, verdict, release = asked.boots.get(name), asked.verdicts.get(name), asked.releases.get(name)
     if isinstance(boot, str):
         yield Debt(Kind.UNKNOWN, f"it does not say when it booted: {boot}")
     if isinstance(verdict, str):
@@ -167,6 +178,10 @@ def _of_answers(name: str, asked: _NodeAnswers) -> Iterator[Debt]:
     elif verdict is not None:
         for check, reason in failed_checks(verdict).items():
             yield Debt(Kind.FIRMWARE if check in _FIRMWARE else Kind.CHECK, f"{check}: {reason}")
+    if isinstance(release, Unreachable):
+        yield Debt(Kind.UNKNOWN, f"it does not say which release it runs: {release.message}")
+    elif release is not None and (owed := owed_release(plan, device, release)):
+        yield Debt(Kind.RELEASE, owed)
 
 
 def _notes(plan: Plan, names: Sequence[str], devices: Devices | None) -> Iterator[str]:
@@ -175,5 +190,8 @@ def _notes(plan: Plan, names: Sequence[str], devices: Devices | None) -> Iterato
     if unasked:
         why = "a directory stands for devices" if devices is None else "the access file has no address of them"
         yield f"boots, firmware and checks of {and_more(unasked, _SHOWN)} were not asked: {why}"
-    if any(plan.by_name[name].kind == "switch" for name in names):
-        yield "releases of switch systems are not compared with the spec"
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in unasked_switches(plan, names, devices):
+        by_reason.setdefault(reason, []).append(name)
+    for reason, switches in by_reason.items():
+        yield f"the releases of {and_more(switches, _SHOWN)} were not compared: {reason}"

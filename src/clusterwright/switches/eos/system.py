@@ -14,7 +14,7 @@ from clusterwright.switches.eos.drift import compare_eos
 from clusterwright.switches.eos.reader.system import READER
 from clusterwright.switches.eos.writer import configuration
 from clusterwright.switches.eos.writer.first_contact import contact_file
-from clusterwright.switches.switch_system import Probes, SessionsProbe, SwitchSystem
+from clusterwright.switches.switch_system import Probes, ReleaseProbe, SessionsProbe, SwitchSystem
 
 
 def session_states(answer: Any) -> Iterator[tuple[str, str]]:
@@ -22,6 +22,11 @@ def session_states(answer: Any) -> Iterator[tuple[str, str]]:
     for summary in answer.get("vrfs", {}).values():
         for address, peer in summary.get("peers", {}).items():
             yield str(ip_address(address)), str(peer["peerState"])
+
+
+def running_release(answer: Any) -> str:
+    """``{"version": "4.33.1F", ...}``, as eAPI has it."""
+    return str(answer["version"])
 
 
 EOS = SwitchSystem(
@@ -34,6 +39,7 @@ EOS = SwitchSystem(
         neighbours=("show lldp neighbors | json",),
         counters=("show interfaces counters errors", "show priority-flow-control counters"),
         sessions=SessionsProbe(("show bgp summary vrf all",), session_states, is_eapi=True),
+        release=ReleaseProbe(("show", "version"), running_release, is_eapi=True),
     ),
     steps=Unsupported("its changes are sessions of its own, over eAPI: the role eos_session"),
     first_contact=contact_file,

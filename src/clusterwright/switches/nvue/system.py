@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from clusterwright.device_files.differing import by_keys
@@ -12,7 +13,16 @@ from clusterwright.switches.nvue import effects
 from clusterwright.switches.nvue.drift import compare_nvue
 from clusterwright.switches.nvue.reader.system import READER
 from clusterwright.switches.nvue.writer import configuration
-from clusterwright.switches.switch_system import Probes, SwitchSystem
+from clusterwright.switches.switch_system import Probes, ReleaseProbe, SwitchSystem
+
+
+def running_release(text: str) -> str:
+    """The line ``DISTRIB_RELEASE=5.10.0`` (CumulusNetworks/docs, Monitor System Hardware: /etc/lsb-release)."""
+    found = re.search(r"^DISTRIB_RELEASE=(\S+)$", text, re.MULTILINE)
+    if found is None:
+        raise ValueError("no DISTRIB_RELEASE")
+    return found[1]
+
 
 NVUE = SwitchSystem(
     reader=READER,
@@ -25,6 +35,7 @@ NVUE = SwitchSystem(
         counters=("nv show interface counters", "nv show qos roce counters"),
         sessions=frr.SESSIONS,
         configuration={READER.file: ("nv", "config", "show", "-o", "yaml")},
+        release=ReleaseProbe(("cat", "/etc/lsb-release"), running_release),
     ),
     steps="nvue.yml",
     first_contact=partial(linux_script, flag="CUMULUS-AUTOPROVISIONING"),

@@ -1,0 +1,90 @@
+"""The releases that switches run, beside those that the spec states or that their files are written for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
+from clusterwright.deploy.target import Unreachable
+from clusterwright.facts.reader import Unsupported
+from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.hardware.system_releases import numbers
+from clusterwright.spec.hardware.systems import release_of, system_of
+from clusterwright.switches.registry import SYSTEMS
+from clusterwright.switches.switch_system import ReleaseProbe
+
+_LIMIT_S = 30
+
+
+def release_probe(plan: Plan, device: Device) -> ReleaseProbe | Unsupported:
+    """How a switch is asked for its release, or the reason that it is not compared."""
+    model = plan.spec.catalogue[device.model]
+    system = system_of(model)
+    if system is None or system.releases is None:
+        return Unsupported(f"no release of {system.title if system is not None else device.model} is known")
+    return SYSTEMS[system.name].probes.release
+
+
+def unasked_switches(plan: Plan, names: Iterable[str], devices: Devices | None) -> Iterator[tuple[str, str]]:
+    """The switches whose release is not compared, each with the reason."""
+    for name in names:
+        device = plan.by_name[name]
+        if device.kind != "switch":
+            continue
+        probe = release_probe(plan, device)
+        if isinstance(probe, Unsupported):
+            yield name, probe.reason
+        elif devices is None:
+            yield name, "a directory stands for devices"
+        elif name not in (devices.over_eapi if probe.is_eapi else devices.over_ssh):
+            yield name, f"the access file has no address for {'eAPI' if probe.is_eapi else 'SSH'}"
+
+
+def running_releases(plan: Plan, names: Iterable[str], devices: Devices) -> Mapping[str, str | Unreachable]:
+    """The release that each switch reports, or why it reports none. Raises ClusterwrightError."""
+    over_eapi: dict[tuple[str, ...], list[str]] = {}
+    over_ssh: dict[str, RemoteCommand] = {}
+    probes: dict[str, ReleaseProbe] = {}
+    for name in names:
+        probe = release_probe(plan, plan.by_name[name])
+        if isinstance(probe, Unsupported):
+            continue
+        probes[name] = probe
+        if probe.is_eapi:
+            over_eapi.setdefault(probe.command, []).append(name)
+        else:
+            over_ssh[name] = RemoteCommand(probe.command, _LIMIT_S)
+    answers: dict[str, Any] = {}
+    for command, switches in over_eapi.items():
+        answers.update(devices.show(switches, " ".join(command)))
+    answers.update(devices.run(over_ssh))
+    return {name: _reported(probes[name], answer) for name, answer in answers.items()}
+
+
+def _reported(probe: ReleaseProbe, answer: Any) -> str | Unreachable:
+    if isinstance(answer, Unreachable):
+        return answer
+    if isinstance(answer, CommandResult):
+        if answer.status != 0:
+            return Unreachable(answer.said)
+        answer = answer.output
+    try:
+        return probe.release(answer)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Unreachable("its answer names no release")
+
+
+def owed_release(plan: Plan, device: Device, running: str) -> str:
+    """What is wrong with the release that a switch runs, "" where it is the planned one.
+
+    A planned release with fewer numbers stands for all that begin with them.
+    """
+    model = plan.spec.catalogue[device.model]
+    fabric = next(fabric for fabric in plan.spec.fabrics if fabric.name == device.fabric)
+    stated = fabric.tiers[device.tier].release or model.release
+    planned = release_of(model, stated)
+    if numbers(running)[: len(numbers(planned))] == numbers(planned):
+        return ""
+    where = f"the spec states {planned}" if stated else f"its files are written for {planned}: the spec states none"
+    return f"runs {running}, and {where}"
