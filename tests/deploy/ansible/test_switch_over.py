@@ -286,3 +286,53 @@ def test_a_standby_reads_its_files_again_and_is_not_waited_for(tmp_path: Path) -
 
         changed = target.apply({name: after})[name]
         assert (changed.ok, changed.changed) == (True, (partitions.path, "service:opensm")), changed
+
+
+ASK_KEA = """
+import socket
+connection = socket.socket(socket.AF_UNIX)
+connection.connect("/run/kea/asked")
+connection.send(b'{"command": "config-get"}')
+print(b"".join(iter(lambda: connection.recv(65536), b"")).decode())
+"""
+KEA, NGINX = "etc/kea/kea-dhcp6.conf", "etc/nginx/conf.d/clusterwright-boot.conf"
+
+
+def test_a_boot_server_hears_of_a_new_box_at_once_and_keeps_its_reservations_where_the_file_is_wrong(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of("lab-roce")
+    name = plan.devices_of("service")[0].name
+    files = {item.path: item for item in Rendering(plan).of_devices([name]) if item.path in (KEA, NGINX)}
+    (kea,) = [item for item in files.values() if item.path == KEA]
+    settings = json.loads(kea.content)
+    settings["Dhcp6"]["control-socket"] = {"socket-type": "unix", "socket-name": "/run/kea/asked"}
+    settings["Dhcp6"]["interfaces-config"]["interfaces"] = []
+    old_mac, new_mac = "02:00:00:00:00:00", "02:00:00:00:99:99"
+
+    def with_kea(text: str) -> tuple[Artifact, ...]:
+        return tuple(Artifact(name, KEA, text.encode(), kea.kind) if item is kea else item for item in files.values())
+
+    def reserved(fleet: SshFleet) -> str:
+        return fleet.run(name, "python3", "-c", ASK_KEA)
+
+    text = json.dumps(settings)
+    assert old_mac in text
+    addresses = {name: "10.219.1.1"}
+    with SshFleet(addresses, "10.219.0.1") as fleet, fleet.as_controller():
+        target = AnsibleTarget(tmp_path / "runs", Access(addresses, fleet.private_key, fleet.known_hosts))
+        assert target.apply({name: with_kea(text)})[name].ok
+        start = "mkdir -p /run/kea /run/lock/kea /var/lib/kea; chmod 750 /run/kea; "
+        fleet.run(name, "sh", "-c", f"{start} kea-dhcp6 -c /{KEA} >/var/log/kea.txt 2>&1 & nginx; sleep 3")
+        assert old_mac in reserved(fleet)
+        assert target.apply({name: with_kea(text)})[name].ok
+
+        changed = target.apply({name: with_kea(text.replace(old_mac, new_mac))})[name]
+        assert (changed.status, changed.changed) == (Status.APPLIED, (KEA, "service:kea-dhcp6")), changed
+        assert new_mac in reserved(fleet)
+        assert old_mac not in reserved(fleet)
+
+        wrong = target.apply({name: with_kea(text.replace('"subnet6"', '"subnet7"'))})[name]
+        assert (wrong.status, "subnet7" in wrong.message) == (Status.FAILED, True), wrong
+        assert new_mac in reserved(fleet)
+        assert new_mac in fleet.run(name, "cat", f"/{KEA}")
