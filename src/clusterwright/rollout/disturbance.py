@@ -42,9 +42,9 @@ class WaveImpact:
 class JobImpact:
     """A job that meets the change.
 
-    ``booting`` are its nodes that boot anew, ``cut`` those that lose every way on some fabric, ``slowed``
-    those whose rack keeps only a part of its way; ``least`` is the least part, in the wave of number ``worst_wave`` or,
-    where that is AFTERWARDS, for as long as devices stay drained.
+    ``booting`` are its nodes that boot anew, ``interrupted`` those whose interfaces are set up anew, ``cut`` those that
+    lose every way on some fabric, ``slowed`` those whose rack keeps only a part of its way; ``least`` is the least
+    part, in the wave of number ``worst_wave`` or, where that is AFTERWARDS, for as long as devices stay drained.
     """
 
     job: RunningJob
@@ -53,6 +53,7 @@ class JobImpact:
     slowed: tuple[str, ...]
     least: float
     worst_wave: int
+    interrupted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def disturbance(
     parted = frozenset(name for loss in partitions if loss.ends_jobs for name in loss.nodes)
     leaving = _leaving(before, after) if before is not None else frozenset()
     found = [_job(runs, job, impacts, effects=effects, standing=standing, parted=parted | leaving) for job in jobs]
-    met = tuple(each for each in found if each.booting or each.cut or each.slowed)
+    met = tuple(each for each in found if each.booting or each.interrupted or each.cut or each.slowed)
     untouched = tuple(each.job for each in found if each not in met)
     return Disturbance(
         waves=impacts, standing=standing, jobs=met, untouched=untouched, notes=notes, partitions=partitions
@@ -160,6 +161,7 @@ def _job(
 ) -> JobImpact:
     racks = {name: plan.by_name[name].rack for name in job.nodes if name in plan.by_name}
     booting = tuple(sorted(name for name in job.nodes if effects.get(name, Effect.LIVE) is Effect.REBOOT))
+    interrupted = tuple(sorted(name for name in job.nodes if effects.get(name, Effect.LIVE) is Effect.RESTART))
     cut = {name for name in job.nodes if name in parted}
     slowed: set[str] = set()
     least, worst = 1.0, 0
@@ -179,4 +181,5 @@ def _job(
         slowed=tuple(sorted(slowed - cut)),
         least=least,
         worst_wave=worst,
+        interrupted=interrupted,
     )

@@ -29,7 +29,9 @@ def on_switch(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequ
 
 
 def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
-    if was is None or will is None:
+    if path.endswith(".network") and was is not None:
+        yield from _network_places(was, will)
+    elif was is None or will is None:
         yield ""
     elif path == LIMITS_FILE:
         images = (json.loads(content).get("image") for content in (was, will))
@@ -42,6 +44,28 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
         yield from sorted(_lines(was) ^ _lines(will))
     else:
         yield ""
+
+
+def _network_places(was: bytes, will: bytes | None) -> Iterator[str]:
+    """The keys whose values differ, each with its section; ``gone`` where networkd leaves the interface alone."""
+    if will is None:
+        yield "gone"
+        return
+    changed = _settings(was) ^ _settings(will)
+    yield from sorted({f"{section} > {key}" for section, key, _ in changed}) or [""]
+
+
+def _settings(content: bytes) -> frozenset[tuple[str, str, str]]:
+    """The settings of a file of systemd.syntax(7): section, key and value."""
+    settings: set[tuple[str, str, str]] = set()
+    section = ""
+    for line in content.decode("utf-8", "replace").splitlines():
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif "=" in line and not line.startswith(("#", ";")):
+            key, _, value = line.partition("=")
+            settings.add((section, key.strip(), value.strip()))
+    return frozenset(settings)
 
 
 def _takes_keys(was: bytes, will: bytes) -> bool:

@@ -74,6 +74,7 @@ def _job(found: JobImpact) -> dict[str, Any]:
         "nodes": len(found.job.nodes),
         "planned": found.job.is_planned,
         "booting": list(found.booting),
+        "interrupted": list(found.interrupted),
         "cut": list(found.cut),
         "slowed": list(found.slowed),
         "least_bandwidth": found.least,

@@ -234,6 +234,9 @@ def job_phrases(found: JobImpact) -> Iterator[str]:
     total = f"{len(found.job.nodes):,} nodes{' as the spec would place it' if found.job.is_planned else ''}"
     if found.booting:
         yield f"{len(found.booting):,} of {total} boot anew ({names_of(found.booting, 40)})"
+    if found.interrupted:
+        named = names_of(found.interrupted, 40)
+        yield f"{len(found.interrupted):,} of {total} lose connections: interfaces are set up anew ({named})"
     if found.cut:
         yield f"{len(found.cut):,} of {total} lose every way of a fabric ({names_of(found.cut, 40)})"
     if found.slowed:
