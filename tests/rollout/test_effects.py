@@ -17,7 +17,10 @@ from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.consequences import consequences_of, effect_of
+from clusterwright.rollout.disturbance import disturbance
 from clusterwright.rollout.drifted import running_tree
+from clusterwright.rollout.preview.text import job_phrases
+from clusterwright.rollout.running_jobs import RunningJob
 from clusterwright.spec.load import load_spec
 
 
@@ -153,3 +156,14 @@ def test_what_an_answer_does_not_tell_is_a_restart() -> None:
     for diff in ("", "~ mnt/flash/startup-config\n  @@ -1,1 +1,1 @@\n  -a line\n  +of no such file\n"):
         found = running_tree(wanted, Outcome(Status.APPLIED, (path,), diff=diff))
         assert effect_of(device, found, wanted) is Effect.RESTART
+
+
+def test_a_job_on_a_node_whose_interface_is_set_up_anew_is_named() -> None:
+    plan = lab("lab-roce")
+    job = RunningJob("101 (small)", frozenset({"gpu-p00r00n0", "gpu-p00r00n1"}), is_planned=False)
+    effects = {"gpu-p00r00n0": Effect.RESTART, "gpu-p00r00n1": Effect.LIVE}
+
+    (impact,) = disturbance((plan, plan), (), effects, jobs=(job,), notes=(), first=1).jobs
+
+    words = "1 of 2 nodes lose connections: interfaces are set up anew (gpu-p00r00n0)"
+    assert list(job_phrases(impact)) == [words]

@@ -169,17 +169,6 @@ def test_the_document_holds_everything_that_the_text_shortens(site: Site) -> Non
     assert not found["refused"]
 
 
-def test_a_job_loses_connections_of_a_node_whose_interface_is_set_up_anew(site: Site) -> None:
-    site.edit(("roce\n    mtu: 9000\n", "roce\n    mtu: 8000\n"))
-    job = RunningJob("101 (small)", frozenset({"gpu-p00r00n0", "gpu-p00r00n1"}), is_planned=False)
-
-    text = "\n".join(text_lines(site.preview(jobs=(job,))))
-
-    words = "2 of 2 nodes lose connections: interfaces are set up anew (gpu-p00r00n0, gpu-p00r00n1)"
-    assert re.search(rf"job 101 \(small\): {re.escape(words)}", text), text
-    assert "networkd sets the interface up anew: connections over an address that goes end" in text
-
-
 @pytest.mark.parametrize(("state", "is_told"), [("drained", False), ("out-of-service", True)])
 def test_a_job_loses_a_node_that_goes_out_of_service_and_keeps_one_that_is_drained(
     site: Site, state: str, is_told: bool
