@@ -36,7 +36,7 @@ TRIES = 3
 DAY = date(2026, 6, 1)
 # Keys that are no switch's alone to follow: what they change is cables, ports and counts, which are the plan's.
 OF_THE_PLAN = frozenset(
-    {"name", "role", "model", "per", "join", "count", "mode", "spread", "blocks", "medium", "length_m"}
+    {"name", "role", "model", "per", "join", "count", "mode", "spread", "to", "blocks", "medium", "length_m"}
 )
 # Keys of which a system leaves out what is for people alone.
 FOR_PEOPLE = {"site.operators[].keys[]": ("nvue",)}  # the comment behind a key

@@ -88,7 +88,7 @@ class _SwitchLayers:
     def __init__(self, plan: Plan, fabric: str) -> None:
         self._plan = plan
         self._fabric = fabric
-        self._top = max((device.tier for device in plan.devices if device.fabric == fabric), default=0)
+        self._top = max(plan.tier_orders[fabric].levels)
         self._by_leaves: dict[tuple[str, ...], Layers] = {}
 
     def above(self, node: str) -> Layers:
@@ -114,10 +114,10 @@ class _SwitchLayers:
 
     def _layer(self, switch: str) -> int:
         """0 for the lowest tier, 2 for the top one of three or more, 1 for those between."""
-        tier = self._plan.by_name[switch].tier
-        if tier == 0:
+        level = self._plan.level(self._plan.by_name[switch])
+        if level == 0:
             return 0
-        return 2 if tier == self._top and self._top > 1 else 1
+        return 2 if level == self._top and self._top > 1 else 1
 
     def _uppers(self, device: str) -> set[str]:
         cables = self._plan.cables_of[device]

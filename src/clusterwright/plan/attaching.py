@@ -9,6 +9,7 @@ from functools import cached_property
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.seats import Attachment, NodeSeats, Seat
 from clusterwright.spec.allocated.facts import Cables, StandingCable
+from clusterwright.spec.attachment import TierOrder, attached_tier
 from clusterwright.spec.fabric import Attach, Fabric
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 
@@ -161,6 +162,22 @@ def ports_of_nics(group: NodeGroup | None, attach: Attach | None) -> tuple[int, 
     nics = group.model.nic_group(attach.nics or "") if group is not None and attach is not None else None
     gpus: list[int | None] = [nic.gpu for nic in nics.nics] if nics else [None]
     return tuple(0 if gpu is None else gpus[:nic].count(gpu) for nic, gpu in enumerate(gpus))
+
+
+def gpu_ports(spec: ClusterSpec, fabric: Fabric, order: TierOrder, depth: int) -> tuple[int, ...]:
+    """For each rail of a tier, which port of its GPU it is: 0 for the first NIC beside a GPU, 1 for the second.
+
+    Rails are the NICs of the first group that is attached to the tier or below it; without GPUs, and on a management
+    network, all are first ports.
+    """
+    roles = {fabric.tiers[lower].role for lower in order.at_or_below(depth)}
+    for attach in fabric.attach:
+        group = spec.node_group(attach.nodes or "")
+        tier = None if group is None else attached_tier(fabric, attach, group)
+        if tier is not None and tier.role in roles:
+            return ports_of_nics(group, attach)
+    first = fabric.attach[0]
+    return ports_of_nics(spec.node_group(first.nodes or ""), first)
 
 
 def nic_ports(group: NodeGroup, attach: Attach | None) -> tuple[str, ...]:

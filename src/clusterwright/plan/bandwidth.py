@@ -147,9 +147,9 @@ def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, 
             nics[cable.fabric, cable.tier] += cable.speed_gbps
     ratios: dict[tuple[str, str], float] = {}
     for fabric in plan.spec.fabrics:
-        below = 0
+        order = plan.tier_orders[fabric.name]
         for depth, tier in enumerate(fabric.tiers):
-            below += nics[fabric.name, depth]
+            below = sum(nics[fabric.name, lower] for lower in order.at_or_below(depth))
             if tier.up is not None:
                 gbps = up[fabric.name, tier.role]
                 ratios[fabric.name, tier.role] = below / gbps if gbps else inf if below else 0.0

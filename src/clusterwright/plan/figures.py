@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from clusterwright.plan.bandwidth import narrowest_planned
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
+from clusterwright.spec.attachment import tier_order
 from clusterwright.spec.hardware.models import DEVICE, Gpus
 from clusterwright.spec.model import ClusterSpec
 
@@ -42,7 +43,7 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
         if group.model.kind == DEVICE:
             all_figures[f"devices.{group.role}"] = all_figures.get(f"devices.{group.role}", 0) + count
     for fabric in skeleton.fabrics:
-        for name, value in _fabric_figures(fabric).items():
+        for name, value in _fabric_figures(spec, fabric).items():
             all_figures[name] = all_figures.get(name, 0) + value
     petabytes = sum(count * group.model.capacity_tb for group, count in counts) / TB_PER_PB
     if petabytes:
@@ -78,8 +79,9 @@ def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:
     return shares
 
 
-def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
+def _fabric_figures(spec: ClusterSpec, skeleton: FabricSkeleton) -> dict[str, float]:
     fabric = skeleton.fabric
+    order = tier_order(spec, fabric)
     seats = Counter(seat.tier for seat in skeleton.seats)
     down, hosts_gbps, up = Counter[int](), Counter[int](), Counter[int]()
     for (seat, gbps), count in skeleton.attached_at.items():
@@ -93,9 +95,8 @@ def _fabric_figures(skeleton: FabricSkeleton) -> dict[str, float]:
             up[below] += links
             down[bundle.tier] += links
     fabric_figures: dict[str, float] = {}
-    below_gbps = 0
     for depth, tier in enumerate(fabric.tiers):
-        below_gbps += hosts_gbps[depth]
+        below_gbps = sum(hosts_gbps[lower] for lower in order.at_or_below(depth))
         fabric_figures[f"switches.{tier.role}"] = seats[depth]
         fabric_figures[f"links.{fabric.name}.{tier.role}"] = down[depth]
         fabric_figures[f"ports_used.{tier.role}"] = down[depth] + up[depth]

@@ -15,6 +15,7 @@ from ipaddress import IPv6Address
 from itertools import product
 from typing import NamedTuple
 
+from clusterwright.spec.attachment import TierOrder, tier_order
 from clusterwright.spec.fabric import Bond, Fabric, Tier
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.isolation import Network
@@ -271,6 +272,15 @@ class Plan:
     def _tiers(self) -> Mapping[str, Mapping[str, Tier]]:
         """The first tier of each role, by fabric."""
         return {fabric.name: {tier.role: tier for tier in reversed(fabric.tiers)} for fabric in self.spec.fabrics}
+
+    @cached_property
+    def tier_orders(self) -> Mapping[str, TierOrder]:
+        """Which tiers stand above which, by fabric."""
+        return {fabric.name: tier_order(self.spec, fabric) for fabric in self.spec.fabrics}
+
+    def level(self, switch: Device) -> int:
+        """How many tiers lie below a switch's own, one over the other; 0 for a switch that none climbs to."""
+        return self.tier_orders[switch.fabric].levels[switch.tier]
 
     def address_version(self, fabric: str) -> int:
         """4 or 6: the IP version of an Ethernet fabric. Raises KeyError for a fabric without addresses."""

@@ -3,13 +3,11 @@
 Cheap enough for linting (milliseconds at 24,576 GPUs), and exact: the plan is the skeleton with ports, cables and
 addresses added, so a rule that holds here holds there.
 
-How a fabric is joined: a link goes up to the lowest tier above that has an instance around it. Within that instance the
-tier's ``join`` says to which plane. In a plane, link j of the i-th lower switch goes to upper switch (i * links + j)
-modulo
-their number: totals differ by at most one, every upper switch is reached, and each lower switch spreads as evenly as
-its
-links allow. Where ``spread`` is adjacent, the same links lie side by side in the lower switch. What stands goes before
-all of that (``spreading``).
+How a fabric is joined: a link goes up to the lowest tier above (``tier_order``) that has an instance around it. Within
+that instance the tier's ``join`` says to which plane. In a plane, link j of the i-th lower switch goes to upper switch
+(i * links + j) modulo their number: totals differ by at most one, every upper switch is reached, and each lower switch
+spreads as evenly as its links allow. Where ``spread`` is adjacent, the same links lie side by side in the lower switch.
+What stands goes before all of that (``spreading``).
 """
 
 from __future__ import annotations
@@ -23,10 +21,11 @@ from itertools import repeat
 from clusterwright.plan.allocation.seat_numbers import Numbering
 from clusterwright.plan.allocation.spreading import spread_over, standing_links
 from clusterwright.plan.allocation.standing import NOTHING_RESTS, Resting, Standing
-from clusterwright.plan.attaching import SeatChoice, ports_of_nics
+from clusterwright.plan.attaching import SeatChoice, gpu_ports
 from clusterwright.plan.free_ports import Crowded, fill_free_ports
 from clusterwright.plan.layout import Layout, lay_out
 from clusterwright.plan.seats import Attachment, Bundle, NodeSeats, Seat, SeatLink, nic_speeds
+from clusterwright.spec.attachment import tier_order
 from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 
@@ -183,22 +182,14 @@ def build_skeleton(spec: ClusterSpec) -> Skeleton:
     return Skeleton(layout, tuple(built[fabric.name] for fabric in spec.fabrics), standing)
 
 
-def gpu_ports(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
-    """For each rail, which port of its GPU it is: 0 for the first NIC beside a GPU, 1 for the second.
-
-    Rails are the NICs of the first attached group; without GPUs, and on a management network, all are first ports.
-    """
-    first = fabric.attach[0]
-    return ports_of_nics(spec.node_group(first.nodes or ""), first)
-
-
 def planes_of_tiers(spec: ClusterSpec, fabric: Fabric) -> list[int]:
     """The number of planes of each tier, from the bottom up."""
     planes: list[int] = []
-    ports = gpu_ports(spec, fabric)
+    order = tier_order(spec, fabric)
     for depth, tier in enumerate(fabric.tiers):
-        below = fabric.tiers[depth - 1].count if depth else 1
-        railed = all(tier.join == "rail" for tier in fabric.tiers[:depth])
+        ports = gpu_ports(spec, fabric, order, depth)
+        below = max((fabric.tiers[lower].count for lower in order.next_below(depth)), default=1)
+        railed = all(fabric.tiers[lower].join == "rail" for lower in order.at_or_below(depth) if lower != depth)
         of = {"rail": len(ports) if railed else 1, "port": max(ports) + 1, "position": below}
         planes.append(of.get(tier.join, 1))
     return planes
@@ -220,7 +211,7 @@ def _fabric(
     nodes, management, unattached, crowded = _attach(
         spec, layout, standing, fabric=fabric, seats=seats, seats_in=seats_in, others=others
     )
-    bundles, loose = _join(layout, fabric, seats, seats_in, gpu_ports(spec, fabric))
+    bundles, loose = _join(spec, layout, fabric, seats, seats_in)
     cables = standing.cables.get(fabric.name, {})
     links = standing_links(fabric, seats, bundles, cables)
     uplinks = [link for own in links.values() for link in own]
@@ -294,9 +285,11 @@ def _add_seats(
     return in_group
 
 
-def _home(around: Sequence[int], seats_in: Sequence[dict[int, list[int]]], above: int) -> tuple[int, list[int]] | None:
-    """The lowest tier from ``above`` on that has switches around a place, and those switches."""
-    for depth in range(above, len(seats_in)):
+def _home(
+    around: Sequence[int], seats_in: Sequence[dict[int, list[int]]], tiers: Iterable[int]
+) -> tuple[int, list[int]] | None:
+    """The first of ``tiers`` that has switches around a place, and those switches."""
+    for depth in tiers:
         for group in (*around, -1):
             seats_of_group = seats_in[depth].get(group)
             if seats_of_group:
@@ -332,7 +325,7 @@ def _attach(
             late.append((number, attach))
             continue
         if node.groups not in homes:
-            homes[node.groups] = _home(node.groups, seats_in, 0)
+            homes[node.groups] = _home(node.groups, seats_in, range(len(seats_in)))
         home = homes[node.groups]
         if home is None:
             missing.append(group.name)
@@ -362,7 +355,8 @@ def _attach_switches(
             ports = other.fabric.tiers[seat.tier].model.management
             if not ports:
                 continue
-            home = _home(layout.around[seat.group] if seat.group >= 0 else (), seats_in, 0)
+            around = layout.around[seat.group] if seat.group >= 0 else ()
+            home = _home(around, seats_in, range(len(seats_in)))
             if home is None:
                 missing.append(seat.name)
                 continue
@@ -370,28 +364,26 @@ def _attach_switches(
 
 
 def _join(
-    layout: Layout,
-    fabric: Fabric,
-    seats: Sequence[Seat],
-    seats_in: Sequence[dict[int, list[int]]],
-    ports: Sequence[int],
+    spec: ClusterSpec, layout: Layout, fabric: Fabric, seats: Sequence[Seat], seats_in: Sequence[dict[int, list[int]]]
 ) -> tuple[list[Bundle], list[int]]:
-    """Group the lower switches of every tier by the upper switches they share; ``ports`` are those of rails."""
+    """Group the lower switches of every tier by the upper switches they share."""
+    order = tier_order(spec, fabric)
+    ports_of_rails = [gpu_ports(spec, fabric, order, depth) for depth in range(len(fabric.tiers))]
     bundles: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     loose: list[int] = []
     for number, seat in enumerate(seats):
         if fabric.tiers[seat.tier].up is None:
             continue
         around = layout.around[seat.group] if seat.group >= 0 else ()
-        home = _home(around, seats_in, seat.tier + 1)
+        home = _home(around, seats_in, order.above[seat.tier])
         if home is None:
             loose.append(number)
             continue
         depth, choices = home
         tier = fabric.tiers[depth]
         planes = len(choices) // tier.count
-        if planes > 1 and depth == seat.tier + 1:
-            port = ports[seat.rail] if seat.rail is not None else seat.plane or 0
+        if planes > 1 and depth == order.next_above(seat.tier):
+            port = ports_of_rails[seat.tier][seat.rail] if seat.rail is not None else seat.plane or 0
             plane = {"rail": seat.rail or 0, "port": port, "position": seat.position}[tier.join]
             choices = choices[plane * tier.count : (plane + 1) * tier.count]
         bundles.setdefault((depth, tuple(choices)), []).append(number)

@@ -220,9 +220,14 @@ class Declaration:
         return declared_cables.switch_fabrics(self._plan)
 
     @cached_property
+    def tiers(self) -> declared_cables.DeclaredTiers:
+        """How high tiers lie, and which lie below each."""
+        return declared_cables.declared_tiers(self._plan)
+
+    @cached_property
     def railed(self) -> frozenset[str]:
-        """The fabrics with a lowest tier of switches for each rail."""
-        return frozenset(fabric.name for fabric in self._plan.spec.fabrics if fabric.tiers[0].join == "rail")
+        """The fabrics whose nodes with GPUs have a leaf for each rail."""
+        return declared_cables.railed_fabrics(self._plan)
 
     @cached_property
     def joined(self) -> Mapping[str, Mapping[str, int]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Cable, Plan
+from clusterwright.spec.attachment import leaves_of_gpus
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.systems import EXTERNAL, UNMANAGED
 
@@ -35,6 +37,39 @@ def switch_fabrics(plan: Plan) -> Mapping[str, Fabric]:
         for device in plan.devices
         if device.kind == "switch" and device.fabric in fabrics
     }
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTiers:
+    """The tiers of all fabrics, by role."""
+
+    levels: Mapping[str, int]
+    """How many tiers lie below that of a role on an Ethernet fabric, one over the other."""
+    at_or_below: Mapping[tuple[str, str], frozenset[str]]
+    """By fabric and role, the roles of that tier and of all from which uplinks lead to it."""
+
+
+def declared_tiers(plan: Plan) -> DeclaredTiers:
+    """The tiers of all fabrics as the spec has them."""
+    levels: dict[str, int] = {}
+    roles: dict[tuple[str, str], frozenset[str]] = {}
+    for fabric in plan.spec.fabrics:
+        order = plan.tier_orders[fabric.name]
+        for depth, tier in enumerate(fabric.tiers):
+            roles[fabric.name, tier.role] = frozenset(fabric.tiers[at].role for at in order.at_or_below(depth))
+            if fabric.technology != "infiniband":
+                levels[tier.role] = order.levels[depth]
+    return DeclaredTiers(levels=levels, at_or_below=roles)
+
+
+def railed_fabrics(plan: Plan) -> frozenset[str]:
+    """The fabrics whose nodes with GPUs have a leaf for each rail."""
+    railed: set[str] = set()
+    for fabric in plan.spec.fabrics:
+        leaves = leaves_of_gpus(plan.spec, fabric) or fabric.tiers[:1]
+        if all(tier.join == "rail" for tier in leaves):
+            railed.add(fabric.name)
+    return frozenset(railed)
 
 
 def joined_planes(plan: Plan) -> Mapping[str, Mapping[str, int]]:

@@ -1,4 +1,4 @@
-"""A fabric in short: columns are the outermost groups, rows the tiers, with counts instead of 24,576 of anything.
+"""A fabric in short: columns are the outermost groups, rows the levels of tiers, with counts instead of devices.
 
 Equal neighbours are told once, so that eight equal pods read as one pod, eight times.
 """
@@ -69,20 +69,24 @@ class Topology:
 
 
 def topology(plan: Plan, fabric: Fabric) -> Topology:
-    """The fabric's rows: row 0 the endpoints (nodes, or whatever a management port belongs to), then its tiers."""
+    """The fabric's rows: row 0 the endpoints (nodes, or whatever a management port belongs to), then its levels.
+
+    Tiers beside each other share a row.
+    """
     rows = _rows(plan, fabric)
     uplinks: dict[tuple[int, str], Counter[int]] = defaultdict(Counter)
     for cable in plan.cables:
         if cable.fabric == fabric.name:
             lower = plan.by_name[cable.a.device]
-            uplinks[lower.tier + 1 if cable.a.side == "up" else 0, lower.pod][cable.speed_gbps] += 1
+            row = plan.level(lower) + 1 if cable.a.side == "up" else 0
+            uplinks[row, lower.pod][cable.speed_gbps] += 1
 
     def cell(row: int, devices: list[Device], pod: str) -> TopologyCell:
         counts = Counter((device.role, device.model) for device in devices)
         members = tuple((role, model, count) for (role, model), count in counts.items())
         kinds = frozenset(device.kind for device in devices)
         links = tuple(sorted(uplinks[row, pod].items(), reverse=True))
-        apart = fabric.planes and row == len(fabric.tiers)
+        apart = fabric.planes and row == len(rows) - 1
         planes = len({device.plane for device in devices}) if apart else 1
         return TopologyCell(members=members, kinds=kinds, uplinks=links, planes=planes)
 
@@ -108,10 +112,10 @@ def topology(plan: Plan, fabric: Fabric) -> Topology:
 def _rows(plan: Plan, fabric: Fabric) -> list[list[Device]]:
     endpoints = {cable.a.device for cable in plan.cables if cable.fabric == fabric.name and cable.a.side != "up"}
     rows = [[device for device in plan.devices if device.name in endpoints]]
-    rows += [
-        [device for device in plan.devices if device.fabric == fabric.name and device.role == tier.role]
-        for tier in fabric.tiers
-    ]
+    levels = plan.tier_orders[fabric.name].levels
+    for level in range(max(levels) + 1):
+        roles = {tier.role for tier, its_level in zip(fabric.tiers, levels, strict=True) if its_level == level}
+        rows.append([device for device in plan.devices if device.fabric == fabric.name and device.role in roles])
     return rows
 
 

@@ -89,13 +89,18 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
     ports, ratios = _ports_by_role(plan), oversubscription(plan, plan.cables)
     found: list[TierTotals] = []
     for fabric in plan.spec.fabrics:
-        all_nics = sum(nics[fabric.name, index] for index in range(len(fabric.tiers)))
-        narrowest = 0
+        order = plan.tier_orders[fabric.name]
+        narrowest: list[int] = []
         for index, tier in enumerate(fabric.tiers):
+            # Of a tier beside others, the NICs that are attached there, below it or above it.
+            on_way = [other for other in range(len(fabric.tiers)) if order.is_on_way(index, other)]
+            all_nics = sum(nics[fabric.name, other] for other in on_way)
             links = speeds[fabric.name, tier.role]
             gbps = sum(speed * count for speed, count in links.items())
             # NICs that attach higher up are not narrowed by the tiers below them.
-            narrowest = gbps if index == 0 else min(gbps, narrowest + nics[fabric.name, index])
+            lowers = order.next_below(index)
+            climbing = sum(narrowest[lower] for lower in lowers) + nics[fabric.name, index]
+            narrowest.append(min(gbps, climbing) if lowers else gbps)
             switches, used, available = ports[fabric.name, tier.role]
             found.append(
                 TierTotals(
@@ -106,8 +111,8 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
                     switches=switches,
                     links=links.total(),
                     speeds=tuple(sorted(links.items(), reverse=True)),
-                    bisection_tbps=narrowest / 2 / 1000,
-                    bisection_share=min(1.0, narrowest / all_nics) if all_nics else 0.0,
+                    bisection_tbps=narrowest[index] / 2 / 1000,
+                    bisection_share=min(1.0, narrowest[index] / all_nics) if all_nics else 0.0,
                     oversubscription=ratios.get((fabric.name, tier.role)),
                     ports_used=used,
                     ports_available=available,

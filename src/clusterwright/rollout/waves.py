@@ -164,13 +164,13 @@ class _OpenWave:
 _Group = tuple[str, ...]
 
 
-def _group_of(device: Device) -> _Group:
+def _group_of(plan: Plan, device: Device) -> _Group:
     """Those that stand in for a device: upper switches of its tier in its pod, machines of its group of services.
 
     () for what only hosts' own second port could replace: a switch at the bottom, a machine that runs jobs.
     """
     if device.kind == "switch":
-        return (device.fabric, device.role, device.pod) if device.tier > 0 else ()
+        return (device.fabric, device.role, device.pod) if plan.level(device) > 0 else ()
     return () if device.role == COMPUTE else (device.node_group,)
 
 
@@ -188,7 +188,7 @@ class _Packing:
         self._ways: RackWays = ways_of(plan)
         self._totals = totals
         self._waves_of: Counter[str] = Counter()  # behind the canaries, by kind
-        self._groups = Counter(_group_of(device) for device in plan.devices if device.state == "active")
+        self._groups = Counter(_group_of(plan, device) for device in plan.devices if device.state == "active")
         self._members = Counter(
             device.node_group for device in plan.devices if device.kind == "node" and device.state == "active"
         )
@@ -251,7 +251,7 @@ class _Packing:
 
     def _touched(self, unit: Unit) -> Counter[_Group]:
         changed = (self._plan.by_name[name] for name in unit.devices if name in self._changes)
-        groups = Counter(_group_of(device) for device in changed)
+        groups = Counter(_group_of(self._plan, device) for device in changed)
         groups.pop((), None)
         return groups
 

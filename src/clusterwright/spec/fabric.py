@@ -115,7 +115,8 @@ class Uplinks:
     switch lie side by side).
 
     ``macsec`` names the profile that encrypts them, ``leaves_building`` says that strangers may touch the cables.
-    ``authentication`` is that of the BGP sessions over them.
+    ``authentication`` is that of the BGP sessions over them. ``to`` are the roles of the tiers that they may lead to;
+    none for every tier above (``tier_order``).
     """
 
     links: int
@@ -126,6 +127,7 @@ class Uplinks:
     spread: str
     macsec: str | None
     authentication: SessionAuthentication | None
+    to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

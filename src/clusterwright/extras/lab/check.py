@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from clusterwright.child_environment import child_environment
@@ -223,9 +224,11 @@ def _path_faults(twin: Twin, switches: tuple[str, ...], arrived: bool) -> list[s
         return [f"did not arrive; answers came from {_listed(switches)}"]
     if not switches:
         return []
-    tiers = [view.device.tier for view in views if view is not None]
-    top = tiers.index(max(tiers))
-    if tiers != [*range(tiers[top] + 1), *range(tiers[top] - 1, -1, -1)]:
+    levels = [twin.plan.level(view.device) for view in views if view is not None]
+    top = levels.index(max(levels))
+    is_climb = all(low < high for low, high in pairwise(levels[: top + 1]))
+    is_descent = all(high > low for high, low in pairwise(levels[top:]))
+    if not is_climb or not is_descent:
         return [f"takes a way that is not up and down once: {' '.join(switches)}"]
     return []
 

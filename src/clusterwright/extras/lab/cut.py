@@ -46,13 +46,13 @@ def kept_switches(plan: Plan, fabric: str, cut: Cut) -> tuple[Device, ...]:
     switches = tuple(device for device in plan.devices if device.kind == "switch" and device.fabric == fabric)
     bottoms: dict[str, list[Device]] = defaultdict(list)
     for device in switches:
-        if device.tier == 0:
+        if plan.level(device) == 0:
             bottoms[device.pod].append(device)
     limited = cut.routers is not None and cut.routers < len(switches)
     pods = _pods(plan, bottoms, cut.pods) or (list(bottoms)[:_PODS_OF_A_CUT] if limited else list(bottoms))
     if cut.routers is None or not limited:
         return _with_uppers(plan, switches, [bottom for pod in pods for bottom in bottoms[pod][: cut.racks]], None)
-    uppers = Counter((device.tier, device.group, device.plane) for device in switches if device.tier > 0)
+    uppers = Counter((device.tier, device.group, device.plane) for device in switches if plan.level(device) > 0)
     racks = cut.racks or max(len(bottoms[pod]) for pod in pods)
     least = min(racks, _RACKS_OF_A_CUT)
     for width in range(max(uppers.values(), default=1), 0, -1):
@@ -108,7 +108,7 @@ def _with_uppers(
     for device in sorted(switches, key=lambda item: item.tier):
         key = (device.tier, device.group, device.plane)
         below = any(cable.a.device in kept and cable.a.side == "up" for cable in plan.cables_of[device.name])
-        if device.tier > 0 and below and (width is None or count[key] < width):
+        if plan.level(device) > 0 and below and (width is None or count[key] < width):
             count[key] += 1
             kept.add(device.name)
     return tuple(device for device in switches if device.name in kept)

@@ -120,7 +120,7 @@ def _compared(before: Twin, after: Twin) -> tuple[int, int]:
     for name, routes in old.ports.items():
         for prefix in racks & set(routes):
             left = new.ports[name].get(prefix, frozenset())
-            lost += not left and before.view_of[name].device.tier == 0
+            lost += not left and before.plan.level(before.view_of[name].device) == 0
             narrower += 0 < len(left) < len(routes[prefix])
     return narrower, lost
 

@@ -110,7 +110,7 @@ def build_twin(plan: Plan, fabric: str, cut: Cut) -> Twin:
             " Name another fabric with --fabric, or take `bond` out of a copy of the spec."
         )
     kept = kept_switches(plan, fabric, cut)
-    nodes = kept_nodes(plan, fabric, [device for device in kept if device.tier == 0], cut.nodes)
+    nodes = kept_nodes(plan, fabric, [device for device in kept if plan.level(device) == 0], cut.nodes)
     return _twin(plan, fabric, tuple(device.name for device in kept), tuple(device.name for device in nodes))
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from clusterwright.facts.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
 from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, without_cables
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.spec.fabric import Fabric
 
 Gbps = NDArray[np.float64]
 _ROUNDING = 1e-9
@@ -42,20 +42,18 @@ def _run(tree: RenderedTree) -> Verdict:
             )
             worst = round(float(cumulative(fabric)[routers].max()), 3)
             facts.append(Fact(f"{fabric.name}: {name}, from the NICs to above its narrowest switch", worst))
-    parts: dict[str, tuple[Fabric, list[RoutedFabric]]] = {}
+    parts: dict[str, list[RoutedFabric]] = {}
     for fabric in fabrics:
         planned = declared(tree, fabric)
         if planned is not None:
-            parts.setdefault(planned.name, (planned, []))[1].append(fabric)
+            parts.setdefault(planned.name, []).append(fabric)
     counterexamples: list[Counterexample] = []
     tried = 0
-    for name, most_at_a_switch in (tree.declaration.switch_ratios if tree.declaration is not None else {}).items():
+    declaration = tree.declaration
+    for name in declaration.switch_ratios if declaration is not None else ():
         fabric_name, _, role = name.partition(".")
-        if tree.declaration is not None and fabric_name in parts:
-            planned, planes = parts[fabric_name]
-            roles = [tier.role for tier in planned.tiers]
-            of_tier = tree.declaration.ratios.get(name)
-            counterexamples += _broken(tree, planes, roles[: roles.index(role) + 1], of_tier, most_at_a_switch)
+        if declaration is not None and fabric_name in parts:
+            counterexamples += _broken(tree, declaration, parts[fabric_name], fabric_name, role)
             tried += 1
     return Verdict(tuple(facts), tuple(counterexamples), Cases("tiers with a promise", tried))
 
@@ -124,19 +122,16 @@ def cumulative(fabric: RoutedFabric) -> Gbps:
 
 
 def _broken(
-    tree: RenderedTree,
-    parts: list[RoutedFabric],
-    roles: list[str],
-    of_tier: tuple[float, float] | None,
-    most_at_a_switch: float,
+    tree: RenderedTree, declaration: Declaration, parts: list[RoutedFabric], fabric_name: str, role: str
 ) -> Iterator[Counterexample]:
     """A tier or a switch of it whose uplinks carry less of the hosts' bandwidth than the spec promises.
 
     ``parts`` are all of the spec's fabric, such as its planes: a figure of ``expect:`` is one for all of them.
-    ``roles`` are those of its tiers, from the lowest to the one that is asked for. ``of_tier`` is what is promised of
-    the tier on the whole, with its tolerance; None where the spec promises only something of each switch.
     """
-    role = roles[-1]
+    name = f"{fabric_name}.{role}"
+    roles = declaration.tiers.at_or_below[fabric_name, role]
+    of_tier = declaration.ratios.get(name)  # None where the spec promises only something of each switch
+    most_at_a_switch = declaration.switch_ratios[name]
     value, tolerance = of_tier or (np.inf, 0.0)
     below = 0.0
     members = list[_Member]()

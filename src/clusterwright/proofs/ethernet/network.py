@@ -49,9 +49,9 @@ Mismatch = tuple[Router, Port, str]
 
 @dataclass(frozen=True, eq=False)
 class RoutedFabric:
-    """Routers that cables join. ``rank`` is each one's tier, 0 for the lowest; links join ranks.
+    """Routers that cables join. ``rank`` is the level of each one's tier, 0 for the lowest; links join ranks.
 
-    The spec says which tier is lowest; without one it is the tier where most hosts are.
+    Several tiers may have one level. The spec has the levels; without one the tier where most hosts are is lowest.
 
     ``nics`` are the nodes' NICs with addresses, with the index of the router that they are cabled to.
     """
@@ -75,7 +75,7 @@ class RoutedFabric:
     def tiers(self) -> tuple[tuple[str, Integers], ...]:
         """Name and routers of each tier, lowest first."""
         stems = np.array([router.stem for router in self.routers])
-        order = sorted(set(stems.tolist()), key=lambda stem: int(self.rank[stems == stem][0]))
+        order = sorted(set(stems.tolist()), key=lambda stem: (int(self.rank[stems == stem][0]), stem))
         return tuple((stem, np.flatnonzero(stems == stem)) for stem in order)
 
     @cached_property
@@ -182,8 +182,7 @@ def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
 
 def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
     """How high the spec puts the devices of a role; empty for a folder, which has no spec."""
-    fabrics = tree.declaration.ethernet.values() if tree.declaration is not None else ()
-    return {tier.role: at for fabric in fabrics for at, tier in enumerate(fabric.tiers)}
+    return tree.declaration.tiers.levels if tree.declaration is not None else {}
 
 
 def _assemble(

@@ -173,10 +173,11 @@ def drained_alone(before: Plan | None, after: Plan, values: Sequence[SpecChange]
     ports = [end for end in stopped if end not in stopped_before]
     if any(stopped[end] != DRAINED for end in ports):
         return ()
-    away = Counter(_group_of(device) for device in after.devices if device.kind == "switch" and device.state != ACTIVE)
-    away.update(_group_of(_upper_end(after, *end)) for end in stopped)
-    groups = Counter(_group_of(device) for device in after.devices)
-    taken = [_group_of(device) for device in (*drained, *(_upper_end(after, *end) for end in ports))]
+    is_away = [device for device in after.devices if device.kind == "switch" and device.state != ACTIVE]
+    away = Counter(_group_of(after, device) for device in is_away)
+    away.update(_group_of(after, _upper_end(after, *end)) for end in stopped)
+    groups = Counter(_group_of(after, device) for device in after.devices)
+    taken = [_group_of(after, device) for device in (*drained, *(_upper_end(after, *end) for end in ports))]
     if any(not group or groups[group] < 2 or away[group] > 1 for group in taken):
         return ()
     return (*(device.name for device in drained), *(" ".join(end) for end in ports))
@@ -185,9 +186,9 @@ def drained_alone(before: Plan | None, after: Plan, values: Sequence[SpecChange]
 _Group = tuple[str, ...]
 
 
-def _group_of(device: Device | None) -> _Group:
+def _group_of(plan: Plan, device: Device | None) -> _Group:
     """The group of an upper switch; () for every other device."""
-    if device is None or device.kind != "switch" or device.tier == 0:
+    if device is None or device.kind != "switch" or plan.level(device) == 0:
         return ()
     return (device.fabric, device.role, device.pod)
 

@@ -51,14 +51,19 @@ def _cause(skeleton: FabricSkeleton, wiring: Wiring) -> tuple[Path, str]:
             ),
         )
     for bundle in skeleton.bundles:
-        lower = fabric.tiers[skeleton.seats[bundle.lowers[0]].tier]
-        reached = {len(wiring.above[skeleton.seats[number].name]) for number in bundle.lowers}
-        if lower.up is not None and min(reached) < len(bundle.uppers):
+        reached_by_tier: dict[int, int] = {}
+        for number in bundle.lowers:
+            seat = skeleton.seats[number]
+            reached = len(wiring.above[seat.name])
+            reached_by_tier[seat.tier] = min(reached, reached_by_tier.get(seat.tier, reached))
+        narrowest = min(reached_by_tier, key=lambda tier: reached_by_tier[tier])
+        lower, least = fabric.tiers[narrowest], reached_by_tier[narrowest]
+        if lower.up is not None and least < len(bundle.uppers):
             upper = fabric.tiers[bundle.tier]
             return (
                 (*lower.up.path, "links"),
                 (
-                    f"{lower.up.links} uplinks of each {lower.role} reach {min(reached)} of {len(bundle.uppers)} "
+                    f"{lower.up.links} uplinks of each {lower.role} reach {least} of {len(bundle.uppers)} "
                     f"{upper.role} switches, others than those of its neighbours"
                 ),
             )

@@ -11,7 +11,7 @@ from clusterwright.finding import Severity
 from clusterwright.plan.ports import Allocation, PortShortage, capacity, modes_at, platform_faults
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.attachment import attached_tier
+from clusterwright.spec.attachment import TierOrder, attached_tier, tier_order
 from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
 from clusterwright.spec.hardware.lanes import can_join
@@ -76,11 +76,14 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
                         f"({tier.model.name}) do not offer{_how(tier.down)}.",
                         f"{tier.model.name} offers {_speeds(tier.model, tier.down)} there.",
                     )
+        order = tier_order(spec, fabric)
         for depth, tier in enumerate(fabric.tiers):
             if tier.up is None:
                 continue
             ends = [(tier, tier.up.side)]
-            ends += [(upper, upper.down) for upper in fabric.tiers[depth + 1 : depth + 2]]
+            next_above = order.next_above(depth)
+            if next_above is not None:
+                ends.append((fabric.tiers[next_above], fabric.tiers[next_above].down))
             for end, side in ends:
                 if not _has_speed(fabric, end, side, tier.up.speed_gbps):
                     yield Problem(
@@ -234,7 +237,7 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
         if fabric.fabric.technology == "infiniband" or fabric.fabric.is_provided:
             continue
         yield from _adapter_lanes(subject, fabric, ports)
-        if not fabric.bundles or not _may_differ(fabric):
+        if not fabric.bundles or not _may_differ(fabric, tier_order(subject.spec, fabric.fabric)):
             continue
         down = [iter(each.down[fabric.attached[at] :]) for at, each in enumerate(ports)]
         up = [iter(port.up) for port in ports]
@@ -319,13 +322,14 @@ def _choices(tier: Tier, side: Side, speed_gbps: int) -> Mapping[int, str]:
     return choices
 
 
-def _may_differ(fabric: FabricSkeleton) -> bool:
+def _may_differ(fabric: FabricSkeleton, order: TierOrder) -> bool:
     """Whether any two tiers that meet offer several numbers of lanes at the speed of their links."""
     for depth, tier in enumerate(fabric.fabric.tiers):
         if tier.up is None:
             continue
         lanes = {*_choices(tier, tier.up.side, tier.up.speed_gbps)}
-        for above in fabric.fabric.tiers[depth + 1 :]:
+        for upper in order.above[depth]:
+            above = fabric.fabric.tiers[upper]
             lanes |= {*_choices(above, above.down, tier.up.speed_gbps)}
         if len(lanes) > 1:
             return True

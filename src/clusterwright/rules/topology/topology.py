@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
 from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
-from clusterwright.plan.skeleton import FabricSkeleton, gpu_ports
+from clusterwright.plan.attaching import gpu_ports
+from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import CLUSTER
+from clusterwright.rules.spec.references import unknown
+from clusterwright.spec.attachment import tier_order
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.model import CLUSTER, ClusterSpec
 from clusterwright.spec.text.document import Path
 
 
@@ -19,8 +22,9 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
     """Tiers with uplinks but nothing above, and tiers below another that have none."""
     for skeleton in subject.skeleton.fabrics:
         loose = Counter(skeleton.seats[number].tier for number in skeleton.loose)
+        order = tier_order(subject.spec, skeleton.fabric)
         for depth, tier in enumerate(skeleton.fabric.tiers):
-            above = skeleton.fabric.tiers[depth + 1 :]
+            above = [skeleton.fabric.tiers[upper] for upper in order.above[depth]]
             if loose[depth] and tier.up:
                 yield Problem(
                     tier.up.path,
@@ -116,17 +120,28 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
         for group in spec.node_groups:
             if group.name not in names and None not in names:
                 continue
-            order = [level.name for level in group.levels] + [CLUSTER]
-            depths = [(order.index(tier.per), tier) for tier in fabric.tiers if tier.per in order]
-            for (lower, below), (upper, tier) in pairwise(depths):
-                if upper < lower and tier.path not in told:
+            levels = [level.name for level in group.levels] + [CLUSTER]
+            for below, tier in _stacked(spec, fabric, levels):
+                if levels.index(tier.per) < levels.index(below.per) and tier.path not in told:
                     told.add(tier.path)
                     yield Problem(
                         (*tier.path, "per"),
                         f"Tier {tier.role} stands in each {tier.per}, "
                         f"above {below.role}, which stands in each {below.per}.",
-                        f"The levels of {group.name} are, from the smallest: {', '.join(order)}.",
+                        f"The levels of {group.name} are, from the smallest: {', '.join(levels)}.",
                     )
+
+
+def _stacked(spec: ClusterSpec, fabric: Fabric, levels: Sequence[str]) -> Iterator[tuple[Tier, Tier]]:
+    """The tiers around nodes with some levels, each with the next one above it that is around them too."""
+    order = tier_order(spec, fabric)
+    for depth, below in enumerate(fabric.tiers):
+        if below.per not in levels:
+            continue
+        uppers = [fabric.tiers[upper] for upper in order.above[depth]]
+        around = [tier for tier in uppers if tier.per in levels]
+        if around:
+            yield below, around[0]
 
 
 @rule("CW210", Severity.ERROR, relied_on=True)
@@ -135,36 +150,75 @@ def planes_without_source(subject: Subject) -> Iterator[Problem]:
     bottom, rails on a management network.
     """
     for fabric in subject.spec.fabrics:
-        railed = True
-        of_gpu = Counter(gpu_ports(subject.spec, fabric))
+        order = tier_order(subject.spec, fabric)
         for depth, tier in enumerate(fabric.tiers):
-            below = fabric.tiers[depth - 1].join if depth else ""
+            of_gpu = Counter(gpu_ports(subject.spec, fabric, order, depth))
+            joins_below = [fabric.tiers[lower].join for lower in order.next_below(depth)]
+            has_rails = all(join == "rail" for join in joins_below)
             if tier.join == "port":
                 why = ""
                 if len(of_gpu) == 1:
                     why = f"Each GPU has one port on {fabric.name}"
                 elif len(set(of_gpu.values())) > 1:
                     why = f"Some GPUs have more ports on {fabric.name} than others"
-                elif depth and below not in ("rail", "port"):
+                elif not all(join in ("rail", "port") for join in joins_below):
                     why = f"{tier.role} has no planes below"
                 if why:
                     hint = (
                         "Use `join: all`, or nodes each of whose GPUs has several NICs, and planes in each tier below."
                     )
                     yield Problem((*tier.path, "join"), f"{why}: its ports tell no planes apart.", hint)
-            if tier.join == "rail" and (not railed or fabric.attach[0].is_management):
+            if tier.join == "rail" and (not has_rails or fabric.attach[0].is_management):
                 yield Problem(
                     (*tier.path, "join"),
                     f"Nothing below {tier.role} has rails.",
                     "Use `join: all`, or `join: rail` below it too.",
                 )
-            if tier.join == "position" and depth == 0:
+            if tier.join == "position" and not joins_below:
                 yield Problem(
                     (*tier.path, "join"),
                     f"There is no tier below {tier.role} to count positions in.",
                     "Use `join: all` or `rail`.",
                 )
-            railed = tier.join == "rail"
+
+
+@rule("CW237", Severity.ERROR, relied_on=True)
+def unknown_tier_above(subject: Subject) -> Iterator[Problem]:
+    """`up.to` that names a tier which the fabric does not have, or has further up its list."""
+    for fabric in subject.spec.fabrics:
+        roles = [tier.role for tier in fabric.tiers]
+        for depth, tier in enumerate(fabric.tiers):
+            for index, role in enumerate(tier.up.to if tier.up is not None else ()):
+                path = (*tier.path, "up", "to", index)
+                if role not in roles:
+                    yield unknown("tier", role, roles[depth + 1 :], path, fabric.name)
+                elif roles.index(role) <= depth:
+                    yield Problem(
+                        path,
+                        f"Uplinks of {tier.role} cannot lead to {role}: tiers are listed from the bottom up.",
+                        f"Move {role} behind {tier.role} in `tiers`, or name one of: {', '.join(roles[depth + 1 :])}.",
+                    )
+
+
+@rule("CW238", Severity.ERROR, relied_on=True)
+def unequal_planes_below(subject: Subject) -> Iterator[Problem]:
+    """Tiers in planes above tiers beside each other that have different numbers of them."""
+    for fabric in subject.spec.fabrics:
+        order = tier_order(subject.spec, fabric)
+        for depth, tier in enumerate(fabric.tiers):
+            planes_by_role: dict[str, int] = {}
+            for lower in order.next_below(depth):
+                ports = gpu_ports(subject.spec, fabric, order, lower)
+                below = fabric.tiers[lower]
+                count = {"rail": len(ports), "port": max(ports) + 1, "position": below.count}.get(tier.join, 1)
+                planes_by_role[below.role] = count
+            if len(set(planes_by_role.values())) > 1:
+                shown = ", ".join(f"{count} of {role}" for role, count in planes_by_role.items())
+                yield Problem(
+                    (*tier.path, "join"),
+                    f"The tiers below {tier.role} have different numbers of planes: {shown}.",
+                    "Use `join: all`, or put them below tiers of their own.",
+                )
 
 
 @rule("CW213", Severity.WARNING)
@@ -175,14 +229,18 @@ def uneven_spread(subject: Subject) -> Iterator[Problem]:
             continue
         told: set[int] = set()
         for bundle in skeleton.bundles:
-            tier = skeleton.fabric.tiers[skeleton.seats[bundle.lowers[0]].tier]
-            links = (tier.up.links if tier.up else 0) * len(bundle.lowers)
-            if links > len(bundle.uppers) and links % len(bundle.uppers) and bundle.tier not in told and tier.up:
+            counts = Counter(skeleton.seats[lower].tier for lower in bundle.lowers)
+            below = [(skeleton.fabric.tiers[depth], count) for depth, count in counts.items()]
+            links = sum(tier.up.links * count for tier, count in below if tier.up)
+            lowest = below[0][0]
+            if links > len(bundle.uppers) and links % len(bundle.uppers) and bundle.tier not in told and lowest.up:
                 told.add(bundle.tier)
                 upper = skeleton.fabric.tiers[bundle.tier]
+                uplinks = and_more(
+                    [f"{count} x {tier.up.links} uplinks of {tier.role}" for tier, count in below if tier.up], 5
+                )
                 yield Problem(
-                    (*tier.up.path, "links"),
-                    f"{len(bundle.lowers)} x {tier.up.links} uplinks of {tier.role} spread over {len(bundle.uppers)} "
-                    f"{upper.role}: some get one link more than others.",
+                    (*lowest.up.path, "links"),
+                    f"{uplinks} spread over {len(bundle.uppers)} {upper.role}: some get one link more than others.",
                     f"Make {links} a multiple of {len(bundle.uppers)}: change `links`, or the count of {upper.role}.",
                 )

@@ -13,6 +13,7 @@ from clusterwright.plan.figures import promised_shares
 from clusterwright.plan.ports import Allocation
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.attachment import tier_order
 
 _ROUNDING = 1e-9
 
@@ -27,8 +28,9 @@ def unequal_units(subject: Subject) -> Iterator[Problem]:
             continue
         taps = _taps(subject, fabric)
         most_to_one = 1 / shares[fabric.fabric.name] if fabric.fabric.name in shares else None
+        levels = tier_order(subject.spec, fabric.fabric).levels
         for depth, tier in enumerate(fabric.fabric.tiers):
-            units = _units(fabric, taps, depth) if depth else _leaves(fabric, taps)
+            units = _units(fabric, taps, depth) if levels[depth] else _leaves(fabric, taps, depth)
             if tier.up is None or not units:
                 continue
             least, most = min(units, key=_ratio), max(units, key=_ratio)
@@ -94,31 +96,34 @@ def uneven_promise(subject: Subject) -> Iterator[Problem]:
         share = shares.get(fabric.fabric.name)
         if fabric.fabric.technology != "infiniband" or share is None:
             continue
-        taps = _taps(subject, fabric)
-        for depth, tier in enumerate(fabric.fabric.tiers):
-            found = next(_short_cuts(fabric, taps, depth, share), None)
-            if tier.up is not None and found is not None:
-                unit, links, wanted = found
+        reported: set[int] = set()
+        for unit, links, wanted in _short_cuts(fabric, _taps(subject, fabric), share):
+            depth = fabric.seats[unit.members[0]].tier
+            tier = fabric.fabric.tiers[depth]
+            if tier.up is not None and depth not in reported:
+                reported.add(depth)
                 yield Problem(
                     (*tier.up.path, "links"),
-                    f"Between {unit} and others {links:,} uplinks of {tier.role} meet a partner, and {wanted:,}"
+                    f"Between {unit.name} and others {links:,} uplinks of {tier.role} meet a partner, and {wanted:,}"
                     f" adapters are promised {share:.2%} of their bandwidth: they do not spread evenly.",
                     "Make each unit's uplinks a multiple of the switches above, or add a `tolerance` to the promise.",
                 )
 
 
 def _short_cuts(
-    fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int, share: float
-) -> Iterator[tuple[str, int, int]]:
-    """Cuts between units below the same switches: a unit's name, links that meet a partner, adapters that want them."""
-    units = _units(fabric, taps, depth)
+    fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], share: float
+) -> Iterator[tuple[_Unit, int, int]]:
+    """Cuts between units below the same switches: a unit, links that meet a partner, adapters that want them.
+
+    Units of several tiers may have the same switches above.
+    """
+    units = [unit for depth in range(len(fabric.fabric.tiers)) for unit in _units(fabric, taps, depth)]
     unit_of = {member: number for number, unit in enumerate(units) for member in unit.members}
     domains: dict[tuple[int, ...], list[_BundleLinks]] = {}
     for bundle in fabric.bundles:
-        if fabric.seats[bundle.lowers[0]].tier == depth:
-            below = tuple(dict.fromkeys(unit_of[lower] for lower in bundle.lowers if lower in unit_of))
-            pairs = ((unit_of[lower], upper) for lower, upper in joins(fabric, bundle) if lower in unit_of)
-            domains.setdefault(below, []).append(_BundleLinks.of(Counter(pairs)))
+        below = tuple(dict.fromkeys(unit_of[lower] for lower in bundle.lowers if lower in unit_of))
+        pairs = ((unit_of[lower], upper) for lower, upper in joins(fabric, bundle) if lower in unit_of)
+        domains.setdefault(below, []).append(_BundleLinks.of(Counter(pairs)))
     for numbers, bundles in domains.items():
         adapters = sum(units[number].adapters for number in numbers)
         uplinks = sum(units[number].uplinks for number in numbers)
@@ -128,7 +133,7 @@ def _short_cuts(
             wanted, room = min(wanted, adapters - wanted), min(room, uplinks - room)
             met = sum(links.met(near) for links in bundles)
             if met + _ROUNDING < wanted * share <= room + _ROUNDING:  # with less room it is narrow, whoever spreads how
-                yield units[near[0]].name, met, wanted
+                yield units[near[0]], met, wanted
 
 
 def _sides(groups: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -186,10 +191,10 @@ def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
     return [(node.node, seat) for node in fabric.nodes if groups[node.node] not in filling for seat in node.seats]
 
 
-def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]]) -> list[_Unit]:
-    """The switches of the lowest tier that have adapters, one by one."""
-    up = fabric.fabric.tiers[0].up
-    adapters = Counter(seat for _, seat in taps if fabric.seats[seat].tier == 0)
+def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:
+    """The switches of a lowest tier that have adapters, one by one."""
+    up = fabric.fabric.tiers[depth].up
+    adapters = Counter(seat for _, seat in taps if fabric.seats[seat].tier == depth)
     return (
         [
             _Unit(name=fabric.seats[at].name, members=(at,), uplinks=up.links, adapters=adapters[at])

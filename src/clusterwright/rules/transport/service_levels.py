@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import named_groups
+from clusterwright.spec.attachment import leaves_of_gpus
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.job import NcclProfile
 from clusterwright.spec.zone_reach import memberships_of
@@ -129,9 +130,10 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
 def crossing_rails(subject: Subject) -> Iterator[Problem]:
     """`cross_nic: 1`, or its variable, on an InfiniBand fabric whose lowest tier is joined by rail."""
     for nccl, fabric in _targets(subject):
-        if fabric.tiers[0].join != "rail":
+        leaves = leaves_of_gpus(subject.spec, fabric) or fabric.tiers[:1]
+        if leaves[0].join != "rail":
             continue
-        role = fabric.tiers[0].role
+        role = leaves[0].role
         message = f"Each NIC of {', '.join(nccl.nodes)} has a {role} of its own, so that crossing NICs costs hops."
         if nccl.cross_nic == 1:
             yield Problem((*nccl.path, "cross_nic"), message, "Remove `cross_nic`, or write 0.")
