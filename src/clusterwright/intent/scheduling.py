@@ -5,6 +5,7 @@ from __future__ import annotations
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.spec.job import Scheduler
 
 AUTHENTICATION = "munge.service"
@@ -15,29 +16,29 @@ WORKER_UNITS = (AUTHENTICATION, "slurmd.service")
 
 @per_plan
 def controllers(plan: Plan, scheduler: Scheduler) -> tuple[str, ...]:
-    """A scheduler's controller machines by name, the acting one first: those in service of its group.
+    """The machines that run a scheduler's controller, by name, the acting one first: the first of its group, or of role
+    ``service`` where it names none.
 
-    Without a named group, machines of role ``service``.
+    A drained machine goes on: its state lies there, and another one does not run the program. One out of service does
+    not.
     """
     wanted = scheduler.controllers
-    names: list[str] = []
+    names = []
     for device in plan.devices:
-        if device.kind != "node" or device.state != "active":
-            continue
-        is_candidate = device.role == "service" if wanted.nodes is None else device.node_group == wanted.nodes
-        if is_candidate:
+        is_wanted = device.role == "service" if wanted.nodes is None else device.node_group == wanted.nodes
+        if device.kind == "node" and device.state != OUT_OF_SERVICE and is_wanted:
             names.append(device.name)
     return tuple(names[: wanted.count])
 
 
 @per_plan
 def accountant(plan: Plan, scheduler: Scheduler) -> str | None:
-    """The slurmdbd machine: the first in service of its group. None without accounting."""
+    """The machine that runs slurmdbd: the first of its group that is not out of service. None without records."""
     accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
     if accounting is None:
         return None
     hosts = (d.name for d in plan.devices if d.kind == "node" and d.node_group == accounting.nodes)
-    return next((name for name in hosts if plan.by_name[name].state == "active"), None)
+    return next((name for name in hosts if plan.by_name[name].state != OUT_OF_SERVICE), None)
 
 
 @per_plan

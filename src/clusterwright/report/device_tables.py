@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from clusterwright.and_more import and_more
 from clusterwright.extras.monitoring.rules import alerts
-from clusterwright.hosts.opensm.writer.configuration import managers_by_priority
+from clusterwright.hosts.cluster_services import cluster_services
 from clusterwright.intent.borders import borders_of
 from clusterwright.intent.node_nics import nics_of
-from clusterwright.intent.scheduling import accountant, controllers
 from clusterwright.intent.switch_links import links_of
 from clusterwright.intent.switch_sessions import sessions_of
 from clusterwright.plan.model import format_guid
@@ -164,11 +163,11 @@ class DeviceTables:
         gpus = self.plan.spec.catalogue[device.model].gpus
         if device.kind == "node" and gpus is not None:
             yield self._loss("GPUs", gpus.count, "", loses="all of this node", keeps="–")
-        for service, hosts in self._services:
-            if device.name in hosts:
-                others = [name for name in hosts if name != device.name]
-                keeps = f"{len(others)} of {len(hosts)}" if others else "none: this is the only one"
-                yield self._loss(service, 1, "", loses="this host", keeps=keeps, which=others)
+        for service in cluster_services(self.plan):
+            if device.name in service.hosts:
+                others = [name for name in service.hosts if name != device.name]
+                keeps = f"{len(others)} of {len(service.hosts)}" if others else "none: this is the only one"
+                yield self._loss(service.name, 1, "", loses="this host", keeps=keeps, which=others)
 
     def _lost_borders(self, device: Device) -> Iterator[tuple[Cell, ...]]:
         borders = self.plan.spec.borders
@@ -191,26 +190,6 @@ class DeviceTables:
             Cell(keeps, "bad" if is_all else ""),
             long_code(and_more(which, _NAMES_SHOWN) if which else "–"),
         )
-
-    @cached_property
-    def _services(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """What hosts of this cluster serve, with their names."""
-        spec = self.plan.spec
-        services = [
-            (f"subnet manager of {subnet.name}", managers_by_priority(self.plan, subnet.name))
-            for subnet in self.plan.ib_subnets.values()
-            if subnet.fabric.subnet_manager is not None
-        ]
-        if spec.boot is not None:
-            servers = [device.name for device in self.plan.devices if device.node_group == spec.boot.servers]
-            services.append(("boot server", tuple(servers)))
-        for scheduler in spec.schedulers:
-            group = ", ".join(scheduler.nodes)
-            services.append((f"scheduler of {group}", controllers(self.plan, scheduler)))
-            accounts = accountant(self.plan, scheduler)
-            if accounts is not None:
-                services.append((f"job records of {group}", (accounts,)))
-        return tuple(services)
 
     def _lost_links(self, device: Device) -> Iterator[tuple[Cell, ...]]:
         """Devices below a switch, by what each loses of its own links upwards."""

@@ -70,12 +70,16 @@ def undrain(*, spec: Path, name: str, port: str, **options: Any) -> int:
 
 
 def _send(edit: SpecEdit, options: dict[str, Any]) -> int:
+    from clusterwright.rollout.preview.services import service_sentences
+
     devices = changed_by(edit)
     if not devices:
-        raise ClusterwrightError(
+        refusal = (
             "this changes no file of any device, so nothing would be drained: what routes around "
             f"{and_more(edit.devices, 3)} is not configured by the spec. Nothing was touched."
         )
+        services = (sentence.text for sentence in service_sentences(edit.before, edit.after))
+        raise ClusterwrightError("\n  ".join((refusal, *services)))
     return carry_out(edit, devices, options)
 
 

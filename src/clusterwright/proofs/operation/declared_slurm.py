@@ -69,7 +69,7 @@ def _controllers(plan: Plan, scheduler: Scheduler) -> Mapping[str, frozenset[str
     candidates = []
     for device in plan.devices:
         is_wanted = device.role == "service" if wanted.nodes is None else device.node_group == wanted.nodes
-        if device.kind == "node" and device.state == "active" and is_wanted:
+        if device.kind == "node" and device.state != "out-of-service" and is_wanted:
             candidates.append(device.name)
     return {name: _addresses(plan, name) for name in candidates[: wanted.count]}
 

@@ -21,6 +21,7 @@ from clusterwright.rollout.disturbance import Disturbance, disturbance
 from clusterwright.rollout.guard import Guarded, guard
 from clusterwright.rollout.preview.grouping import GroupKind, kinds_of
 from clusterwright.rollout.preview.sentences import Sentence, sentences
+from clusterwright.rollout.preview.services import service_sentences
 from clusterwright.rollout.preview.spec_lines import SpecChange, spec_changes
 from clusterwright.rollout.running_jobs import RunningJob, planned_jobs
 from clusterwright.rollout.trees import Trees, trees_of
@@ -105,7 +106,9 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     placed, notes = planned_jobs(before if before is not None else plan) if jobs is None else (tuple(jobs), ())
     was = Declaration(before) if before is not None else None
     values = spec_changes(before.spec.document, plan.spec.document) if before is not None else ()
-    meaning = (*(sentences(before, plan) if before is not None else ()), *_rotated(trees))
+    meaning = tuple(_rotated(trees))
+    if before is not None:
+        meaning = (*sentences(before, plan), *service_sentences(before, plan), *meaning)
     if before is not None and not values and not meaning:
         others = [name for name in trees.changed if trees.before[name] and kept.get(name) == held.get(name)]
         known += f"; {_RENDERED_OTHERWISE}" if others else ""

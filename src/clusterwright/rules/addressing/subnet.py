@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.plan.chips import MOST_FABRICS, fabric_number
 from clusterwright.plan.ports import free_ports
-from clusterwright.plan.service import ACTIVE
+from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.fabric import Fabric
@@ -57,7 +57,7 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW217", Severity.ERROR)
 def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
-    """Subnet managers on node groups that the fabric does not attach, or that have too few nodes in service."""
+    """Subnet managers on node groups that the fabric does not attach, or that have too few nodes left."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None:
@@ -75,20 +75,21 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
         elif group.count < manager.count:
             message = f"{manager.count} subnet managers are asked for, and {manager.nodes} has {group.count} nodes."
             yield Problem((*manager.path, "count"), message, f"Ask for {group.count} at most.")
-        elif (serving := _in_service(subject, manager.nodes, group.count)) < manager.count:
+        elif (serving := _not_gone(subject, manager.nodes, group.count)) < manager.count:
             message = (
                 f"{manager.count} subnet managers are asked for, and {serving} of the {group.count} nodes of"
-                f" {manager.nodes} are in service: no drained node runs one."
+                f" {manager.nodes} are there: no node out of service runs one."
             )
-            yield Problem((*manager.path, "count"), message, "Ask for fewer, or leave more of the nodes in service.")
+            yield Problem((*manager.path, "count"), message, "Ask for fewer, or leave more of the nodes there.")
 
 
-def _in_service(subject: Subject, nodes: str, count: int) -> int:
-    """How many of a group's nodes exceptions leave active."""
+def _not_gone(subject: Subject, nodes: str, count: int) -> int:
+    """How many of a group's nodes are not out of service: drained ones keep what they run."""
     if not any(item.state and not item.port for item in subject.spec.exceptions):
         return count
     states, names = subject.states, [group.name for group in subject.spec.node_groups]
-    return sum(states[node.name] == ACTIVE for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
+    of_group = (node.name for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
+    return sum(states[name] != OUT_OF_SERVICE for name in of_group)
 
 
 @rule("CW255", Severity.ERROR)

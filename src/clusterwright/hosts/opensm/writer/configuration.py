@@ -178,6 +178,9 @@ def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
     """Names of the hosts of a fabric's subnet manager, the intended master first.
 
     They are taken from as many outermost groups as there are, one each in turn, so that no pod takes all of them down.
+    A drained host keeps its manager: another node would have to start one that it does not run, with a GUID that no
+    partition file knows yet. Nor does it change its priority: opensm 3.3.23 hands over by HUP to a standby that is
+    master then and never sweeps (tried over ibsim), while a master that stops is followed by one that does.
     """
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None or fabric.subnet_manager is None:
@@ -185,7 +188,7 @@ def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
     manager = fabric.subnet_manager
     by_pod: dict[str, list[str]] = {}
     for device in plan.devices:
-        if device.kind == "node" and device.node_group == manager.nodes and device.state == "active":
+        if device.kind == "node" and device.node_group == manager.nodes and device.state != OUT_OF_SERVICE:
             by_pod.setdefault(device.pod, []).append(device.name)
     hosts: list[str] = []
     turn = 0
