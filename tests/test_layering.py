@@ -35,6 +35,7 @@ GROUND = frozenset(
         "given_file",
         "json_api",
         "known_secrets",
+        "nearest_name",
         "placeholder",
         "plugins",
         "typed_record",

@@ -42,5 +42,5 @@ def test_all_are_there_for_programs_too() -> None:
 
 
 def test_what_is_not_set_is_said() -> None:
-    with pytest.raises(ClusterwrightError, match=r"does not set NCCL_IB_TCC\. Did you mean NCCL_IB_TC"):
+    with pytest.raises(ClusterwrightError, match=r'does not set NCCL_IB_TCC\. Did you mean "NCCL_IB_TC"'):
         _run(LAB, "NCCL_IB_TCC")

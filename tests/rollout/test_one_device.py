@@ -95,6 +95,6 @@ def test_one_device_is_refreshed_and_mended_alone(site: Site) -> None:
 
 def test_a_device_that_is_not_there_or_was_never_deployed_is_refused(site: Site) -> None:
     unknown = site.run("up", "--device", "gpu-p00r00n9", "--reason", "a typing error")
-    assert (unknown.returncode, "Did you mean gpu-p00r00n" in unknown.stderr) == (2, True)
+    assert (unknown.returncode, 'Did you mean "gpu-p00r00n' in unknown.stderr) == (2, True)
     early = site.run("up", "--device", "gpu-p01r00n0", "--reason", "too early")
     assert (early.returncode, "pod1 was never deployed" in early.stderr) == (2, True)

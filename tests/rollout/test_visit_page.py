@@ -89,4 +89,4 @@ def test_what_is_no_rack_or_is_not_drained_is_told(site: Path) -> None:
     nothing = command("undrain", "cluster.yaml", "p00r01", "--because", "nothing to give back", "--yes", cwd=site)
     assert (nothing.returncode, "no exception of the spec drains p00r01" in nothing.stderr) == (2, True), nothing.stderr
     unknown = command("visit", "cluster.yaml", "p00r0", cwd=site)
-    assert (unknown.returncode, "Did you mean p00r0" in unknown.stderr) == (2, True), unknown.stderr
+    assert (unknown.returncode, 'Did you mean "p00r0' in unknown.stderr) == (2, True), unknown.stderr

@@ -52,10 +52,12 @@ def allocate(spec: Path, cables: Path | None, check: bool) -> int:
     is_same = file.is_file() and file.read_text(encoding="utf-8") == text
     if not (check or is_same):
         durable.replace(file, text.encode(), 0o666)  # it goes into git with the spec, for everybody who reads that
-    known = before.spec.allocated if before.spec.allocated.is_own else NOTHING_STANDS
-    added = len(stands.switches) + len(stands.nodes) - len(known.switches) - len(known.nodes)
-    said = "is up to date" if is_same else f"would change ({added:+,} devices)" if check else f"has {added:+,} devices"
-    progress(f"{file} {said}; {stands.freed:,} ports and addresses rest")
+    previous = before.spec.allocated if before.spec.allocated.is_own else NOTHING_STANDS
+    added = len(stands.switches) + len(stands.nodes) - len(previous.switches) - len(previous.nodes)
+    outcome = (
+        "is up to date" if is_same else f"would change ({added:+,} devices)" if check else f"has {added:+,} devices"
+    )
+    progress(f"{file} {outcome}; {stands.freed:,} ports and addresses rest")
     if cables is not None:
         sys.stdout.writelines(f"{line}\n" for line in standing_lines(compare_plans(before, plan), as_laid=True))
     return _EXIT_DIFFERENT if check and not is_same else 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
 
 from clusterwright.cli.shared_options import with_shared_options
+from clusterwright.nearest_name import did_you_mean
 
 _WHOLE_SENTENCE = 500  # characters; click cuts the summaries of commands at the first line's end
 
@@ -33,9 +32,8 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with a suggestion for a misspelt name."""
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            close = get_close_matches(args[0], known, n=1)
-            hint = f' Did you mean "{close[0]}"?' if close else f" There are: {', '.join(known)}."
-            ctx.fail(f'There is no command "{args[0]}".{hint}')
+        command_names = self.list_commands(ctx)
+        if args and args[0] not in command_names and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], command_names, f"There are: {', '.join(command_names)}.")
+            ctx.fail(f'There is no command "{args[0]}". {hint}')
         return super().resolve_command(ctx, args)

@@ -70,8 +70,8 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
         text = markdown_lines(one, other, changes, groups, claims, most_lines=lines, outlook=outlook)
         sys.stdout.writelines(f"{line}\n" for line in text)
     elif form == "json":
-        found = {**document(changes, groups), "images": [asdict(item) for item in images]}
-        sys.stdout.write(dump_lines(found).decode())
+        report = {**document(changes, groups), "images": [asdict(item) for item in images]}
+        sys.stdout.write(dump_lines(report).decode())
     else:
         sys.stdout.writelines(f"{line}\n" for line in text_lines(changes, groups, lines))
         if images:

@@ -44,19 +44,19 @@ def read_running(folder: Path) -> dict[str, dict[str, str]]:
     """By device, what lies in its folder by path. Raises ClusterwrightError for what cannot be read."""
     if not folder.is_dir():
         raise ClusterwrightError(f"{folder}: is no folder; it has one folder for each device, named after it")
-    found: dict[str, dict[str, str]] = {}
+    files_by_device: dict[str, dict[str, str]] = {}
     for device in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = {path.relative_to(device): path for path in sorted(device.rglob("*")) if path.is_file()}
         # What deploying keeps on a device beside its files is no configuration.
-        found[device.name] = {
+        files_by_device[device.name] = {
             str(name): read_given_text(path, MAX_BYTES) for name, path in files.items() if name.parts[0] != OWN_FOLDER
         }
-    if not found:
+    if not files_by_device:
         names = ", ".join(f"{name} ({output.command})" for name, output in OUTPUTS.items())
         raise ClusterwrightError(
             f"{folder}: holds no device. Put there <device>/<path on the device>, and outputs as {names}"
         )
-    return found
+    return files_by_device
 
 
 def compare_running(plan: Plan, running: dict[str, dict[str, str]]) -> tuple[Drift, ...]:
@@ -66,41 +66,41 @@ def compare_running(plan: Plan, running: dict[str, dict[str, str]]) -> tuple[Dri
         raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; name each folder after its device")
     return tuple(
         drift
-        for device, said in running.items()
+        for device, running_files in running.items()
         for drift in drifts(
             device,
             {item.path: item.content.decode(errors="replace") for item in Rendering(plan).of_device(device)},
-            said,
+            running_files,
             JUDGES,
         )
     )
 
 
-def show(plan: Plan, spec: Path, running: Iterable[str], found: Sequence[Drift], form: str) -> None:
+def show(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[Drift], form: str) -> None:
     """Prints the differences."""
     if form == "json":
-        click.echo(_json(plan, found))
+        click.echo(_json(plan, drifts))
     elif form == "prometheus":
-        click.echo(prometheus(plan, running, found), nl=False)
+        click.echo(prometheus(plan, running, drifts), nl=False)
     else:
-        _show_text(plan, spec, running, found)
+        _show_text(plan, spec, running, drifts)
 
 
-def show_adoption(plan: Plan, found: Sequence[Drift]) -> None:
+def show_adoption(plan: Plan, drifts: Sequence[Drift]) -> None:
     """Prints what the spec would have to say for the differences to be intended."""
-    click.echo(adoption(plan, found), nl=False)
+    click.echo(adoption(plan, drifts), nl=False)
 
 
-def _show_text(plan: Plan, spec: Path, running: Iterable[str], found: Sequence[Drift]) -> None:
-    for drift in found:
+def _show_text(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[Drift]) -> None:
+    for drift in drifts:
         click.echo(f"{drift.device} {drift.file}: {drift.message}")
-    devices = {drift.device for drift in found}
+    devices = {drift.device for drift in drifts}
     compared = len(list(running))
     everywhere = f"{compared:,} device{'' if compared == 1 else 's'}"
-    if not found:
+    if not drifts:
         click.echo(f"no differences on {everywhere}")
     else:
-        differences = f"{len(found):,} difference{'' if len(found) == 1 else 's'}"
+        differences = f"{len(drifts):,} difference{'' if len(drifts) == 1 else 's'}"
         click.echo(f"{differences} on {len(devices):,} of {everywhere}")
         layers = sorted({_layer_of(plan, device) for device in devices})
         pods = " ".join("--upper" if layer == "upper" else f"--pod {layer}" for layer in layers)
@@ -113,7 +113,7 @@ def _layer_of(plan: Plan, device: str) -> str:
     return next(stack.layer for stack in cut(plan) for unit in stack.units if device in unit.devices)
 
 
-def _json(plan: Plan, found: Sequence[Drift]) -> str:
+def _json(plan: Plan, drifts: Sequence[Drift]) -> str:
     entries = [
         {
             "device": drift.device,
@@ -124,18 +124,18 @@ def _json(plan: Plan, found: Sequence[Drift]) -> str:
             "runs": drift.runs,
             "message": drift.message,
         }
-        for drift in found
+        for drift in drifts
     ]
-    summary = dict(sorted(Counter(drift.kind.value for drift in found).items()))
+    summary = dict(sorted(Counter(drift.kind.value for drift in drifts).items()))
     return json.dumps({"version": VERSION, "cluster": plan.name, "drift": entries, "summary": summary}, indent=2)
 
 
-def prometheus(plan: Plan, running: Iterable[str], found: Sequence[Drift]) -> str:
+def prometheus(plan: Plan, running: Iterable[str], drifts: Sequence[Drift]) -> str:
     """For node_exporter's textfile collector: differences by device and kind, 0 for a device without any.
 
     Metric names and labels follow the text exposition format 0.0.4; names of devices need no escaping.
     """
-    counts = Counter((drift.device, drift.kind.value) for drift in found)
+    counts = Counter((drift.device, drift.kind.value) for drift in drifts)
     kinds = ("changed", "missing", "unexpected")
     lines = [
         "# HELP clusterwright_drift_differences What a device runs otherwise than planned.",

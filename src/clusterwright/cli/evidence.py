@@ -84,11 +84,11 @@ def _wanted(tests: Sequence[str]) -> tuple[str, ...]:
     """The tests of these names, all where there is none. Raises ClusterwrightError for an unknown name."""
     from clusterwright.evidence.suite import TESTS
 
-    known = tuple(test.id for test in TESTS)
+    test_ids = tuple(test.id for test in TESTS)
     for name in tests:
-        if name not in known:
-            raise ClusterwrightError(f'No spec answers a test "{name}". There are: {", ".join(known)}.')
-    return tuple(tests) or known
+        if name not in test_ids:
+            raise ClusterwrightError(f'No spec answers a test "{name}". There are: {", ".join(test_ids)}.')
+    return tuple(tests) or test_ids
 
 
 def _answers(plan: Plan, spec: Path, observed: Path | None, node: str | None) -> tuple[RenderedTree, list[Evidence]]:

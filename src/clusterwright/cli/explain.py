@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
 
 from clusterwright.data_files import pages
 from clusterwright.finding import ClusterwrightError
+from clusterwright.nearest_name import did_you_mean
 
 # Letters that are typed, or read from a screen, where a code has a digit.
 _LOOKALIKES = str.maketrans("OIL", "011")
@@ -26,18 +25,16 @@ def explain(words: tuple[str, ...]) -> int:
     if not words:
         _list()
         return 0
-    known = pages()
+    page_by_name = pages()
     page = " ".join(words)
-    found = known.get(page.upper()) or known.get(page.lower().removesuffix(".md"))
-    if found is None and not _looks_like_code(page) and _search(page.lower().split()):
+    page_path = page_by_name.get(page.upper()) or page_by_name.get(page.lower().removesuffix(".md"))
+    if page_path is None and not _looks_like_code(page) and _search(page.lower().split()):
         return 0
-    if found is None:
-        close = get_close_matches(page.upper().translate(_LOOKALIKES), known, 1) or get_close_matches(
-            page.lower(), known, 1
-        )
-        hint = f'Did you mean "{close[0]}"?' if close else "`clusterwright explain` lists all."
+    if page_path is None:
+        advice = did_you_mean(page.lower(), page_by_name, "`clusterwright explain` lists all.")
+        hint = did_you_mean(page.upper().translate(_LOOKALIKES), page_by_name, advice)
         raise ClusterwrightError(f'There is no rule and no page "{page}". {hint}')
-    click.echo(found.read_text(encoding="utf-8"), nl=False)
+    click.echo(page_path.read_text(encoding="utf-8"), nl=False)
     return 0
 
 

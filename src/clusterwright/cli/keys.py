@@ -80,18 +80,18 @@ def plan(spec: Path, day: str | None, form: str, **place: Any) -> int:
         return _EXIT_CANNOT_RUN
     is_kept = (place["store"] / LEDGER).exists()
     due = list(steps(schedule, _keeper(schedule, place).ledger() if is_kept else Ledger({}), on))
-    left = certificate_dues(schedule, spec.parent, on)
+    certificates_due = certificate_dues(schedule, spec.parent, on)
     if form == "json":
         rows = [{"action": s.action.value, "key": s.key, "version": s.version, "reason": s.reason} for s in due]
-        click.echo(json.dumps({"on": on.isoformat(), "steps": rows, "certificates": list(left)}, indent=2))
+        click.echo(json.dumps({"on": on.isoformat(), "steps": rows, "certificates": list(certificates_due)}, indent=2))
     else:
         for step in due:
             click.echo(_line(step))
-        for sentence in left:
+        for sentence in certificates_due:
             click.echo(f"certificate  {sentence}")
-        if not due and not left:
+        if not due and not certificates_due:
             click.echo(f"nothing is due on {on}")
-    return _EXIT_DUE if due or left else 0
+    return _EXIT_DUE if due or certificates_due else 0
 
 
 @keys.command()
@@ -111,10 +111,10 @@ def rotate(spec: Path, day: str | None, **place: Any) -> int:
     with only_one(place["store"]):
         done = _keeper(schedule, place).rotate(on, lambda step: click.echo(_line(step)))
     click.echo(f"{done} steps done on {on}" if done else f"nothing was due on {on}", err=True)
-    left = certificate_dues(schedule, spec.parent, on)
-    for sentence in left:
+    certificates_due = certificate_dues(schedule, spec.parent, on)
+    for sentence in certificates_due:
         click.echo(f"certificate  {sentence}")
-    return _EXIT_DUE if left else 0
+    return _EXIT_DUE if certificates_due else 0
 
 
 @keys.command()

@@ -112,5 +112,5 @@ def _rules_of(result: LintResult) -> dict[str, LintRule]:
     rules = dict(all_rules())
     for folder in {Path(file).parent for file in result.files}:
         with suppress(SpecError):  # which is among the findings
-            rules |= settings_for(folder).policy.own
+            rules |= settings_for(folder).policy.project_rules
     return rules

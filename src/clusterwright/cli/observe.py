@@ -207,13 +207,13 @@ def _observe_running(spec: Path, folder: Path, adopt: bool, form: str) -> int:
     if form not in drift.FORMATS:
         raise ClusterwrightError(f"--running is shown as {', '.join(drift.FORMATS)}.")
     plan, _ = plan_with_findings(spec)
-    said = drift.read_running(folder)
-    found = drift.compare_running(plan, said)
+    running = drift.read_running(folder)
+    drifts = drift.compare_running(plan, running)
     if adopt:
-        drift.show_adoption(plan, found)
+        drift.show_adoption(plan, drifts)
     else:
-        drift.show(plan, spec, said, found, form)
-    return _EXIT_DIFFERENCES if found else 0
+        drift.show(plan, spec, running, drifts, form)
+    return _EXIT_DIFFERENCES if drifts else 0
 
 
 def _tell(differences: Sequence[ObservedDifference], cluster: str, fabric: str, form: str) -> int:
@@ -255,13 +255,13 @@ def _heard(dumps: tuple[Path, ...]) -> tuple[dict[str, tuple[Neighbour, ...]], l
 
 def _files(places: tuple[Path, ...]) -> list[Path]:
     """The files, and every ``*.json`` of the folders, among ``places``. Raises ClusterwrightError for an empty one."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for place in places:
         files = sorted(place.glob("*.json")) if place.is_dir() else [place]
         if not files:
             raise ClusterwrightError(f"{place}: holds no DEVICE.json")
-        found += files
-    return found
+        paths += files
+    return paths
 
 
 def _observe_neighbours(plan: Plan, dumps: tuple[Path, ...], form: str, written_to: CableServer | None) -> int:

@@ -55,20 +55,19 @@ def show_records(path: Path, public_key: Path, form: str) -> int:
     from clusterwright.proofs.records import read_records
 
     try:
-        found = read_records(path, public_key)
+        records = read_records(path, public_key)
     except ChainError as error:
         click.echo(
             json.dumps({"whole": False, "reason": str(error)}, indent=2) if form == "json" else f"REFUTED. {error}"
         )
         return _EXIT_REFUTED
     if form == "json":
-        click.echo(json.dumps({"whole": True, **asdict(found)}, indent=2))
+        click.echo(json.dumps({"whole": True, **asdict(records)}, indent=2))
     else:
-        click.echo(
-            f"{found.node}: {found.count:,} records from {found.first} to {found.last}, each signed and in place"
-        )
-        click.echo(f"  last digest: {found.digest}")
-        click.echo(f"  longest time without a record: {timedelta(seconds=found.pause_s)}, after {found.paused}")
-        for text in found.wrong:
+        interval = f"from {records.first} to {records.last}"
+        click.echo(f"{records.node}: {records.count:,} records {interval}, each signed and in place")
+        click.echo(f"  last digest: {records.digest}")
+        click.echo(f"  longest time without a record: {timedelta(seconds=records.pause_s)}, after {records.paused}")
+        for text in records.wrong:
             click.echo(f"  {text}")
-    return _EXIT_REFUTED if found.wrong else 0
+    return _EXIT_REFUTED if records.wrong else 0

@@ -27,8 +27,8 @@ class SpecDigest:
         """SHA-256 by file, named from the spec's folder."""
         catalogues = [folder.absolute() / name for folder in folders("inventory") for name in _CATALOGUES]
         digests = {}
-        for path, found in self._reads.items():
-            read = found - {ABSENT}
+        for path, read_digests in self._reads.items():
+            read = read_digests - {ABSENT}
             if read and not any(path.is_relative_to(catalogue) for catalogue in catalogues):
                 digests[os.path.relpath(path, self._folder)] = " ".join(sorted(read))
         return dict(sorted(digests.items()))

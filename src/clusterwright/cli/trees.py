@@ -32,9 +32,9 @@ def tree_of_plan(plan: Plan, checks: Sequence[ProofCheck]) -> RenderedTree:
     from clusterwright.proofs.tree import tree_of
 
     kinds = {kind for check in checks for kind in check.kinds}
-    own, images = Rendering(plan).of_kinds_by_image(kinds)
+    files_by_device, images = Rendering(plan).of_kinds_by_image(kinds)
     shared = ((image.members, image.files) for image in images)
-    tree = tree_of(plan.name, own, Declaration(plan), shared, PlainFiles(plan))
+    tree = tree_of(plan.name, files_by_device, Declaration(plan), shared, PlainFiles(plan))
     return replace(tree, read_by_none=_read_by_none(plan), untried=_untried(plan))
 
 

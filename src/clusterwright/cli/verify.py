@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,13 +98,12 @@ def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
     """The checks of these names, all when there is none. Raises ClusterwrightError for an unknown name."""
     from clusterwright.proofs.registry import CHECKS
 
-    known = {check.name: check for check in CHECKS}
+    check_by_name = {check.name: check for check in CHECKS}
     for name in names:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f'Did you mean "{close[0]}"?' if close else f"There are: {', '.join(known)}."
+        if name not in check_by_name:
+            hint = did_you_mean(name, check_by_name, f"There are: {', '.join(check_by_name)}.")
             raise ClusterwrightError(f'There is no check "{name}". {hint}')
-    return tuple(known[name] for name in dict.fromkeys(names)) if names else CHECKS
+    return tuple(check_by_name[name] for name in dict.fromkeys(names)) if names else CHECKS
 
 
 def _text(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> Iterator[str]:

@@ -287,14 +287,14 @@ def _protocols(
 
 def _bmc_pre_check(
     test: SuiteTest,
-    found: Sequence[str],
+    problems_found: Sequence[str],
     proofs: Sequence[Judged],
     basis: Basis,
     *,
     claim: str,
     cases: Cases,
 ) -> Evidence:
-    problems = (*found, *open_proofs(proofs))
+    problems = (*problems_found, *open_proofs(proofs))
     return Evidence(
         test=test,
         answer=AnswerKind.FAILS if problems else AnswerKind.PRE_CHECK,

@@ -76,8 +76,8 @@ def insertion(text: str, root: Any, flow: Flow) -> tuple[int, int, str] | None:
     dash = text[line : last.start_mark.index]
     if not _DASH.fullmatch(dash):
         return None
-    at = _end_of_line(text, _end_of_text(text, last))
-    return at, at, f"\n{dash}{flow_text(flow)}"
+    offset = _end_of_line(text, _end_of_text(text, last))
+    return offset, offset, f"\n{dash}{flow_text(flow)}"
 
 
 def _end_of_text(text: str, node: Any) -> int:
@@ -87,8 +87,8 @@ def _end_of_text(text: str, node: Any) -> int:
     return len(text[: node.end_mark.index].rstrip())
 
 
-def _end_of_line(text: str, at: int) -> int:
-    end = text.find("\n", at)
+def _end_of_line(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
     return len(text) if end < 0 else end
 
 

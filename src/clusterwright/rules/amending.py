@@ -107,8 +107,8 @@ def _amend(text: str, file: str, finding: Finding) -> str | None:
         after = parse_document(changed, file)
     except SpecError:
         return None
-    said, says = list(before.comments.values()), list(after.comments.values())
-    is_kept = sorted(said) == sorted(says) if finding.amendment is Amendment.SORT else said == says
+    kept, says = list(before.comments.values()), list(after.comments.values())
+    is_kept = sorted(kept) == sorted(says) if finding.amendment is Amendment.SORT else kept == says
     return changed if is_kept and _ordered(after.data) == _ordered(edit.data) else None
 
 
@@ -116,14 +116,14 @@ def _ordered(data: Any) -> Any:
     """``data`` as what compares the order of keys, and 1 and true, as well."""
     if isinstance(data, dict):
         return [(key, _ordered(value)) for key, value in data.items()]
-    return [_ordered(each) for each in data] if isinstance(data, list) else (type(data), data)
+    return [_ordered(item) for item in data] if isinstance(data, list) else (type(data), data)
 
 
 def _edit(text: str, document: Document, finding: Finding) -> _Edit | None:
     if finding.amendment is Amendment.ADD_FLOW:
         return _added_flow(text, document, flow_of(finding))
     places = document.keys if finding.amendment is Amendment.RENAME_KEY else document.values
-    path = max((path for path, at in places.items() if at == finding.position), key=len, default=None)
+    path = max((path for path, position in places.items() if position == finding.position), key=len, default=None)
     if path is None:
         return None
     root = yaml.compose(text, Loader=yaml.CSafeLoader)
@@ -180,7 +180,7 @@ def _renamed(text: str, document: Document, root: Any, path: Path, instead: str)
 def _without_repeated(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
     """Without the last item of a list that another one before it says as well."""
     node, items = _node(root, path), document.at(path)
-    index = next((at for at in reversed(range(len(items))) if items[at] in items[:at]), None)
+    index = next((number for number in reversed(range(len(items))) if items[number] in items[:number]), None)
     if index is None or not isinstance(node.value[index], yaml.ScalarNode):
         return None
     item = node.value[index]
@@ -215,13 +215,13 @@ def _sorted(text: str, document: Document, root: Any, path: Path) -> _Edit | Non
         ends = [text.find("\n", last) for _, last in spans]
         spans = [(first, last if last >= 0 else len(text)) for (first, _), last in zip(spans, ends, strict=True)]
         start, end = spans[0][0], spans[-1][1]
-    order = sorted(range(len(items)), key=lambda at: rank(items[at]))
+    order = sorted(range(len(items)), key=lambda number: rank(items[number]))
     parts: list[str] = []
-    for at, (first, last) in zip(order, spans, strict=True):
-        parts += [text[start:first], text[slice(*spans[at])]]
+    for number, (first, last) in zip(order, spans, strict=True):
+        parts += [text[start:first], text[slice(*spans[number])]]
         start = last
     data = copy.deepcopy(document.data)
-    _parent(data, path)[:] = [items[at] for at in order]
+    _parent(data, path)[:] = [items[number] for number in order]
     return _Edit(start=spans[0][0], end=end, text="".join(parts), data=data)
 
 
@@ -234,9 +234,9 @@ def _with_origin(text: str, document: Document, root: Any, path: Path) -> _Edit 
     (key, stub), entries = _STUB.split(": ", 1), list(mapping.items())
     stub = stub.strip('"')
     if node.flow_style:
-        at = node.value[-1][1].end_mark.index
+        end = node.value[-1][1].end_mark.index
         mapping[key] = stub
-        return _Edit(start=at, end=at, text=f", {_STUB}", data=data)
+        return _Edit(start=end, end=end, text=f", {_STUB}", data=data)
     for index, (name, value) in enumerate(node.value):
         line_end = text.find("\n", value.end_mark.index)
         line_end = len(text) if line_end < 0 else line_end

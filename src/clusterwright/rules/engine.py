@@ -180,7 +180,7 @@ def judge_document(
         return nothing_judged(tuple(schema), document.files), None
     typed = type_document(rest.document)
     rules = policy.rules
-    found = [*schema, *typed.findings]
+    findings_so_far = [*schema, *typed.findings]
     unjudged = {code: rest.unread[0] for code in rules if code.startswith(_TYPING) and rest.unread}
     doubts = {finding.place: finding for finding in schema if finding.place} | dict(rest.taken) | dict(typed.doubts)
     spec = replace(typed.spec, document=document)
@@ -192,19 +192,19 @@ def judge_document(
         except Exception as error:
             stopped[rule.code] = error
             continue
-        found += findings
+        findings_so_far += findings
         if obstacle is not None:
             unjudged[rule.code] = obstacle
             if obstacle.code == STOPPED:
-                found.append(obstacle)
+                findings_so_far.append(obstacle)
         if rule.relied_on and findings:
             doubts |= {finding.place: finding for finding in findings}
             subject = Subject(fence(spec, doubts), day)
         if rule.leaves_no_plan and subject.no_plan is None and (findings or obstacle):
             subject = replace(subject, no_plan=next(iter(findings), obstacle))
-    unjudged |= _stopped_by_errors(stopped, found)
+    unjudged |= _stopped_by_errors(stopped, findings_so_far)
     suppressible = frozenset(code for code, rule in rules.items() if rule.is_suppressible)
-    kept, suppressed = suppress(found, document, suppressible, frozenset(rules.keys() - unjudged.keys()))
+    kept, suppressed = suppress(findings_so_far, document, suppressible, frozenset(rules.keys() - unjudged.keys()))
     kept, ignored = policy.accept(kept)
     accepted = (*suppressed, *ignored)
     result = LintResult(
@@ -216,12 +216,12 @@ def judge_document(
     return result, subject if subject.spec is spec and subject.no_plan is None else None
 
 
-def _stopped_by_errors(stopped: Mapping[str, Exception], found: Iterable[Finding]) -> dict[str, Finding]:
+def _stopped_by_errors(stopped: Mapping[str, Exception], findings: Iterable[Finding]) -> dict[str, Finding]:
     """What rules that raised an error were stopped by: the first error that others found in the spec.
 
     Raises the error itself where nothing is wrong with the spec, and where CLUSTERWRIGHT_DEBUG=1 looks for it.
     """
-    errors = sorted((finding for finding in found if finding.severity is Severity.ERROR), key=Finding.sort_key)
+    errors = sorted((finding for finding in findings if finding.severity is Severity.ERROR), key=Finding.sort_key)
     for error in stopped.values():
         if not errors or os.environ.get("CLUSTERWRIGHT_DEBUG") == "1":
             raise error
@@ -243,12 +243,12 @@ def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding |
         if rule.check:
             for problem in rule.check(subject):
                 position = problem.position or document.locate(problem.path, key=problem.key)
-                shown, said = format_path(problem.path, document.data), (problem.message, problem.hint)
+                shown, texts = format_path(problem.path, document.data), (problem.message, problem.hint)
                 findings.append(
                     Finding(
                         rule.code,
                         rule.severity,
-                        *said,
+                        *texts,
                         position=position,
                         path=shown,
                         place=problem.path,
@@ -288,5 +288,5 @@ def _lint_hardware(document: Document) -> LintResult:
             not_judged=(NotJudged(_TYPING_HARDWARE, errors[0]),),
         )
     _, objections = load_models(document)
-    found = sorted([*findings, *objections, *findings_of(document)], key=Finding.sort_key)
-    return LintResult(tuple(found), (), document.files)
+    ordered = sorted([*findings, *objections, *findings_of(document)], key=Finding.sort_key)
+    return LintResult(tuple(ordered), (), document.files)

@@ -35,7 +35,11 @@ def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
                 _refuse(shown, value, f"the code {value.code} begins with {OURS}, as clusterwright's do", "it a")
             if rules.setdefault(value.code, value) is not value:
                 _refuse(shown, value, f"two rules have the code {value.code}", "each a")
-    return {code: replace(each, check=_guarded(each.code, each.check)) for code, each in rules.items() if each.check}
+    return {
+        code: replace(own_rule, check=_guarded(own_rule.code, own_rule.check))
+        for code, own_rule in rules.items()
+        if own_rule.check
+    }
 
 
 def installed_rules() -> Mapping[str, LintRule]:

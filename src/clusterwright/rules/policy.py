@@ -18,20 +18,25 @@ from clusterwright.rules.suppression import Suppressed
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules of the project's ``own``, ``severities`` and reasons why findings are ``ignored``, by code; the beginnings
-    of codes that are ``selected``, None for all; and the ``file`` that says so.
-    """
+    """A project's additions to the rules, and its changes of them, by code."""
 
-    own: Mapping[str, LintRule] = field(default_factory=dict)
+    project_rules: Mapping[str, LintRule] = field(default_factory=dict)
     severities: Mapping[str, Severity] = field(default_factory=dict)
     ignored: Mapping[str, str] = field(default_factory=dict)
+    """Reasons for ignoring a rule's findings."""
     selected: tuple[str, ...] | None = None
+    """Prefixes of the codes that are run; None for all rules."""
     file: str = ""
+    """The file with these settings."""
 
     @cached_property
     def rules(self) -> Mapping[str, LintRule]:
         """Every rule that is judged, in the order of the codes."""
-        return MappingProxyType(dict(sorted({**all_rules(), **self.own}.items()))) if self.own else all_rules()
+        return (
+            MappingProxyType(dict(sorted({**all_rules(), **self.project_rules}.items())))
+            if self.project_rules
+            else all_rules()
+        )
 
     def accept(self, findings: Iterable[Finding]) -> tuple[list[Finding], tuple[Suppressed, ...]]:
         """Divides ``findings`` into those that stay, with the project's severities, and those that it ignores."""

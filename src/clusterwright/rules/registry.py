@@ -21,11 +21,11 @@ def all_rules() -> Mapping[str, LintRule]:
     """Every rule, in the order of the codes. Raises ValueError when two of ours share a code, ClusterwrightError for a
     plugin that cannot be used.
     """
-    found: dict[str, LintRule] = {}
+    rule_by_code: dict[str, LintRule] = {}
     for module in walk_packages(rules.__path__, f"{rules.__name__}."):
         for value in vars(import_module(module.name)).values():
             if not isinstance(value, LintRule):
                 continue
-            if found.setdefault(value.code, value) is not value:
+            if rule_by_code.setdefault(value.code, value) is not value:
                 raise ValueError(f"two rules have the code {value.code}, one of them in {module.name}")
-    return MappingProxyType(dict(sorted({**found, **installed_rules()}.items())))
+    return MappingProxyType(dict(sorted({**rule_by_code, **installed_rules()}.items())))

@@ -11,11 +11,11 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.rules.own_rules import own_rules
 from clusterwright.rules.ownership import TRUSTED, doubt_about
 from clusterwright.rules.policy import AS_WRITTEN, Policy
@@ -90,8 +90,8 @@ def read_settings(file: Path) -> ProjectSettings | None:
     except tomllib.TOMLDecodeError as error:
         if is_shared and not _TABLE.search(text):
             return None  # another tool's to tell
-        at = _AT.search(str(error))
-        position = Position(shown, int(at[1]), int(at[2])) if at else Position(shown, 1, 1)
+        match = _AT.search(str(error))
+        position = Position(shown, int(match[1]), int(match[2])) if match else Position(shown, 1, 1)
         raise SpecError([_finding("CW106", f"this is not TOML: {error}.", "Fix the line.", position)]) from None
     start = 0
     if is_shared:
@@ -116,19 +116,21 @@ def _require_ownership(file: Path, position: Position) -> None:
 
 def _settings(document: Document, file: Path) -> ProjectSettings:
     if not isinstance(document.data, dict):
-        said = "[tool.clusterwright] is no table."
-        raise SpecError([_finding("CW106", said, "Write its keys below `[tool.clusterwright]`.", document.locate(()))])
+        message = "[tool.clusterwright] is no table."
+        raise SpecError(
+            [_finding("CW106", message, "Write its keys below `[tool.clusterwright]`.", document.locate(()))]
+        )
     if findings := check(document, "settings"):
         raise SpecError(findings)
     data, folder = document.data, file.parent
     for index, name in enumerate(data.get("rules", ())):
         _require_ownership(folder / name, document.locate(("rules", index)))
-    own = own_rules([(folder / name, _shown(folder / name)) for name in data.get("rules", ())])
-    if wrong := list(_wrong(document, Policy(own))):
+    project_rules = own_rules([(folder / name, _shown(folder / name)) for name in data.get("rules", ())])
+    if wrong := list(_wrong(document, Policy(project_rules))):
         raise SpecError(wrong)
     wished = {code: _wish(value) for code, value in data.get("severity", {}).items()}
     policy = Policy(
-        own=own,
+        project_rules=project_rules,
         severities={code: severity for code, (severity, _) in wished.items()},
         ignored={code: reason.strip() for code, reason in data.get("ignore", {}).items()},
         selected=tuple(data["select"]) if "select" in data else None,
@@ -157,14 +159,16 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
                 continue
             position = document.locate(place, key=True)
             if not rule.is_suppressible:
-                said = (
+                message = (
                     f"{code} cannot be {'ignored' if severity is None else 'lowered'}: nothing can be planned past it."
                 )
-                yield _finding("CW192", said, "Remove the line, and fix what the finding says.", position)
+                yield _finding("CW192", message, "Remove the line, and fix what the finding says.", position)
             elif len(reason.strip()) < _MIN_REASON and (severity is None or rule.severity is Severity.ERROR):
-                said = f"nobody can tell later why {code} is {'ignored' if severity is None else 'less than an error'}."
+                message = (
+                    f"nobody can tell later why {code} is {'ignored' if severity is None else 'less than an error'}."
+                )
                 wanted = '"reason"' if severity is None else f'{{severity = "{severity.label}", reason = "..."}}'
-                yield _finding("CW191", said, f"Write the reason: `{code} = {wanted}`.", position)
+                yield _finding("CW191", message, f"Write the reason: `{code} = {wanted}`.", position)
 
 
 def _wish(value: Any) -> tuple[Severity, str]:
@@ -174,8 +178,9 @@ def _wish(value: Any) -> tuple[Severity, str]:
 
 
 def _unknown(document: Document, place: Place, code: str, rules: Mapping[str, Any]) -> Finding:
-    close = get_close_matches(code, rules, n=1) if place[0] != "select" else ()
-    hint = f'Did you mean "{close[0]}"?' if close else "`clusterwright explain` lists all rules."
+    hint = "`clusterwright explain` lists all rules."
+    if place[0] != "select":
+        hint = did_you_mean(code, rules, hint)
     return _finding("CW190", f'there is no rule "{code}".', hint, document.locate(place, key=place[0] != "select"))
 
 
@@ -201,19 +206,19 @@ def _document(text: str, start: int, data: Any, file: str) -> Document:
         match = re.compile(pattern, re.MULTILINE).search(text, after)
         return match.end() if match else after
 
-    def plain(value: Any, place: Place, at: int) -> Any:
-        values[place] = position(at)
+    def plain(value: Any, place: Place, offset: int) -> Any:
+        values[place] = position(offset)
         if isinstance(value, dict):
             result: dict[str, Any] = {}
-            for key, each in value.items():
-                end = found(rf"(?:^|[\[{{,.])\s*[\"']?{re.escape(key)}(?=[\"']?\s*[=\].])", at)
+            for key, item in value.items():
+                end = found(rf"(?:^|[\[{{,.])\s*[\"']?{re.escape(key)}(?=[\"']?\s*[=\].])", offset)
                 keys[(*place, key)] = position(end - len(key))
-                result[key] = plain(each, (*place, key), end - len(key))
+                result[key] = plain(item, (*place, key), end - len(key))
             return result
         if isinstance(value, list):
             return [
-                plain(each, (*place, index), found(rf"[\"'](?={re.escape(str(each))}[\"'])", at))
-                for index, each in enumerate(value)
+                plain(item, (*place, index), found(rf"[\"'](?={re.escape(str(item))}[\"'])", offset))
+                for index, item in enumerate(value)
             ]
         return value if isinstance(value, str | int | float | bool) else str(value)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from clusterwright.finding import Finding, Position, Severity
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.spec.text.document import Document
 
 _COMMENT = re.compile(r"clusterwright:\s*ignore\b\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>.*)")
@@ -75,7 +75,9 @@ def _accepts(item: _Suppression, finding: Finding, suppressible: frozenset[str])
 
 
 def _suppressions(document: Document) -> Iterator[_Suppression]:
-    occupied = {(at.file, at.line) for places in (document.values, document.keys) for at in places.values()}
+    occupied = {
+        (position.file, position.line) for places in (document.values, document.keys) for position in places.values()
+    }
     for (file, line), text in document.comments.items():
         match = _COMMENT.match(text)
         if match is None:
@@ -102,12 +104,12 @@ def _objections(item: _Suppression, suppressible: frozenset[str], unneeded: froz
         return
     for code in item.codes:
         if code not in suppressible:
-            close = get_close_matches(code, sorted(suppressible), n=1)
+            suggestion = did_you_mean(code, sorted(suppressible))
             yield Finding(
                 code="CW122",
                 severity=Severity.ERROR,
                 message=f'"{code}" is no rule that can be suppressed.',
-                hint=(f'Did you mean "{close[0]}"? ' if close else "") + "`clusterwright explain` lists the rules.",
+                hint=f"{suggestion} `clusterwright explain` lists the rules.".lstrip(),
                 position=item.comment,
             )
         elif len(item.reason) >= _MIN_REASON and code in unneeded:

@@ -165,10 +165,10 @@ class Distribution:
 
     def headers_of(self, kernel: str) -> str | None:
         """The package of the headers of a kernel's package; None where its name tells nothing of them."""
-        known = self.family.kernel
-        if not kernel.startswith(known.prefix):
+        kernel_family = self.family.kernel
+        if not kernel.startswith(kernel_family.prefix):
             return None
-        return known.headers.format(kernel.removeprefix(known.prefix))
+        return kernel_family.headers.format(kernel.removeprefix(kernel_family.prefix))
 
 
 @cache

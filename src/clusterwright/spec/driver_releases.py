@@ -62,12 +62,12 @@ def known_releases(distribution: Distribution) -> Mapping[str, Releases]:
 def is_missing(driver: Driver, distribution: Distribution) -> bool | None:
     """True where the driver was never built for the distribution, False where it is published, None: not known."""
     kind = driver_kind(driver)
-    known = known_releases(distribution).get(kind or "")
+    releases = known_releases(distribution).get(kind or "")
     release: Release | None = release_of(driver)
     if kind == ADAPTERS and release and release[0] < _FIRST_YEAR:
         release = _OFED_OF_DOCA.get(release[:2])
-    if known is None or not release:
+    if releases is None or not release:
         return None
-    if release < known.none_before:
+    if release < releases.none_before:
         return True
-    return False if release >= known.seen_from else None
+    return False if release >= releases.seen_from else None

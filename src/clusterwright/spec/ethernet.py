@@ -90,10 +90,10 @@ class ExtraConfig:
         """
         places = []
         header = ""
-        for each in self.lines:
-            header = header if each.startswith(" ") else each
-            if each.strip() == line.strip():
-                places.append(each if header == each else f"{header}{BETWEEN}{each.strip()}")
+        for config_line in self.lines:
+            header = header if config_line.startswith(" ") else config_line
+            if config_line.strip() == line.strip():
+                places.append(config_line if header == config_line else f"{header}{BETWEEN}{config_line.strip()}")
         return (*places, *(place for place in _keys(self.merge, "") if place == line.strip()))
 
 

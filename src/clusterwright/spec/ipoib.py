@@ -70,8 +70,8 @@ def carrying(spec: ClusterSpec) -> Iterator[tuple[str, Partition, Ipoib]]:
 
 def nids_of(mount: Mount) -> tuple[tuple[str, str], ...]:
     """The address and network of LNet of each server that a mount of Lustre names."""
-    found = _NID.findall(mount.export) if mount.type == "lustre" else []
-    return tuple((address, re.sub(r"^(o2ib|tcp)0$", r"\1", network)) for address, network in found)
+    nids = _NID.findall(mount.export) if mount.type == "lustre" else []
+    return tuple((address, re.sub(r"^(o2ib|tcp)0$", r"\1", network)) for address, network in nids)
 
 
 def uses_rdma(mount: Mount) -> bool:

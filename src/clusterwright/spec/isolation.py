@@ -105,13 +105,13 @@ class Border:
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Border:
         """The far end of the link must lie in the near end's network and differ from it."""
-        found = reading.fields(cls, data, path)
-        own, far = found.address, found.neighbour
-        if own is not NO_ADDRESS and far is not NO_NEIGHBOUR and (far not in own.network or far == own.ip):
-            message = f"{far} is not the far end of a link on which the switch is {own}."
-            hint = f"Name the other address of {own.network}."
+        border = reading.fields(cls, data, path)
+        near, far = border.address, border.neighbour
+        if near is not NO_ADDRESS and far is not NO_NEIGHBOUR and (far not in near.network or far == near.ip):
+            message = f"{far} is not the far end of a link on which the switch is {near}."
+            hint = f"Name the other address of {near.network}."
             reading.problem(BAD_PREFIX, (*path, "neighbour"), message, hint)
-        return found
+        return border
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +126,10 @@ class Promise:
 
 def joined(ports: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """The same ports in the fewest inclusive ranges, in order: a port that is written twice is one port."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for low, high in sorted(ports):
-        if found and low <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(found[-1][1], high))
+        if ranges and low <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], high))
         else:
-            found.append((low, high))
-    return tuple(found)
+            ranges.append((low, high))
+    return tuple(ranges)

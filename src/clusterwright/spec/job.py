@@ -193,7 +193,7 @@ class Scheduler:
         """Slurm's partitions, the default one first: where none is written, one for each node group, of its name."""
         if self.slurm is None:
             return ()
-        each = (
+        default_partition = (
             SlurmPartition(
                 name=name,
                 nodes=(name,),
@@ -205,7 +205,7 @@ class Scheduler:
             )
             for name in self.nodes
         )
-        return self.slurm.partitions or tuple(each)
+        return self.slurm.partitions or tuple(default_partition)
 
 
 NcclProfiles = Annotated[tuple[NcclProfile, ...], one_or_several(NcclProfile)]

@@ -76,9 +76,9 @@ def dotted(name: str) -> str:
 def decided(name: str) -> Decided | None:
     """What decides the setting ``name``, in whichever spelling; None for one that is the image's own."""
     path = path_of(name)
-    for each in _DECIDED:
-        if len(each.path) == len(path) and all(
-            want in (_ANY, part) for want, part in zip(each.path, path, strict=True)
+    for setting in _DECIDED:
+        if len(setting.path) == len(path) and all(
+            want in (_ANY, part) for want, part in zip(setting.path, path, strict=True)
         ):
-            return each
+            return setting
     return None

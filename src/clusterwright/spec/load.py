@@ -66,7 +66,7 @@ def type_document(document: Document) -> Typed:
     """Type a document that the cluster schema accepts, whatever is wrong with its values."""
     findings: list[Finding] = []
     try:
-        named = (document.named_file(("hardware", at)) for at in range(len(document.data.get("hardware", ()))))
+        named = (document.named_file(("hardware", index)) for index in range(len(document.data.get("hardware", ()))))
         catalogue = load_catalogue(extra=list(named))
     except SpecError as error:
         findings += error.findings
@@ -122,20 +122,20 @@ def _with_overlay(reading: Reading, spec: ClusterSpec) -> ClusterSpec:
 def _what_stands(reading: Reading) -> Allocated:
     """What the spec's own allocation file says, or, until it has one, that of the phase before; findings recorded."""
     document = reading.document
-    own = allocation_file(document.file)
-    if own.is_file():
-        file: FilePath | None = own
+    allocated_path = allocation_file(document.file)
+    if allocated_path.is_file():
+        file: FilePath | None = allocated_path
     else:
-        note_absence(own)
+        note_absence(allocated_path)
         if document.at(BEFORE) is None:
             return NOTHING_STANDS
         file = None
     try:
         file = file or document.named_file(BEFORE)
-        found, findings = read_allocated(file, str(file), is_own=file == own)
+        allocated, findings = read_allocated(file, str(file), is_own=file == allocated_path)
     except SpecError as error:
-        found, findings = NOTHING_STANDS, list(error.findings)
+        allocated, findings = NOTHING_STANDS, list(error.findings)
     for finding in findings:
         reading.findings.append(finding)
         reading.doubts[PLACE] = finding
-    return found
+    return allocated

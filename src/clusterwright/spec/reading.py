@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
-from difflib import get_close_matches
 from ipaddress import ip_address, ip_interface, ip_network
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from clusterwright.finding import Finding, Severity, SpecError
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
 from clusterwright.spec.structuring import By, Structuring
 from clusterwright.spec.text.document import Document, Path, format_path
@@ -143,11 +143,10 @@ class Reading(Structuring):
         return tuple(ranges)
 
 
-def unknown_model(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """That the catalogue has no model ``name``, and the near one or all that are ``known``."""
-    known = sorted(known)
-    close = get_close_matches(name, known, n=1)
-    hint = f'Did you mean "{close[0]}"?' if close else f"Known models: {', '.join(known)}."
+def unknown_model(name: str, models: Iterable[str]) -> tuple[str, str]:
+    """Message and hint about a model that the catalogue, which has ``models``, lacks."""
+    choices = sorted(models)
+    hint = did_you_mean(name, choices, f"Known models: {', '.join(choices)}.")
     return f'"{name}" is not in the hardware catalogue.', hint
 
 

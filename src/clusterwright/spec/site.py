@@ -102,7 +102,7 @@ class Row:
 
     def places(self) -> Iterator[tuple[str, int]]:
         """Each rack with the index of its word. Raises ValueError for a word that is no range."""
-        return ((name, at) for at, word in enumerate(self.racks) for name in expand(word))
+        return ((name, index) for index, word in enumerate(self.racks) for name in expand(word))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,11 @@ class Site:
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
         """A service that the management network has no servers of its own for is reached as everywhere."""
-        own = frozenset(data.get("management", {}))
-        site = reading.fields(cls, data, path, own_management=own)
-        everywhere = {field.name: getattr(site, field.name) for field in fields(Services) if field.name not in own}
+        management_keys = frozenset(data.get("management", {}))
+        site = reading.fields(cls, data, path, own_management=management_keys)
+        everywhere = {
+            field.name: getattr(site, field.name) for field in fields(Services) if field.name not in management_keys
+        }
         return replace(site, management=replace(site.management, **everywhere))
 
 

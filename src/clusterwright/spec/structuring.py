@@ -51,7 +51,7 @@ def one_or_several(kind: type[Any]) -> By:
     def read(typing: Structuring, value: Any, path: Path) -> tuple[Any, ...]:
         if not isinstance(value, list):
             return (typing.typed(kind, value, path),)
-        return tuple(typing.typed(kind, each, (*path, at)) for at, each in enumerate(value))
+        return tuple(typing.typed(kind, item, (*path, index)) for index, item in enumerate(value))
 
     return By(read)
 
@@ -67,8 +67,8 @@ class Structuring:
 
     def typed(self, kind: type[T], data: Any, path: Path) -> T:
         """What stands at ``path`` as a ``kind``."""
-        own: Callable[[Structuring, Any, Path], T] | None = getattr(kind, "read", None)
-        return own(self, data, path) if own is not None else self.fields(kind, data, path)
+        reader: Callable[[Structuring, Any, Path], T] | None = getattr(kind, "read", None)
+        return reader(self, data, path) if reader is not None else self.fields(kind, data, path)
 
     def fields(self, kind: type[T], data: Data, path: Path, **given: Any) -> T:
         """A ``kind`` from the mapping at ``path``, field by field but for those ``given``."""
@@ -110,30 +110,34 @@ def _fields(kind: Any) -> tuple[_Field, ...]:
     return tuple(_field(field, hints[field.name]) for field in fields(kind))
 
 
-def _field(own: Field[Any], hint: Any) -> _Field:
+def _field(dataclass_field: Field[Any], hint: Any) -> _Field:
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
-    keys = next((mark.keys for mark in marks if isinstance(mark, Key)), (own.name,))
-    has_default = own.default is not MISSING or own.default_factory is not MISSING
-    return _Field(name=own.name, keys=keys, read=_reader(hint), silent=_silence(hint), has_default=has_default)
+    keys = next((mark.keys for mark in marks if isinstance(mark, Key)), (dataclass_field.name,))
+    has_default = dataclass_field.default is not MISSING or dataclass_field.default_factory is not MISSING
+    return _Field(
+        name=dataclass_field.name, keys=keys, read=_reader(hint), silent=_silence(hint), has_default=has_default
+    )
 
 
 @cache
 def _reader(hint: Any) -> Read:
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        own = next((mark.read for mark in inner[1:] if isinstance(mark, By)), None)
-        return own or _reader(inner[0])
+        reader = next((mark.read for mark in inner[1:] if isinstance(mark, By)), None)
+        return reader or _reader(inner[0])
     if origin in (Union, UnionType) and NoneType in inner:
-        (present,) = (_reader(each) for each in inner if each is not NoneType)
+        (present,) = (_reader(argument) for argument in inner if argument is not NoneType)
         return lambda typing, value, path: None if value is None else present(typing, value, path)
     if origin is tuple:
         item = _reader(inner[0])
-        return lambda typing, value, path: tuple(item(typing, each, (*path, at)) for at, each in enumerate(value))
+        return lambda typing, value, path: tuple(
+            item(typing, element, (*path, index)) for index, element in enumerate(value)
+        )
     if origin is frozenset:
         return lambda _, value, __: frozenset(value)
     if origin is Mapping:
         entry = _reader(inner[1])
-        return lambda typing, value, path: {key: entry(typing, each, (*path, key)) for key, each in value.items()}
+        return lambda typing, value, path: {key: entry(typing, element, (*path, key)) for key, element in value.items()}
     if is_dataclass(hint):
         return lambda typing, value, path: typing.typed(cast("type[Any]", hint), value, path)
     return lambda _, value, __: value

@@ -32,9 +32,9 @@ def zones_of(spec: ClusterSpec, group: str) -> tuple[str, ...]:
 
     Empty for a group that is in none, and for a name that no group has.
     """
-    own = next((item.zone for item in spec.node_groups if item.name == group), None)
-    found = [zone.name for zone in spec.zones if group in members_of(spec, zone)]
-    return tuple(sorted(found, key=lambda name: name != own))
+    group_zone = next((item.zone for item in spec.node_groups if item.name == group), None)
+    zone_names = [zone.name for zone in spec.zones if group in members_of(spec, zone)]
+    return tuple(sorted(zone_names, key=lambda name: name != group_zone))
 
 
 def memberships_of(spec: ClusterSpec, partition: Partition) -> Mapping[str, str]:
@@ -62,8 +62,8 @@ def data_partitions(spec: ClusterSpec, nccl: NcclProfile, node_group: str) -> tu
         if partition.pkey != DEFAULT_PKEY and memberships_of(spec, partition).get(node_group) == "full"
     ]
     if nccl.partition is not None:
-        return tuple(each for each in full if each.name == nccl.partition)
-    return tuple(each for each in full if each.ipoib is None) or tuple(full)
+        return tuple(partition for partition in full if partition.name == nccl.partition)
+    return tuple(partition for partition in full if partition.ipoib is None) or tuple(full)
 
 
 def covers(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> bool:
@@ -199,11 +199,11 @@ def internet_flows(spec: ClusterSpec) -> Iterator[InternetFlow]:
 
 def internet_fabrics(spec: ClusterSpec, node_group: str) -> tuple[Fabric, ...]:
     """The plain Ethernet fabrics over which nodes of a group have a default route."""
-    opened = [each.zone for each in internet_flows(spec) if not each.zone.isolated]
+    opened = [flow.zone for flow in internet_flows(spec) if not flow.zone.isolated]
     zones = [zone for zone in opened if node_group in members_of(spec, zone)]
-    found = []
+    fabrics = []
     for fabric in spec.fabrics:
         is_attached = any(attach.nodes == node_group for attach in fabric.attach)
         if fabric.technology == "ethernet" and is_attached and any(covers(spec, zone, fabric) for zone in zones):
-            found.append(fabric)
-    return tuple(found)
+            fabrics.append(fabric)
+    return tuple(fabrics)

@@ -50,5 +50,5 @@ def xml_comment(text: str) -> str:
 
 
 FILTERS: Mapping[str, Callable[[str], str]] = {
-    each.__name__: each for each in (sh, sh_double, systemd, fstab, yaml_word, xml_comment)
+    function.__name__: function for function in (sh, sh_double, systemd, fstab, yaml_word, xml_comment)
 }

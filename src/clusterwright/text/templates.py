@@ -16,7 +16,7 @@ def environment() -> Environment:
 
     Filters are the functions of ``quoting``, one for each format.
     """
-    found = Environment(
+    templates = Environment(
         loader=FileSystemLoader(data_files.folders("templates")),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -25,13 +25,13 @@ def environment() -> Environment:
         autoescape=False,  # noqa: S701 - configuration files are not HTML
         auto_reload=False,
     )
-    found.filters.update(FILTERS)
-    return found
+    templates.filters.update(FILTERS)
+    return templates
 
 
 @cache
 def template(name: str) -> Template:
     """The compiled template ``name`` (``eos/switch.j2``). Raises jinja2.TemplateNotFound when there is none."""
-    found = environment().get_template(name)
-    found.globals = dict(found.globals)  # a chain of maps, which every rendering would walk
-    return found
+    loaded = environment().get_template(name)
+    loaded.globals = dict(loaded.globals)  # a chain of maps, which every rendering would walk
+    return loaded

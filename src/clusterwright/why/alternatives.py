@@ -22,7 +22,7 @@ def other_values(leaf: SchemaLeaf, value: Any, elsewhere: Iterable[Any]) -> Iter
     accepts = _validator(leaf)
     seen = [value]
     for candidate in _candidates(leaf.schema, value, list(elsewhere)):
-        if not any(_same(candidate, known) for known in seen) and accepts(candidate):
+        if not any(_same(candidate, earlier) for earlier in seen) and accepts(candidate):
             seen.append(candidate)
             yield candidate
 

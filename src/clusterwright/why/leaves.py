@@ -35,16 +35,18 @@ class SchemaLeaf:
 
     def places(self, data: Any) -> list[Place]:
         """Where in ``data`` a value stands at this leaf."""
-        found: list[tuple[Place, Any]] = [((), data)]
+        reached: list[tuple[Place, Any]] = [((), data)]
         for step in self.path:
-            found = [((*path, key), value) for path, here in found for key, value in _children(here, step)]
-        return [path for path, _ in found]
+            reached = [((*path, key), value) for path, here in reached for key, value in _children(here, step)]
+        return [path for path, _ in reached]
 
 
 def leaves(name: str) -> tuple[SchemaLeaf, ...]:
     """The leaves of the published schema ``name``, in its order. Lists and mappings of free keys count themselves."""
     folder = data_files.folder("inventory") / "schema"
-    schema, strings = (json.loads((folder / f"{each}.schema.json").read_text()) for each in (name, "strings"))
+    schema, strings = (
+        json.loads((folder / f"{schema_name}.schema.json").read_text()) for schema_name in (name, "strings")
+    )
     named = {f"#/$defs/{key}": value for key, value in schema["$defs"].items()}
     named |= {f"strings.schema.json#/$defs/{key}": value for key, value in strings["$defs"].items()}
     return tuple(_walk(schema, named, (), required=True))

@@ -17,11 +17,11 @@ def fingerprints(findings: Iterable[Finding]) -> Mapping[Finding, str]:
     for finding in findings:
         if finding in fingerprints:
             continue
-        said = (finding.code, local(finding.position.file), finding.path, finding.message)
+        identity = (finding.code, local(finding.position.file), finding.path, finding.message)
         fingerprints[finding] = sha256(
-            "\0".join((*said, str(seen[said]))).encode("utf-8", "surrogateescape")
+            "\0".join((*identity, str(seen[identity]))).encode("utf-8", "surrogateescape")
         ).hexdigest()
-        seen[said] += 1
+        seen[identity] += 1
     return fingerprints
 
 

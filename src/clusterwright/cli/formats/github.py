@@ -25,8 +25,8 @@ def render_github(result: LintResult) -> str:
     return "".join(lines)
 
 
-def _command(severity: Severity, at: Position, title: str, text: str) -> str:
-    place = f"file={_property(at.file)},line={at.line},col={at.column}"
+def _command(severity: Severity, position: Position, title: str, text: str) -> str:
+    place = f"file={_property(position.file)},line={position.line},col={position.column}"
     return f"::{_COMMANDS[severity]} {place},title={_property(title)}::{_data(text)}\n"
 
 

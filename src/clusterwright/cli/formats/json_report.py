@@ -45,10 +45,10 @@ def render_json(result: LintResult) -> str:
 
 
 def _record(finding: Finding) -> dict[str, Any]:
-    said = {"severity": finding.severity.label, "message": finding.message, "hint": finding.hint}
-    return {"code": finding.code, **said, **_place(finding), "path": finding.path}
+    texts = {"severity": finding.severity.label, "message": finding.message, "hint": finding.hint}
+    return {"code": finding.code, **texts, **_place(finding), "path": finding.path}
 
 
 def _place(finding: Finding) -> dict[str, Any]:
-    at = finding.position
-    return {"code": finding.code, "file": at.file, "line": at.line, "column": at.column}
+    position = finding.position
+    return {"code": finding.code, "file": position.file, "line": position.line, "column": position.column}

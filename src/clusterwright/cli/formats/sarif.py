@@ -28,10 +28,10 @@ _LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "
 
 def render_sarif(result: LintResult, rules: Mapping[str, LintRule]) -> str:
     """One run with every finding as a result, suppressed ones marked so, and the ``rules`` that they name."""
-    found = [*result.findings, *(item.finding for item in result.suppressed)]
-    named = sorted({finding.code for finding in found})
+    findings = [*result.findings, *(item.finding for item in result.suppressed)]
+    named = sorted({finding.code for finding in findings})
     index = {code: number for number, code in enumerate(named)}
-    prints = fingerprints(found)
+    prints = fingerprints(findings)
     results = [_result(finding, index, prints) for finding in result.findings]
     results += [
         {**_result(item.finding, index, prints), "suppressions": [_suppression(item)]} for item in result.suppressed

@@ -69,7 +69,7 @@ def _statistics(result: LintResult) -> list[str]:
     first = {finding.code: finding for finding in reversed(result.findings)}
     return [
         f"{count:6}  {code}  {first[code].severity.label:7}  {visible(first[code].message)}"
-        for code, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        for code, count in sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     ]
 
 
@@ -115,12 +115,12 @@ def _unjudged(item: NotJudged, colour: bool) -> str:
 
 
 def _excerpt(finding: Finding, line: str) -> Sequence[str]:
-    at = min(finding.position.column - 1, len(line))
-    begin = max(0, at - _MAX_WIDTH // 2) if len(line) > _MAX_WIDTH else 0
+    column = min(finding.position.column - 1, len(line))
+    begin = max(0, column - _MAX_WIDTH // 2) if len(line) > _MAX_WIDTH else 0
     shown = line[begin : begin + _MAX_WIDTH]
-    word = _WORD.match(line, at)
-    length = min(len(word[0]) if word else 1, max(1, len(shown) - (at - begin)))
-    before, marked = visible(line[begin:at].replace("\t", " ")), visible(line[at : at + length])
+    word = _WORD.match(line, column)
+    length = min(len(word[0]) if word else 1, max(1, len(shown) - (column - begin)))
+    before, marked = visible(line[begin:column].replace("\t", " ")), visible(line[column : column + length])
     number = str(finding.position.line)
     margin = " " * len(number)
     return (
@@ -153,5 +153,5 @@ def _summary(result: LintResult) -> str:
         f"rule{'s' if rules != 1 else ''} not judged": rules,
         f"other YAML file{'s' if len(result.skipped) != 1 else ''} skipped": len(result.skipped),
     }
-    said = "".join(f", {count} {what}" for what, count in rest.items() if count)
-    return f"{', '.join(parts) or 'no findings'} in {files}{said}"
+    other_counts = "".join(f", {count} {what}" for what, count in rest.items() if count)
+    return f"{', '.join(parts) or 'no findings'} in {files}{other_counts}"

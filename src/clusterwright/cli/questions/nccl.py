@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from clusterwright.intent.nccl_settings import Setting
@@ -46,12 +46,12 @@ def nccl_command(spec: Path, variable: str | None, form: str) -> int:
 def _chosen(settings: tuple[Setting, ...], variable: str | None, plan: Plan) -> tuple[Setting, ...]:
     if variable is None:
         return settings
-    found = tuple(setting for setting in settings if setting.name == variable.upper())
-    if not found:
-        close = get_close_matches(variable.upper(), [setting.name for setting in settings], n=1)
-        hint = f"Did you mean {close[0]}?" if close else "`clusterwright nccl SPEC` lists all."
+    chosen = tuple(setting for setting in settings if setting.name == variable.upper())
+    if not chosen:
+        names = [setting.name for setting in settings]
+        hint = did_you_mean(variable.upper(), names, "`clusterwright nccl SPEC` lists all.")
         raise ClusterwrightError(f"{plan.name} does not set {variable}. {hint}")
-    return found
+    return chosen
 
 
 def _text(plan: Plan, setting: Setting) -> str:

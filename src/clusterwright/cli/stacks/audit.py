@@ -44,15 +44,15 @@ def show(root: Path, name: str, *, device: str, since: datetime | None, moment: 
     entries = _entries(root)
     if device:
         return _show_device(root, entries, device, since=since, moment=moment, form=form)
-    found = [rollout for rollout in rollouts(entries) if rollout.name.startswith(name)]
-    if name and not found:
+    selected = [rollout for rollout in rollouts(entries) if rollout.name.startswith(name)]
+    if name and not selected:
         raise click.ClickException(f'no rollout is called "{name}"; `clusterwright audit show {root}` lists them')
-    found = [rollout for rollout in found if since is None or rollout.started >= _text_of(since)]
+    selected = [rollout for rollout in selected if since is None or rollout.started >= _text_of(since)]
     if form == "json":
-        shown = [_document(rollout, with_entries=bool(name)) for rollout in found]
+        shown = [_document(rollout, with_entries=bool(name)) for rollout in selected]
         click.echo(json.dumps({"rollouts": shown}, indent=1, ensure_ascii=False))
         return 0
-    for rollout in found:
+    for rollout in selected:
         if name:
             _show(rollout)
         else:
@@ -131,8 +131,8 @@ def verify(root: Path, head: str | None) -> int:
     entries = _entries(root)
     if head:
         count, _, digest = head.partition(":")
-        known = chain.Head(int(count), digest) if count.isdigit() else chain.EMPTY
-        if chain.head_of(entries[: known.count]) != known:
+        recorded_head = chain.Head(int(count), digest) if count.isdigit() else chain.EMPTY
+        if chain.head_of(entries[: recorded_head.count]) != recorded_head:
             raise click.ClickException(f"{path_of(root)} no longer contains {head}: it was cut off or rewritten")
     end = chain.head_of(entries)
     click.echo(f"{path_of(root)}: {end.count} lines, unbroken\n{end.count}:{end.digest}")

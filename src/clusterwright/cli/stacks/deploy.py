@@ -157,12 +157,12 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
         return None
     path, target = options["spec"], chosen_target(options)
     # A spec that says where its secrets come from is asked about as such: a note of the other kind is not believed.
-    for each in dict.fromkeys((target, target if target.secrets else replace(target, secrets=path))):
-        manifests = recalled(path, dict.fromkeys(layers), each)
+    for candidate in dict.fromkeys((target, target if target.secrets else replace(target, secrets=path))):
+        manifests = recalled(path, dict.fromkeys(layers), candidate)
         if manifests is None:
             continue
-        each.carries(())  # a bad access file is refused before anything is touched
-        engine = Engine(Deployment(path, each))
+        candidate.carries(())  # a bad access file is refused before anything is touched
+        engine = Engine(Deployment(path, candidate))
         if (stacks := unchanged(manifests, engine)) is None:
             return None
         by_stack = {manifest.stack: manifest for manifest in manifests}
@@ -190,4 +190,4 @@ def _drive(previewed: _Previewed, options: dict[str, Any]) -> tuple[int, bool]:
     if is_stopped():
         click.echo("preview was interrupted", err=True)
         return EXIT_INTERRUPTED, False
-    return tell_ran("preview", stacks, ran), any(each.counts.keys() - {"same"} for each in ran)
+    return tell_ran("preview", stacks, ran), any(stack_run.counts.keys() - {"same"} for stack_run in ran)

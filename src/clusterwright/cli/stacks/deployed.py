@@ -67,15 +67,15 @@ def refresh(*, reason: str, **options: Any) -> int:
     if site is None:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
-    known = engine.known()
-    adopted = _adopted(site, known)
-    found = _deployed(site, known | adopted.keys())
-    if not found.stacks:
+    recorded = engine.known()
+    adopted = _adopted(site, recorded)
+    deployed = _deployed(site, recorded | adopted.keys())
+    if not deployed.stacks:
         return 0
     if site.spec.rollout.windows or site.spec.rollout.approvers:
         click.echo("refresh changes no device: it needs no window and no approval", err=True)
     with closing(engine), site.alone("refresh"):
-        return _drive("refresh", found, engine, reason=reason, options=options, adopted=adopted)
+        return _drive("refresh", deployed, engine, reason=reason, options=options, adopted=adopted)
 
 
 @click.command()
@@ -126,22 +126,22 @@ def destroy(
     if site is None:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
-    known = engine.known()
-    require_none_left(site.stacks, cut(site.plan), known)
-    found = _deployed(site, known)
-    if not found.stacks:
+    recorded = engine.known()
+    require_none_left(site.stacks, cut(site.plan), recorded)
+    deployed = _deployed(site, recorded)
+    if not deployed.stacks:
         return 0
     with closing(engine), site.alone("destroy"):
-        wanted = clearing(found, engine.all_given(found.stacks))
+        wanted = clearing(deployed, engine.all_given(deployed.stacks))
         if save:
             return _save(save, wanted)
-        permitted = require_clearing_allowed(found, wanted, file=approved, judging=judging)
+        permitted = require_clearing_allowed(deployed, wanted, file=approved, judging=judging)
         if not yes:
-            _confirm(found)
+            _confirm(deployed)
         why = reason or _asked_why()
-        status = _drive("destroy", found, engine, reason=why, options=options, permitted=permitted)
+        status = _drive("destroy", deployed, engine, reason=why, options=options, permitted=permitted)
         if status == 0:
-            note_gone(found)
+            note_gone(deployed)
         return status
 
 
@@ -154,12 +154,12 @@ class _Adopted:
     manifest: Manifest
 
 
-def _adopted(site: ChosenStacks, known: frozenset[str]) -> dict[str, _Adopted]:
+def _adopted(site: ChosenStacks, recorded: frozenset[str]) -> dict[str, _Adopted]:
     """By stack, for those that no state knows and on which devices run; none where devices are asked for alone."""
     from clusterwright.deploy.pulumi.rendering import make_manifests
     from clusterwright.rollout.running import running_devices
 
-    absent = [] if site.devices else [stack for stack in site.stacks if stack.name not in known]
+    absent = [] if site.devices else [stack for stack in site.stacks if stack.name not in recorded]
     running = running_devices(site.target, absent)
     units = {
         stack.name: tuple(unit.name for unit in stack.units if not running.isdisjoint(unit.devices)) for stack in absent
@@ -175,12 +175,12 @@ def _adopted(site: ChosenStacks, known: frozenset[str]) -> dict[str, _Adopted]:
     }
 
 
-def _deployed(site: ChosenStacks, known: frozenset[str]) -> ChosenStacks:
+def _deployed(site: ChosenStacks, recorded: frozenset[str]) -> ChosenStacks:
     """The site with those of its stacks that are deployed; the others are named."""
-    absent = [stack.name for stack in site.stacks if stack.name not in known]
+    absent = [stack.name for stack in site.stacks if stack.name not in recorded]
     if absent:
         click.echo(f"not deployed, and left out: {', '.join(absent)}", err=True)
-    return replace(site, stacks=tuple(stack for stack in site.stacks if stack.name in known))
+    return replace(site, stacks=tuple(stack for stack in site.stacks if stack.name in recorded))
 
 
 def _save(file: Path, wanted: Approved) -> int:
@@ -195,8 +195,8 @@ def _save(file: Path, wanted: Approved) -> int:
 
 def _confirm(site: ChosenStacks) -> None:
     devices = sum(len(unit.devices) for stack in site.stacks for unit in stack.units)
-    told = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
-    click.echo(told, err=True)
+    question = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
+    click.echo(question, err=True)
     if click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True) != site.plan.name:
         raise click.ClickException("that is not the cluster's name; nothing was touched")
 
@@ -234,18 +234,18 @@ def _drive(
     before = {stack.name: Given({}, {}) for stack in site.stacks} | engine.all_given(site.stacks)
     asks = action == "refresh"
     lost = fill_holes(site.plan, site.target, site.stacks, site.source, before) if asks else ()
-    before |= {name: Given(dict.fromkeys(sorted(each.running), ""), {}) for name, each in adopted.items()}
+    before |= {name: Given(dict.fromkeys(sorted(adoption.running), ""), {}) for name, adoption in adopted.items()}
     if site.devices:
         before = _asked_alone(site, before)
     approval = _approval(action, site, reason, before, permitted)
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)
-    said = UnitReports()
+    reports = UnitReports()
     failures_only = is_quiet() and not asks  # what a refresh finds is its result
     with shown(options["events"], failures_only=failures_only) as listen, interruptible(engine) as is_stopped:
 
         def heard(event: Event) -> None:
-            said(event)
+            reports(event)
             listen(event)
 
         def run(stack: Stack) -> Ran:
@@ -257,10 +257,12 @@ def _drive(
         ran = drive_stacks(site.stacks, run, at_once, upper_last=action == "destroy", is_stopped=is_stopped)
     by_name = {stack.name: stack for stack in site.stacks}
     changes = []
-    for each in ran:
-        had, has = before[each.stack], _after(engine, by_name[each.stack])
+    for stack_run in ran:
+        had, has = before[stack_run.stack], _after(engine, by_name[stack_run.stack])
         uncompared = [name for name in lost if name in had.trees]
-        change = refreshed(had, has, each, said, uncompared) if asks else destroyed(had, has, each, said)
+        change = (
+            refreshed(had, has, stack_run, reports, uncompared) if asks else destroyed(had, has, stack_run, reports)
+        )
         trail.stack(change)
         changes.append(change)
     trail.ended(_result(ran, is_stopped=is_stopped()))
@@ -355,7 +357,7 @@ def _approval(
 def _result(ran: tuple[Ran, ...], *, is_stopped: bool) -> Result:
     from clusterwright.rollout.execution import Result, UpdateEnd
 
-    failed = [each.stack for each in ran if not each.ok]
+    failed = [stack_run.stack for stack_run in ran if not stack_run.ok]
     if is_stopped:
         return Result(end=UpdateEnd.ABORTED, waves=(), stacks=ran, text="interrupted")
     return (

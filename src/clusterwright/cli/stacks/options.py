@@ -288,13 +288,13 @@ def tell_ran(action: str, stacks: tuple[Stack, ...], ran: tuple[Ran, ...]) -> in
     from clusterwright.cli.stacks.progress import counted
 
     total: Counter[str] = Counter()
-    for each in ran:
-        total.update(each.counts)
+    for stack_run in ran:
+        total.update(stack_run.counts)
     same = total.pop("same", 0)
-    if not all(each.ok for each in ran):
-        failed = ", ".join(each.stack for each in ran if not each.ok)
-        left = [stack.name for stack in stacks if stack.name not in {each.stack for each in ran}]
-        more = f"; not started: {', '.join(left)}" if left else ""
+    if not all(stack_run.ok for stack_run in ran):
+        failed = ", ".join(stack_run.stack for stack_run in ran if not stack_run.ok)
+        not_started = [stack.name for stack in stacks if stack.name not in {stack_run.stack for stack_run in ran}]
+        more = f"; not started: {', '.join(not_started)}" if not_started else ""
         click.echo(f"{action} failed on {failed}{more}. Fix the cause and run the same command again.", err=True)
         return EXIT_STOPPED
     unchanged = "would change" if action == "preview" else "changed"

@@ -57,11 +57,11 @@ class Lines:
             case EventKind.MESSAGE if event.unit:
                 self._said[key].append(event)
             case EventKind.UNIT_FINISHED | EventKind.UNIT_FAILED:
-                said = self._said.pop(key, [])
+                messages = self._said.pop(key, [])
                 failed = event.kind is EventKind.UNIT_FAILED
-                if failed or said or event.operation in _MARKS:
+                if failed or messages or event.operation in _MARKS:
                     mark = "!" if failed else _MARKS.get(event.operation, " ")
-                    self._block(f"{event.stack}: {mark} {self._what(event)} {event.unit_kind} {event.unit}", said)
+                    self._block(f"{event.stack}: {mark} {self._what(event)} {event.unit_kind} {event.unit}", messages)
             case EventKind.STACK_FINISHED | EventKind.STACK_FAILED:
                 for stack, unit in [key for key in self._said if key[0] == event.stack]:
                     self._block(f"{stack}: {unit}", self._said.pop((stack, unit)))
@@ -78,12 +78,12 @@ class Lines:
             return _FOUND.get(event.operation, event.operation)
         return event.operation
 
-    def _block(self, title: str, said: list[Event]) -> None:
-        lines = [line for event in said for line in event.text.splitlines()]
+    def _block(self, title: str, messages: list[Event]) -> None:
+        lines = [line for event in messages for line in event.text.splitlines()]
         if title:
             self._write("\n".join([title, *(f"    {line}" for line in lines)]))
         else:
-            prefix = f"{said[0].stack}: " if said[0].stack else ""
+            prefix = f"{messages[0].stack}: " if messages[0].stack else ""
             self._write("\n".join(f"{prefix}{line}" for line in lines))
 
 

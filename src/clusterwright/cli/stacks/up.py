@@ -281,7 +281,7 @@ def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
     from clusterwright.rollout.gates.selection import Gates, device_gates
 
     devices, skipped = site.target.devices(), wishes.judging.skipped
-    found = device_gates(
+    by_device = device_gates(
         site.plan, devices, prepared.effects, rollout=prepared.rollout, root=site.root, skipped=skipped
     )
     names = {stack.layer: stack.name for stack in site.stacks}
@@ -289,12 +289,12 @@ def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
     def opened(layer: str) -> Target:
         return (site.target.of_stack(names[layer]) if site.target.secrets else site.target).open()
 
-    gates: list[Gate] = [HoldsTree(opened, Store(site.root / "objects")), *found.asked]
+    gates: list[Gate] = [HoldsTree(opened, Store(site.root / "objects")), *by_device.asked]
     if wishes.verdicts:
         gates.append(Verdicts(wishes.verdicts))
     if wishes.probe:
         gates.append(SiteProbe(tuple(shlex.split(wishes.probe))))
-    return Gates(tuple(gates), found.unasked)
+    return Gates(tuple(gates), by_device.unasked)
 
 
 def _approval(

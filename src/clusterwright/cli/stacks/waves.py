@@ -53,9 +53,9 @@ def _at_once(stacks: Iterable[Stack], when: str) -> Iterator[str]:
 
 
 def _row(number: int, wave: Wave) -> tuple[str, ...]:
-    left = f"{wave.bandwidth_left:.0%}"
+    bandwidth = f"{wave.bandwidth_left:.0%}"
     if wave.worst_rack:
-        left += f" ({wave.worst_rack}, {wave.worst_fabric})"
+        bandwidth += f" ({wave.worst_rack}, {wave.worst_fabric})"
     return (
         str(number),
         "canary" if wave.is_canary else "",
@@ -64,7 +64,7 @@ def _row(number: int, wave: Wave) -> tuple[str, ...]:
         str(len(wave.devices)),
         wave.effect.name.lower(),
         _some(wave.disturbed) or "-",
-        left,
+        bandwidth,
     )
 
 

@@ -73,8 +73,8 @@ class Webhook:
         except queue.Full:
             self._trouble = self._trouble or "it does not answer"
         self._thread.join(_END_S)
-        left = self._undelivered + self._waiting.qsize()
-        if self._trouble or left or self._thread.is_alive():
+        undelivered = self._undelivered + self._waiting.qsize()
+        if self._trouble or undelivered or self._thread.is_alive():
             why = self._trouble or "no answer in time"
             click.echo(
                 f"webhook at {urlsplit(self._notify.url).hostname}: not everything was delivered: {why}", err=True

@@ -125,8 +125,8 @@ def init(
     if reference is not None:
         given = context.get_parameter_source
         others = [key for key in context.params if key not in {"folder", "reference"}]
-        if told := [key for key in others if given(key) is click.core.ParameterSource.COMMANDLINE]:
-            flags = ", ".join(_OPTIONS.get(key, f"--{key.replace('_', '-')}") for key in told)
+        if conflicting := [key for key in others if given(key) is click.core.ParameterSource.COMMANDLINE]:
+            flags = ", ".join(_OPTIONS.get(key, f"--{key.replace('_', '-')}") for key in conflicting)
             raise click.UsageError(f"--from copies a reference as it is; leave out {flags}.")
         return _write(folder, _copied(reference))
     answers = _answers({"nodes": nodes, "node_model": node_model, "fabric": fabric})
@@ -168,9 +168,9 @@ def _answers(given: Mapping[str, int | str | None]) -> dict[str, str]:
 
 
 def _name(name: str | None, folder: Path) -> str:
-    found = name or re.sub(r"[^a-z0-9]+", "-", folder.absolute().resolve().name.lower()).strip("-")[:40]
-    if re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", found):
-        return found
+    cluster_name = name or re.sub(r"[^a-z0-9]+", "-", folder.absolute().resolve().name.lower()).strip("-")[:40]
+    if re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", cluster_name):
+        return cluster_name
     if name is not None:
         raise click.UsageError(f'"{name}" is no name: lower case letters, digits and dashes, beginning with a letter.')
     return "cluster"
@@ -181,12 +181,12 @@ def _distribution(name: str) -> str:
     from clusterwright.spec.distribution import distribution_of, families
 
     if distribution_of(name) is None:
-        known = [
+        releases = [
             f"{release.title or family.title} {release.name}"
             for family in families().values()
             for release in family.releases
         ]
-        raise click.UsageError(f"--distribution: {name} is not known. Known are {', '.join(known)}.")
+        raise click.UsageError(f"--distribution: {name} is not known. Known are {', '.join(releases)}.")
     return name
 
 
@@ -221,19 +221,19 @@ def _sized(
     if nodes < 2 * tenants:
         raise click.UsageError(f"{nodes} nodes are less than two for each of {tenants} tenants.")
     with tempfile.TemporaryDirectory() as place:
-        path, own = Path(place) / FILE, Path(place) / OWN_FILE
-        own.parent.mkdir()
+        path, hardware_file = Path(place) / FILE, Path(place) / OWN_FILE
+        hardware_file.parent.mkdir()
         given = [file.resolve() for file in hardware_files]
-        known = load_catalogue(extra=given)
-        stubs = _stubs(known, node_model, switch_models, likes)
+        all_models = load_catalogue(extra=given)
+        stubs = _stubs(all_models, node_model, switch_models, likes)
         if stubs:
-            own.write_text(stub.stub_text(stubs), encoding="utf-8")
-            _refuse_errors(own)
-        catalogue = load_catalogue(extra=[*given, own] if stubs else given)
-        machines = {key: each for key, each in catalogue.items() if each.nic_groups}
-        gpus = {key: each for key, each in machines.items() if each.gpus and fabric in each.technology}
-        switches = {key: each for key, each in catalogue.items() if each.blocks and fabric in each.technology}
-        stores = {key: each for key, each in machines.items() if each.kind == "storage"}
+            hardware_file.write_text(stub.stub_text(stubs), encoding="utf-8")
+            _refuse_errors(hardware_file)
+        catalogue = load_catalogue(extra=[*given, hardware_file] if stubs else given)
+        machines = {key: model for key, model in catalogue.items() if model.nic_groups}
+        gpus = {key: model for key, model in machines.items() if model.gpus and fabric in model.technology}
+        switches = {key: model for key, model in catalogue.items() if model.blocks and fabric in model.technology}
+        stores = {key: model for key, model in machines.items() if model.kind == "storage"}
         wish = Wish(
             name=name,
             nodes=nodes,
@@ -250,33 +250,35 @@ def _sized(
             bare=bare,
         )
         # Beyond the tiers that the flags name, init chooses no switch whose figures nobody has stated.
-        sizing = size_design(wish, known, catalogue[_SERVICE_MODEL])
+        sizing = size_design(wish, all_models, catalogue[_SERVICE_MODEL])
         stub_file = (OWN_FILE,) if stubs else ()
         draft = replace(wish, hardware=(*map(str, given), *stub_file))
         path.write_text(design_text(draft, sizing, {}, FILE), encoding="utf-8")
-        found = _figures(path)
-        path.write_text(design_text(draft, sizing, found, FILE), encoding="utf-8")
+        figures = _figures(path)
+        path.write_text(design_text(draft, sizing, figures, FILE), encoding="utf-8")
         _refuse_errors(path)
         beside = [Path(os.path.relpath(file, folder.resolve())).as_posix() for file in given]
-        text = design_text(replace(wish, hardware=(*beside, *stub_file)), sizing, found, FILE)
+        text = design_text(replace(wish, hardware=(*beside, *stub_file)), sizing, figures, FILE)
         files = {FILE: text.encode()}
-        return {**files, OWN_FILE: own.read_bytes()} if stubs else files
+        return {**files, OWN_FILE: hardware_file.read_bytes()} if stubs else files
 
 
-def _stubs(known: Catalogue, node_model: str, switch_models: tuple[str, ...], likes: tuple[str, ...]) -> dict[str, str]:
+def _stubs(
+    all_models: Catalogue, node_model: str, switch_models: tuple[str, ...], likes: tuple[str, ...]
+) -> dict[str, str]:
     """By the name of each model that the catalogue does not have, the known one that it is like.
 
     Raises UsageError for one that nothing can be like: SONiC's ports are those of its machine.
     """
-    switches = {key: each for key, each in known.items() if each.blocks and not _has_ports_of_machine(each)}
-    nodes = {key: each for key, each in known.items() if each.nic_groups and each.gpus}
+    switches = {key: model for key, model in all_models.items() if model.blocks and not _has_ports_of_machine(model)}
+    nodes = {key: model for key, model in all_models.items() if model.nic_groups and model.gpus}
     like_switch = next((name for name in likes if name not in nodes), None)
     like_node = next((name for name in likes if name in nodes), None)
     stubs: dict[str, str] = {}
     for name in switch_models:
-        if name not in known and like_switch is not None:
+        if name not in all_models and like_switch is not None:
             stubs[name] = _model(like_switch, switches, "--like").name
-    if node_model not in known and like_node is not None:
+    if node_model not in all_models and like_node is not None:
         stubs[node_model] = like_node
     return stubs
 
@@ -314,8 +316,8 @@ def _refuse_errors(path: Path) -> None:
     from clusterwright.rules.engine import lint_path
 
     if errors := lint_path(path).errors:
-        told = "\n".join(f"  {error.code}: {error.message} {error.hint}" for error in errors)
-        raise ClusterwrightError(f"What init sized does not lint, so nothing was written:\n{told}")
+        error_lines = "\n".join(f"  {error.code}: {error.message} {error.hint}" for error in errors)
+        raise ClusterwrightError(f"What init sized does not lint, so nothing was written:\n{error_lines}")
 
 
 def _copied(reference: str) -> dict[str, bytes]:
@@ -323,10 +325,12 @@ def _copied(reference: str) -> dict[str, bytes]:
     from clusterwright.spec.text.extends import read_spec_document
 
     home = data_files.folder("inventory")
-    known = {path.stem: path for path in (*sorted(home.glob("*.yaml")), *sorted((home / "published").glob("*.yaml")))}
-    if reference not in known:
-        raise click.UsageError(f'--from: there is no reference "{reference}". There are: {", ".join(known)}.')
-    first = known[reference]
+    reference_files = {
+        path.stem: path for path in (*sorted(home.glob("*.yaml")), *sorted((home / "published").glob("*.yaml")))
+    }
+    if reference not in reference_files:
+        raise click.UsageError(f'--from: there is no reference "{reference}". There are: {", ".join(reference_files)}.')
+    first = reference_files[reference]
     document = read_spec_document(first)
     copied = {FILE: first.read_bytes()}
     for file in map(Path, document.files):

@@ -62,14 +62,14 @@ def schema(out: Path, files: tuple[Path, ...]) -> int:
     except OSError as error:
         raise ClusterwrightError(f"{out}: cannot be made: {error.strerror}. Name another folder.") from error
     for name in _SCHEMAS:
-        found = json.loads((home / f"{name}.schema.json").read_text(encoding="utf-8"))
-        written = {name: found}
+        cluster_schema = json.loads((home / f"{name}.schema.json").read_text(encoding="utf-8"))
+        written = {name: cluster_schema}
         if name == "cluster":
-            _name_models(found, catalogue)
-            written["overlay"] = overlay_of(found)
-        for each, content in written.items():
+            _name_models(cluster_schema, catalogue)
+            written["overlay"] = overlay_of(cluster_schema)
+        for schema_name, content in written.items():
             text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-            durable.replace(out / f"{each}.schema.json", text.encode())
+            durable.replace(out / f"{schema_name}.schema.json", text.encode())
     click.echo(f"{len(_SCHEMAS) + 1} schemas with {len(catalogue)} models, in {out}")
     return 0
 

@@ -91,24 +91,24 @@ def _drained(path: Path, name: str, port: str, *, reason: str, until: date | Non
     planned = planned_with(path)
     plan = planned.plan
     item = replace(_concerned(plan, name, port), state=DRAINED, reason=reason, until=until)
-    known = _exceptions_about(plan, item)
+    existing = _exceptions_about(plan, item)
     members = _members(plan, item)
     file = Path(plan.spec.document.file)
-    if not known:
+    if not existing:
         _require_nodes_drained(plan, members, item.port or "")
         if item.device and not item.port and plan.by_name[item.device].state != ACTIVE:
             raise ClusterwrightError(f"{name} is {plan.by_name[name].state} by an exception of its group already.")
         text = file.read_bytes()
         written = with_exception(text.decode(), item).encode()
         return _edit(path, file, (text, written), (planned, planned_with(path, (file, written))), item)
-    if known[0].state != DRAINED:
+    if existing[0].state != DRAINED:
         raise ClusterwrightError(
-            f"{name} {item.port or ''}".strip() + f" is {known[0].state} in the spec: that goes further."
+            f"{name} {item.port or ''}".strip() + f" is {existing[0].state} in the spec: that goes further."
         )
-    file = Path(plan.spec.document.locate(known[0].path).file)
+    file = Path(plan.spec.document.locate(existing[0].path).file)
     text = file.read_bytes()
-    without = without_exception(text.decode(), plan.spec.document, known[0]).encode()
-    return _edit(path, file, (without, text), (planned_with(path, (file, without)), planned), known[0])
+    without = without_exception(text.decode(), plan.spec.document, existing[0]).encode()
+    return _edit(path, file, (without, text), (planned_with(path, (file, without)), planned), existing[0])
 
 
 def _undrained(path: Path, name: str, port: str) -> SpecEdit:
@@ -119,26 +119,26 @@ def _undrained(path: Path, name: str, port: str) -> SpecEdit:
     planned = planned_with(path)
     plan = planned.plan
     about = _concerned(plan, name, port)
-    known = [item for item in _exceptions_about(plan, about) if item.state == DRAINED]
-    if not known:
+    existing = [item for item in _exceptions_about(plan, about) if item.state == DRAINED]
+    if not existing:
         raise ClusterwrightError(
             f"no exception of the spec drains {name} {port}".rstrip()
             + f". Where a run did not end, `clusterwright up {path}` goes on."
         )
-    file = Path(plan.spec.document.locate(known[0].path).file)
+    file = Path(plan.spec.document.locate(existing[0].path).file)
     text = file.read_bytes()
-    after = without_exception(text.decode(), plan.spec.document, known[0]).encode()
-    return _edit(path, file, (text, after), (planned, planned_with(path, (file, after))), known[0])
+    after = without_exception(text.decode(), plan.spec.document, existing[0]).encode()
+    return _edit(path, file, (text, after), (planned, planned_with(path, (file, after))), existing[0])
 
 
 def _concerned(plan: Plan, name: str, port: str) -> SpecException:
     """An exception about a device, a group, or the cable at a port (by its switch's end), that states nothing yet."""
     from clusterwright.spec.model import SpecException
 
-    def about(device: str | None, group: str | None = None, at: str | None = None) -> SpecException:
-        return SpecException(device=device, group=group, port=at, state=None, image=None, reason="", path=())
+    def about(device: str | None, group: str | None = None, port: str | None = None) -> SpecException:
+        return SpecException(device=device, group=group, port=port, state=None, image=None, reason="", path=())
 
-    if not port and name not in plan.by_name and any(name in (each.rack, each.pod) for each in plan.devices):
+    if not port and name not in plan.by_name and any(name in (device.rack, device.pod) for device in plan.devices):
         return about(None, group=name)
     require_device(plan, name)
     if not port:
@@ -148,8 +148,8 @@ def _concerned(plan: Plan, name: str, port: str) -> SpecException:
             if (end.device, end.port) != (name, port):
                 continue
             if plan.by_name[name].kind == "switch":
-                return about(name, at=port)
-            return about(other.device, at=other.port)
+                return about(name, port=port)
+            return about(other.device, port=other.port)
     raise ClusterwrightError(f"no cable of {name} is at {port!r}: `clusterwright inventory` lists its cables.")
 
 
@@ -183,7 +183,7 @@ def _edit(
     plans = tuple(side.plan for side in planned)
     sides = [Counter(replace(each, path=()) for each in plan.spec.exceptions) for plan in plans]
     more, less = sides[1] - sides[0], sides[0] - sides[1]
-    states = [(each.device, each.group, each.port, each.state) for each in (*more, *less)]
+    states = [(exception.device, exception.group, exception.port, exception.state) for exception in (*more, *less)]
     rest = [{key: value for key, value in plan.spec.document.data.items() if key != "exceptions"} for plan in plans]
     if states != [(item.device, item.group, item.port, item.state)] or rest[0] != rest[1]:
         raise ClusterwrightError(

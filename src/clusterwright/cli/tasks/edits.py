@@ -13,6 +13,7 @@ import click
 from clusterwright.cli.stacks.judged import Judging, judging_options
 from clusterwright.cli.stacks.options import deployment_options, site_of
 from clusterwright.finding import ClusterwrightError, SpecError
+from clusterwright.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from clusterwright.cli.planning import PlannedSpec
@@ -63,11 +64,8 @@ def require_because(options: dict[str, Any]) -> None:
 
 def require_device(plan: Plan, name: str) -> None:
     """Raises ClusterwrightError for a name that no device has."""
-    from difflib import get_close_matches
-
     if name not in plan.by_name:
-        near = get_close_matches(name, plan.by_name, 1)
-        raise ClusterwrightError(f"there is no device {name!r}." + (f" Did you mean {near[0]}?" if near else ""))
+        raise ClusterwrightError(f"there is no device {name!r}. {did_you_mean(name, plan.by_name)}".rstrip())
 
 
 def planned_with(path: Path, instead: tuple[Path, bytes] | None = None) -> PlannedSpec:
@@ -88,8 +86,8 @@ def planned_with(path: Path, instead: tuple[Path, bytes] | None = None) -> Plann
         if instead is None:
             raise
         # The lines that findings name are in no file yet: an excerpt would show others.
-        told = "\n".join(f"  {finding.code}: {finding.message} {finding.hint}" for finding in error.findings)
-        raise ClusterwrightError(f"lint refuses the spec with that edit. Nothing was touched.\n{told}") from None
+        error_lines = "\n".join(f"  {finding.code}: {finding.message} {finding.hint}" for finding in error.findings)
+        raise ClusterwrightError(f"lint refuses the spec with that edit. Nothing was touched.\n{error_lines}") from None
     return PlannedSpec(plan, read)
 
 

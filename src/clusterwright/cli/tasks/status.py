@@ -79,8 +79,8 @@ def _last(root: Path) -> Rollout | None:
     from clusterwright.report.rollout_history import rollouts
     from clusterwright.rollout.audit import path_of
 
-    found = rollouts(chain.read(path_of(root)))
-    return found[-1] if found else None
+    recorded = rollouts(chain.read(path_of(root)))
+    return recorded[-1] if recorded else None
 
 
 def _overdue(root: Path) -> list[str]:
@@ -90,14 +90,14 @@ def _overdue(root: Path) -> list[str]:
     from clusterwright.rollout.deployed import kept_spec, specs_in_force
     from clusterwright.spec.load import load_spec
 
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for digest in specs_in_force(root):
         try:
             with kept_spec(Store(root / "objects"), digest) as path:
-                found.update(dict.fromkeys(lapsed_lines(load_spec(path))))
+                lines.update(dict.fromkeys(lapsed_lines(load_spec(path))))
         except (MissingObject, ClusterwrightError) as error:
-            found[f"nobody knows: the spec that was deployed cannot be read ({str(error).splitlines()[0]})"] = None
-    return list(found)
+            lines[f"nobody knows: the spec that was deployed cannot be read ({str(error).splitlines()[0]})"] = None
+    return list(lines)
 
 
 def _lines(owners: tuple[LockOwner, ...], under_way: UnderWay | None, last: Rollout | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ import click
 
 from clusterwright.cli.stacks.options import EXIT_FINDINGS, deployment_options, open_site
 from clusterwright.finding import ClusterwrightError
+from clusterwright.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from clusterwright.cli.stacks.options import ChosenStacks
@@ -38,22 +39,18 @@ def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
     if site is None:
         return EXIT_FINDINGS
     names = _devices_of(site, name)
-    found = _visit(site, names)
-    click.echo(_document(name, found) if form == "json" else "\n".join(_lines(spec, name, found)))
-    return _EXIT_OWED if found.is_owed else 0
+    debts = _visit(site, names)
+    click.echo(_document(name, debts) if form == "json" else "\n".join(_lines(spec, name, debts)))
+    return _EXIT_OWED if debts.is_owed else 0
 
 
 def _devices_of(site: ChosenStacks, name: str) -> tuple[str, ...]:
     """The devices of a rack or a pod, or the device, that files are deployed to. Raises ClusterwrightError."""
-    from difflib import get_close_matches
-
     plan = site.plan
     members = [device.name for device in plan.devices if name in (device.rack, device.pod, device.name)]
     if not members:
-        known = {part for device in plan.devices for part in (device.rack, device.pod, device.name) if part}
-        near = get_close_matches(name, known, 1)
-        meant = f" Did you mean {near[0]}?" if near else ""
-        raise ClusterwrightError(f"there is no rack, pod or device {name!r}.{meant}")
+        choices = {part for device in plan.devices for part in (device.rack, device.pod, device.name) if part}
+        raise ClusterwrightError(f"there is no rack, pod or device {name!r}. {did_you_mean(name, choices)}".rstrip())
     deployable = {device for stack in site.stacks for device in stack.devices}
     names = tuple(member for member in members if member in deployable)
     if not names:
@@ -69,8 +66,8 @@ def _visit(site: ChosenStacks, names: tuple[str, ...]) -> Visit:
     from clusterwright.rollout.visit.owed import visit as visit_devices
 
     engine = Engine(site.deployment)
-    known = engine.known()
-    deployed = tuple(stack for stack in stacks_of_devices(site.stacks, names) if stack.name in known)
+    deployed_names = engine.known()
+    deployed = tuple(stack for stack in stacks_of_devices(site.stacks, names) if stack.name in deployed_names)
     reached = {name for stack in deployed for name in stack.devices}
     prepared = None
     if deployed:
@@ -94,54 +91,54 @@ def _visit(site: ChosenStacks, names: tuple[str, ...]) -> Visit:
     )
 
 
-def _lines(spec: Path, name: str, found: Visit) -> Iterator[str]:
+def _lines(spec: Path, name: str, report: Visit) -> Iterator[str]:
     """The list for people: devices that are owed the same stand together."""
     from clusterwright.hosts.slurm.hostlist import hostlist
 
     groups: dict[tuple[Debt, ...], list[str]] = {}
-    for device, debts in found.debts.items():
+    for device, debts in report.debts.items():
         groups.setdefault(debts, []).append(device)
     for debts, devices in groups.items():
         yield f"{hostlist(devices)}"
         yield from (f"  {debt.kind:9}  {debt.what}" for debt in debts)
         if not debts:
             yield "  nothing is owed"
-    yield from (f"note: {note}" for note in found.notes)
-    yield from (f"next: {step}" for step in _next(spec, name, found))
+    yield from (f"note: {note}" for note in report.notes)
+    yield from (f"next: {step}" for step in _next(spec, name, report))
 
 
-def _next(spec: Path, name: str, found: Visit) -> Iterator[str]:
+def _next(spec: Path, name: str, report: Visit) -> Iterator[str]:
     """The steps of a visit that are left, in their order."""
     from clusterwright.hosts.slurm.hostlist import hostlist
     from clusterwright.rollout.visit.owed import Kind
 
-    if not found.is_owed:
+    if not report.is_owed:
         return
-    drained = found.with_debt(Kind.EXCEPTION)
-    work = [debts for debts in found.debts.values() if any(debt.kind is not Kind.EXCEPTION for debt in debts)]
-    if work and not drained and not found.with_debt(Kind.NEW):
+    drained = report.with_debt(Kind.EXCEPTION)
+    work = [debts for debts in report.debts.values() if any(debt.kind is not Kind.EXCEPTION for debt in debts)]
+    if work and not drained and not report.with_debt(Kind.NEW):
         yield f'clusterwright drain {spec} {name} --because "why"'
-    if found.with_debt(Kind.NEW):
+    if report.with_debt(Kind.NEW):
         yield f"clusterwright up {spec}"
-    if files := found.with_debt(Kind.FILES):
+    if files := report.with_debt(Kind.FILES):
         named = " ".join(f"--device {device}" for device in files[:_NAMED])
         more = f" ... ({len(files)} devices)" if len(files) > _NAMED else ""
         yield f"clusterwright up {spec} {named}{more}"
-    if boots := found.with_debt(Kind.BOOT):
+    if boots := report.with_debt(Kind.BOOT):
         yield f"boot {len(boots)} nodes"
-    if found.with_debt(Kind.FIRMWARE):
+    if report.with_debt(Kind.FIRMWARE):
         yield "update the firmware to what the spec states"
     if releases := found.with_debt(Kind.RELEASE):
         yield f"bring {hostlist(releases)} to the release of the spec, or change `release` of the tier"
     if work:
         yield f"clusterwright visit {spec} {name}"
-    if (drained or work) and not found.with_debt(Kind.NEW):
+    if (drained or work) and not report.with_debt(Kind.NEW):
         yield f'clusterwright undrain {spec} {name} --because "why"'
 
 
-def _document(name: str, found: Visit) -> str:
+def _document(name: str, report: Visit) -> str:
     devices = [
         {"device": device, "owed": [{"kind": debt.kind.value, "what": debt.what} for debt in debts]}
-        for device, debts in found.debts.items()
+        for device, debts in report.debts.items()
     ]
-    return json.dumps({"name": name, "devices": devices, "notes": list(found.notes)}, indent=1, ensure_ascii=False)
+    return json.dumps({"name": name, "devices": devices, "notes": list(report.notes)}, indent=1, ensure_ascii=False)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.pod_names import layers
 
 if TYPE_CHECKING:  # a stack's program that has its manifest needs no plan
@@ -77,9 +77,8 @@ def choose(stacks: Collection[Stack], layers: Collection[str]) -> tuple[Stack, .
     if unknown:
         names = [stack.layer for stack in stacks]
         shown = ", ".join(names if len(names) <= 12 else [*names[:10], "...", names[-1]])
-        near = get_close_matches(unknown[0], names, 1)
-        meant = f" Did you mean {near[0]}?" if near else ""
-        raise ClusterwrightError(f"there is no layer {unknown[0]!r}; this cluster has {shown}.{meant}")
+        message = f"there is no layer {unknown[0]!r}; this cluster has {shown}. {did_you_mean(unknown[0], names)}"
+        raise ClusterwrightError(message.rstrip())
     return tuple(stack for stack in stacks if not layers or stack.layer in layers or stack.pod in layers)
 
 
@@ -91,9 +90,9 @@ def stacks_of_devices(stacks: Collection[Stack], devices: Collection[str]) -> tu
     known = {name for stack in stacks for name in stack.devices}
     for name in devices:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            meant = f" Did you mean {near[0]}?" if near else ""
-            raise ClusterwrightError(f"there is no device {name!r} in {', '.join(s.name for s in stacks)}.{meant}")
+            shown = ", ".join(stack.name for stack in stacks)
+            message = f"there is no device {name!r} in {shown}. {did_you_mean(name, known)}"
+            raise ClusterwrightError(message.rstrip())
     return tuple(stack for stack in stacks if units_of_devices(stack, devices))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clusterwright.finding import ClusterwrightError
+from clusterwright.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
@@ -73,8 +73,7 @@ def _job(plan: Plan, name: str | None) -> Job:
         name = names[0]
     found = plan.spec.job(name) if name is not None else None
     if found is None:
-        close = get_close_matches(name or "", names, n=1)
-        hint = f'Did you mean "{close[0]}"?' if close else f"There are: {', '.join(names)}."
+        hint = did_you_mean(name or "", names, f"There are: {', '.join(names)}.")
         raise ClusterwrightError(
             f'{plan.name} describes no job "{name}". {hint}' if name else f"Say which with --job. {hint}"
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from clusterwright.extras.place.grid import Ints
 from clusterwright.finding import ClusterwrightError
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.bandwidth import data_fabric, placement_levels
 from clusterwright.plan.model import Plan
 from clusterwright.spec.model import CLUSTER
@@ -80,6 +80,5 @@ def room_for(plan: Plan, job: Job, failed: Collection[str] = ()) -> Room:
 
 def _refuse_unknown(failed: Collection[str], known: list[str], job: Job) -> None:
     for name in sorted(set(failed) - set(known)):
-        close = get_close_matches(name, known, n=1)
-        hint = f'Did you mean "{close[0]}"?' if close else f"They are named like {known[0]}."
+        hint = did_you_mean(name, known, f"They are named like {known[0]}.")
         raise ClusterwrightError(f'There is no node "{name}" among the {job.nodes} nodes. {hint}')

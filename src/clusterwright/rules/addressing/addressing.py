@@ -91,9 +91,9 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
     """Pools of any fabrics that share addresses."""
     pools: list[tuple[int, int, int, str, Network, Path]] = []
     for fabric in subject.spec.fabrics:
-        at = fabric.addressing
-        if at:
-            for key, network in at.pools:
+        addressing = fabric.addressing
+        if addressing:
+            for key, network in addressing.pools:
                 first, last = network_bounds(network)
                 name = f"the {key} of {fabric.name}"
                 pools.append((network.version, first, last, name, network, (*fabric.path, "addressing", key)))
@@ -122,8 +122,8 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
         hosts = count_seats(node.addressed for node in skeleton.nodes)
         hosts.update(port.seat for port in skeleton.management)
         rests = resting_in(fabric_addresses(addressing), skeleton.resting.addresses)
-        own = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
-        need = (own[0] + rests[0], own[1] + rests[1], own[2] + rests[2], own[3] + rests[3])
+        demand = (len(skeleton.seats), _uplinks(skeleton), len(hosts), max(hosts.values(), default=0))
+        need = (demand[0] + rests[0], demand[1] + rests[1], demand[2] + rests[2], demand[3] + rests[3])
         lacking = check_pools(addressing, *need)
         for shortage in lacking:
             what = {
@@ -174,21 +174,22 @@ def _uplinks(skeleton: FabricSkeleton) -> int:
 def mixed_versions(subject: Subject) -> Iterator[Problem]:
     """Fabrics with IPv4 and IPv6 pools."""
     for fabric in subject.spec.fabrics:
-        at = fabric.addressing
-        if at is None:
+        addressing = fabric.addressing
+        if addressing is None:
             continue
-        for name, network in at.pools:
-            if network.version != at.hosts.version:
+        for name, network in addressing.pools:
+            if network.version != addressing.hosts.version:
                 yield Problem(
-                    (*at.path, name),
-                    f"{name} of {fabric.name} is IPv{network.version}, hosts is IPv{at.hosts.version}.",
-                    f"Use IPv{at.hosts.version} for all three pools, or IPv{network.version}.",
+                    (*addressing.path, name),
+                    f"{name} of {fabric.name} is IPv{network.version}, hosts is IPv{addressing.hosts.version}.",
+                    f"Use IPv{addressing.hosts.version} for all three pools, or IPv{network.version}.",
                 )
-        if at.hosts_per_switch > at.hosts.max_prefixlen - 1:
+        if addressing.hosts_per_switch > addressing.hosts.max_prefixlen - 1:
             yield Problem(
-                (*at.path, "hosts_per_switch"),
-                f"{fabric.name} gives each switch a /{at.hosts_per_switch}: no IPv{at.hosts.version} subnet for hosts.",
-                f"Use at most {at.hosts.max_prefixlen - 2}.",
+                (*addressing.path, "hosts_per_switch"),
+                f"{fabric.name} gives each switch a /{addressing.hosts_per_switch}:"
+                f" no IPv{addressing.hosts.version} subnet for hosts.",
+                f"Use at most {addressing.hosts.max_prefixlen - 2}.",
             )
 
 

@@ -29,8 +29,8 @@ def unknown_releases(subject: Subject) -> Iterator[Problem]:
                 message = f"No release of {title} is known here: its text is the same for every one."
                 yield Problem(_place(tier), message, "Leave it out.")
             elif not system.releases.knows(stated):
-                known = ", ".join(system.releases.known)
-                message = f"The words of {title} {stated} are not known here; those of {known} are."
+                releases = ", ".join(system.releases.known)
+                message = f"The words of {title} {stated} are not known here; those of {releases} are."
                 yield Problem(_place(tier), message, "Take one of these.")
 
 

@@ -59,7 +59,7 @@ def public_asn(subject: Subject) -> Iterator[Problem]:
 def shared_asn(subject: Subject) -> Iterator[Problem]:
     """Tiers with uplinks whose AS number several switches with nodes of their own, or several groups, share."""
     for skeleton in subject.skeleton.fabrics:
-        with_nodes = {skeleton.seats[at].tier for node in skeleton.nodes for at in node.seats}
+        with_nodes = {skeleton.seats[seat].tier for node in skeleton.nodes for seat in node.seats}
         for depth, tier in enumerate(skeleton.fabric.tiers):
             if tier.asn is None or tier.up is None or tier.asn.per == "switch":
                 continue

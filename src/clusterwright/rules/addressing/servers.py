@@ -91,8 +91,10 @@ def switches_without_a_way(subject: Subject) -> Iterator[Problem]:
             tops = wiring.above_all(border.device for border in borders)
             lost = [seat.name for seat in skeleton.seats if not wiring.tops[seat.name] & tops]
             if lost:
-                at = " and ".join(sorted({border.device for border in borders}))
-                message = f"{and_more(lost, 3)} cannot ask {server}: routes from {at} go down and not up again."
+                border_names = " and ".join(sorted({border.device for border in borders}))
+                message = (
+                    f"{and_more(lost, 3)} cannot ask {server}: routes from {border_names} go down and not up again."
+                )
                 yield Problem((*borders[0].path, "device"), message, "Add a border at each switch of the top tier.")
 
 

@@ -24,10 +24,10 @@ UFM_ENGINES = ("minhop", "updn", "dnup", "ftree", "lash")
 def unknown_tier(subject: Subject) -> Iterator[Problem]:
     """Tiers that an attachment names and its fabric does not have."""
     for fabric in subject.spec.fabrics:
-        known = [tier.role for tier in fabric.tiers]
+        roles = [tier.role for tier in fabric.tiers]
         for attach in fabric.attach:
-            if attach.to is not None and attach.to not in known:
-                yield unknown("tier", attach.to, known, (*attach.path, "to"), fabric.name)
+            if attach.to is not None and attach.to not in roles:
+                yield unknown("tier", attach.to, roles, (*attach.path, "to"), fabric.name)
 
 
 @rule("CW215", Severity.ERROR)
@@ -40,17 +40,17 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
             continue
         speeds = skeleton.links_down
         for depth, tier in enumerate(skeleton.fabric.tiers):
-            left = {
+            unused_ports = {
                 seat.name: free_ports(ports[number], tier.model, max(speeds[number]))
                 for number, seat in enumerate(skeleton.seats)
                 if seat.tier == depth and speeds[number] and tier.down.spare
             }
-            short = [name for name, free in left.items() if free < tier.down.spare]
+            short = [name for name, free in unused_ports.items() if free < tier.down.spare]
             if short:
                 yield Problem(
                     (*tier.down.path, "spare"),
                     f"{len(short):,} {tier.role} switches have too few ports left: {short[0]} has"
-                    f" {left[short[0]]} of the {tier.down.spare} that stay spare.",
+                    f" {unused_ports[short[0]]} of the {tier.down.spare} that stay spare.",
                     "Attach less to them, take a larger model, or lower `spare`.",
                 )
 

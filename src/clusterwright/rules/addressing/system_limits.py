@@ -16,8 +16,8 @@ from clusterwright.spec.hardware.systems import System, system_of
 
 
 def _run_by(tiers: Iterable[Tier]) -> tuple[System, ...]:
-    found = {system for tier in tiers if (system := system_of(tier.model)) is not None}
-    return tuple(sorted(found, key=lambda system: system.name))
+    switch_systems = {system for tier in tiers if (system := system_of(tier.model)) is not None}
+    return tuple(sorted(switch_systems, key=lambda system: system.name))
 
 
 @rule("CW322", Severity.ERROR)
@@ -74,14 +74,14 @@ def _classes_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
         yield Problem(lossless[most].path, message, "Take the priority from the others.")
     if looks is None or not lossless:
         return
-    times, at = fabric.pfc_watchdog, (*fabric.path, "pfc_watchdog")
+    times, place = fabric.pfc_watchdog, (*fabric.path, "pfc_watchdog")
     low, high = looks.every_ms
     if not low <= times.recovery_ms <= high:
         message = f"{system.title}'s PFC watchdog gives a queue back after {low} to {high} ms, not {times.recovery_ms}."
-        yield Problem((*at, "recovery_ms"), message, "Write a time between them.")
+        yield Problem((*place, "recovery_ms"), message, "Write a time between them.")
     elif times.detection_ms % times.recovery_ms or times.detection_ms // times.recovery_ms > looks.most:
         yield Problem(
-            (*at, "detection_ms"),
+            (*place, "detection_ms"),
             f"{system.title}'s PFC watchdog looks every {times.recovery_ms} ms (recovery_ms), and finds a queue stuck"
             f" after 1 to {looks.most:,} looks; {times.detection_ms} ms is no such time.",
             "Write a multiple of recovery_ms.",

@@ -24,7 +24,7 @@ def unheard_keys(subject: Subject) -> Iterator[Problem]:
     """Keys and values that the system of some tiers is not told."""
     spec = subject.spec
     for system, tiers in _tiers_by_system(spec).items():
-        for unheard in (each for each in system.unheard if each.said_by == "lint"):
+        for unheard in (key for key in system.unheard if key.said_by == "lint"):
             for path in _places(spec.document.data, unheard.steps, ()):
                 concerned = [place for place in tiers if path[0] != "fabrics" or path[:2] == place[:2]]
                 if concerned:

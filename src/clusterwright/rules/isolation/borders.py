@@ -86,8 +86,8 @@ def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
 
 def _doubled(spec: ClusterSpec) -> Iterator[Problem]:
     """Borders whose link has addresses of another one's."""
-    for at, border in enumerate(spec.borders):
-        for other in spec.borders[:at]:
+    for index, border in enumerate(spec.borders):
+        for other in spec.borders[:index]:
             same = border.address.version == other.address.version
             if same and border.address.network.overlaps(other.address.network):
                 message = f"{border.address.network} overlaps {other.address.network}, the link of border {other.name}."
@@ -111,7 +111,7 @@ def _cabled(subject: Subject) -> Iterator[Problem]:
                         message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
                         yield Problem((*border.path, "port"), message, "Name a port that is free.")
                         continue
-                    bordered = {each.port: each.speed_gbps for each in borders[seat.name] if each is not border}
+                    bordered = {other.port: other.speed_gbps for other in borders[seat.name] if other is not border}
                     speeds = partial(_speeds, subject, seat.name, bordered)
                     beside = _in_the_way(model, border, used | bordered.keys(), speeds, allocation.taken)
                     if beside is not None:
@@ -171,8 +171,8 @@ def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator
         yield unknown("port", border.port, speeds, (*border.path, "port"), border.device)
     elif border.speed_gbps not in speeds[border.port]:
         message = f"{border.device} {border.port} does not run at {border.speed_gbps} Gb/s."
-        known = ", ".join(str(speed) for speed in sorted(speeds[border.port]))
-        yield Problem((*border.path, "speed_gbps"), message, f"Write a speed that the port has: {known}.")
+        speeds_shown = ", ".join(str(speed) for speed in sorted(speeds[border.port]))
+        yield Problem((*border.path, "speed_gbps"), message, f"Write a speed that the port has: {speeds_shown}.")
     if fabric.addressing is None:
         message = f"{fabric.name} has no addresses, and so no routes to exchange."
         yield Problem((*border.path, "device"), message, "Name a switch of an Ethernet fabric.")
@@ -190,9 +190,9 @@ def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator
 
 
 def _strange_zones(spec: ClusterSpec, border: Border) -> Iterator[Problem]:
-    for at, name in enumerate(border.zones):
+    for index, name in enumerate(border.zones):
         zone = spec.zone(name)
-        path = (*border.path, "zones", at)
+        path = (*border.path, "zones", index)
         if zone is None:
             yield unknown("zone", name, [item.name for item in spec.zones], path)
         elif not is_outside(spec, zone):

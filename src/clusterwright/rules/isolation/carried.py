@@ -47,18 +47,18 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
 @rule("CW249", Severity.WARNING)
 def carried_at_random(subject: Subject) -> Iterator[Problem]:
     """Zones outside that a node group meets over several plain fabrics, of which one has no border to them."""
-    spec, wirings, told = subject.spec, dict(_known(subject)), set[str]()
+    spec, wirings, reported = subject.spec, dict(_known(subject)), set[str]()
     for flow in spec.flows:
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
             zone, outside = spec.zone(mine), spec.zone(other)
-            if zone is None or outside is None or not outside.prefixes or outside.name in told:
+            if zone is None or outside is None or not outside.prefixes or outside.name in reported:
                 continue
             plain = [fabric for fabric in lives_on(spec, zone) if "" in meeting_fabrics(spec, zone, outside, fabric)]
             doors = {name for name, _ in _doors(wirings, subject, outside)} if len(plain) > 1 else set()
             for group in members_of(spec, zone):
-                over = [fabric.name for fabric in plain if any(each.nodes == group for each in fabric.attach)]
+                over = [fabric.name for fabric in plain if any(attach.nodes == group for attach in fabric.attach)]
                 if len(over) > 1 and not doors.issuperset(over):
-                    told.add(outside.name)
+                    reported.add(outside.name)
                     unsaid = " and ".join(name for name in over if name not in doors)
                     yield Problem(
                         (*outside.path, "prefixes"),
@@ -74,13 +74,13 @@ def _fabrics(subject: Subject, zone: Zone) -> set[str]:
     return {fabric.name for fabric in lives_on(subject.spec, zone)}
 
 
-def _within(own: Mapping[_Reach, AttachedEnd], fabrics: set[str]) -> Mapping[_Reach, AttachedEnd]:
+def _within(members: Mapping[_Reach, AttachedEnd], fabrics: set[str]) -> Mapping[_Reach, AttachedEnd]:
     """The ways that lead over some fabrics."""
-    found: dict[_Reach, AttachedEnd] = {}
-    for reach, end in own.items():
-        if limited := tuple(each for each in reach if each[0] in fabrics):
-            found.setdefault(limited, end)
-    return found
+    limited_members: dict[_Reach, AttachedEnd] = {}
+    for reach, end in members.items():
+        if limited := tuple(place for place in reach if place[0] in fabrics):
+            limited_members.setdefault(limited, end)
+    return limited_members
 
 
 def _meet(one: _Reach, other: Iterable[tuple[str, int]]) -> bool:
@@ -97,12 +97,16 @@ def _parted(
 
 
 def _shut_in(
-    subject: Subject, wirings: Mapping[str, Wiring], own: Mapping[_Reach, AttachedEnd], other: Zone
+    subject: Subject, wirings: Mapping[str, Wiring], members: Mapping[_Reach, AttachedEnd], other: Zone
 ) -> AttachedEnd | None:
     """A device that reaches none of the borders behind which a zone lies; None where it lies behind none."""
     plain = {fabric.name for fabric in subject.spec.fabrics if fabric.technology == "ethernet"}
     doors = [door for door in _doors(wirings, subject, other) if door[0] in plain]
-    return next((end for reach, end in _within(own, plain).items() if not _meet(reach, doors)), None) if doors else None
+    return (
+        next((end for reach, end in _within(members, plain).items() if not _meet(reach, doors)), None)
+        if doors
+        else None
+    )
 
 
 def _doors(wirings: Mapping[str, Wiring], subject: Subject, zone: Zone) -> list[tuple[str, int]]:
@@ -117,11 +121,13 @@ def _doors(wirings: Mapping[str, Wiring], subject: Subject, zone: Zone) -> list[
 
 def _wirings(subject: Subject) -> Mapping[str, Wiring]:
     """Each fabric with addresses as joints, without what exceptions stop; not those in pieces (CW214, CW240)."""
-    known = dict(_known(subject))
+    cables_by_fabric = dict(_known(subject))
     if any(item.state for item in subject.spec.exceptions):
         cables = [cable for cable in subject.plan.cables if cable.in_service]
-        known = {name: wiring_of_cables(cable for cable in cables if cable.fabric == name) for name in known}
-    return {name: wiring for name, wiring in known.items() if wiring.parted is None}
+        cables_by_fabric = {
+            name: wiring_of_cables(cable for cable in cables if cable.fabric == name) for name in cables_by_fabric
+        }
+    return {name: wiring for name, wiring in cables_by_fabric.items() if wiring.parted is None}
 
 
 def _known(subject: Subject) -> Iterator[tuple[str, Wiring]]:
@@ -163,7 +169,7 @@ def _members(
     fabrics = [fabric.name for fabric in lives_on(subject.spec, zone)]
     members: dict[_Reach, AttachedEnd] = {}
     for device, group, above in kinds:
-        own = [name for name in fabrics if name in above] if not groups or group in groups else []
-        if own and (reach := tuple(sorted((name, above[name]) for name in own))) not in members:
-            members[reach] = next(wirings[own[0]].ends_of(device))
+        present = [name for name in fabrics if name in above] if not groups or group in groups else []
+        if present and (reach := tuple(sorted((name, above[name]) for name in present))) not in members:
+            members[reach] = next(wirings[present[0]].ends_of(device))
     return members

@@ -43,10 +43,10 @@ def default_route(subject: Subject) -> Iterator[Problem]:
     """Added lines and patches that hold a default route of either IP version."""
     spec = subject.spec
     for item in spec.extra_config:
-        for at, line in enumerate(item.lines):
+        for index, line in enumerate(item.lines):
             if DEFAULT_ROUTE.search(line) and not FILTER_LINE.search(line):
                 message = f'"{line.strip()}" brings in a default route.'
-                yield Problem((*item.path, "lines", at), message, f"{promised(spec, 'no-internet')} Name prefixes.")
+                yield Problem((*item.path, "lines", index), message, f"{promised(spec, 'no-internet')} Name prefixes.")
         if any(DEFAULT_ROUTE.search(text) for text in texts_in(item.merge)):
             message = f"The patch of {item.file} brings in a default route."
             yield Problem((*item.path, "merge"), message, f"{promised(spec, 'no-internet')} Name prefixes.", key=True)
@@ -56,10 +56,10 @@ def default_route(subject: Subject) -> Iterator[Problem]:
 def filter_by_hand(subject: Subject) -> Iterator[Problem]:
     """Added lines and patches that touch the lists and tables that flows are rendered to."""
     for item in subject.spec.extra_config:
-        for at, line in enumerate(item.lines):
+        for index, line in enumerate(item.lines):
             if FILTER_LINE.search(line) and FILTER_NAMES.search(line):
                 message = f'"{line.strip()}" changes a list that is made of the flows.'
-                yield Problem((*item.path, "lines", at), message, "Write a flow, or a list of another name.")
+                yield Problem((*item.path, "lines", index), message, "Write a flow, or a list of another name.")
         touched = sorted(FILTER_KEYS.intersection(_keys(item.merge)))
         if touched:
             message = f"The patch of {item.file} changes {touched[0]}, which is made of the flows."
@@ -97,11 +97,9 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
         return
     isolated = {zone.name for zone in spec.zones if zone.isolated}
     for group in spec.node_groups:
-        own = [name for name in zones_of(spec, group.name) if name in isolated]
-        if group.image is None and own:
-            message = (
-                f"{group.name} has no image: what keeps zone {own[0]} closed there are the lists of its switches alone."
-            )
+        isolated_zones = [name for name in zones_of(spec, group.name) if name in isolated]
+        if group.image is None and isolated_zones:
+            message = f"{group.name} has no image: only its switches' lists keep zone {isolated_zones[0]} closed there."
             yield Problem((*group.path, "name"), message, "Give it an `image`, or accept this here with the reason.")
 
 

@@ -106,16 +106,16 @@ def _may_exceed(subject: Subject, limit: Limit) -> bool:
             continue
         version = fabric.fabric.addressing.hosts.version
         kinds = {
-            (fabric.seats[seat].tier, tuple(sorted(own.items())))
-            for seat, own in bound.tenants[fabric.fabric.name].items()
+            (fabric.seats[seat].tier, tuple(sorted(tenants.items())))
+            for seat, tenants in bound.tenants[fabric.fabric.name].items()
         }
-        for tier, own in kinds:
+        for tier, tenants in kinds:
             model = fabric.fabric.tiers[tier].model
             system = system_of(model)
             if system is None or system.has_chip_bound:
                 continue
             room = system.filter_tables or ONE_ENTRY_EACH
-            if bound.entries(fabric.fabric, dict(own), system, room) > limit(model, version):
+            if bound.entries(fabric.fabric, dict(tenants), system, room) > limit(model, version):
                 return True
     return False
 

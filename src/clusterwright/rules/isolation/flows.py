@@ -99,8 +99,8 @@ def covered(subject: Subject) -> Iterator[Problem]:
     for flow in subject.spec.flows:
         cells[flow.source, flow.target].append(flow)
     for flows in cells.values():
-        for at, flow in enumerate(flows):
-            wider = next((o for i, o in enumerate(flows) if i != at and _within(flow, o, later=i < at)), None)
+        for index, flow in enumerate(flows):
+            wider = next((o for i, o in enumerate(flows) if i != index and _within(flow, o, later=i < index)), None)
             if wider is not None:
                 message = f"Flow {flow.name} allows nothing that {wider.name} does not."
                 yield Problem((*flow.path, "name"), message, f"Take {flow.name} away, or narrow {wider.name}.")
@@ -128,8 +128,8 @@ def cannot_meet(subject: Subject) -> Iterator[Problem]:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
         if source is None or target is None:
             continue
-        known = all(zone.prefixes or lives_on(spec, zone) for zone in (source, target))
-        if known and not can_meet(spec, source, target) and not share_partition(spec, source.name, target.name):
+        are_located = all(zone.prefixes or lives_on(spec, zone) for zone in (source, target))
+        if are_located and not can_meet(spec, source, target) and not share_partition(spec, source.name, target.name):
             message = f"Flow {flow.name}: no network joins {source.name} with {target.name}."
             yield Problem((*flow.path, "to"), message, "Put both zones on one fabric, or name those that are meant.")
 

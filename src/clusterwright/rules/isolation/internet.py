@@ -85,9 +85,11 @@ def _why_not_carried(subject: Subject, internet: InternetFlow) -> tuple[str, str
 
 def _border_by_fabric(subject: Subject) -> Mapping[str, str]:
     """The first border of each fabric that has one."""
-    fabric_by_switch = {seat.name: each.fabric.name for each in subject.skeleton.fabrics for seat in each.seats}
-    found: dict[str, str] = {}
+    fabric_by_switch = {
+        seat.name: skeleton.fabric.name for skeleton in subject.skeleton.fabrics for seat in skeleton.seats
+    }
+    border_names: dict[str, str] = {}
     for border in subject.spec.borders:
         if border.device in fabric_by_switch:
-            found.setdefault(fabric_by_switch[border.device], border.name)
-    return found
+            border_names.setdefault(fabric_by_switch[border.device], border.name)
+    return border_names

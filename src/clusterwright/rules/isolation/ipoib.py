@@ -36,14 +36,14 @@ def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
                     fix = "Name servers on such a network, and describe it under `ipoib` of their partition."
                     yield Problem((*mount.path, "export"), message, fix)
                     continue
-                for at, name in enumerate(mount.nodes):
+                for index, name in enumerate(mount.nodes):
                     group = spec.node_group(name)
                     if group is not None and group.image is not None and home.ipoib.of(name) is None:
                         message = (
                             f"{name} mounts {mount.mountpoint} from {address}@{network}, and has no address there."
                         )
                         fix = f"Name {name} under `hosts` of {home.name}'s `ipoib`."
-                        yield Problem((*mount.path, "nodes", at), message, fix)
+                        yield Problem((*mount.path, "nodes", index), message, fix)
 
 
 @rule("CW561", Severity.ERROR)
@@ -83,8 +83,8 @@ def _unable(
     elif "ib_ipoib" in image.blacklist:
         message = f"Image {image.name} of {group.name} keeps ib_ipoib from being loaded."
         yield Problem((*hosts.path, "nodes"), message, f"Take ib_ipoib out of the blacklist of {image.name}.")
-    named = (group.model.nic_group(each.nics or "") for each in fabric.attach if each.nodes == group.name)
-    nics = [nic.interface for found in named if found is not None for nic in found.nics]
+    named = (group.model.nic_group(attach.nics or "") for attach in fabric.attach if attach.nodes == group.name)
+    nics = [nic.interface for nic_group in named if nic_group is not None for nic in nic_group.nics]
     if hosts.nic not in nics:
         message = f"{hosts.nic} is no adapter of {group.name} on {fabric.name}."
         yield Problem((*hosts.path, "nic"), message, f"It has {', '.join(nics) or 'none there'}.")

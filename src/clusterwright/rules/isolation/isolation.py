@@ -38,10 +38,10 @@ def _short_prefixes(spec: ClusterSpec) -> Iterator[Problem]:
     for zone in spec.zones:
         if spec.document.at((*zone.path, "prefixes")) is None:
             continue  # the addresses of a declared internet, which CW514 and CW515 check
-        for at, network in enumerate(zone.prefixes):
+        for index, network in enumerate(zone.prefixes):
             if _is_internet(network):
                 yield Problem(
-                    (*zone.path, "prefixes", at),
+                    (*zone.path, "prefixes", index),
                     f"{network} takes in the internet; zone {zone.name} would open the cluster to it.",
                     "List the owner's own prefixes, or declare the internet: a zone of `kind: internet` without any.",
                 )
@@ -79,11 +79,11 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     addressed = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
     carried = (partition.ipoib for fabric in spec.fabrics for partition in fabric.partitions)
-    addressed += [(each.interface, each.network) for each in carried if each is not None]
+    addressed += [(network.interface, network.network) for network in carried if network is not None]
     pools = sorted((hosts.version, *network_bounds(hosts), name, str(hosts)) for name, hosts in addressed)
     starts = [pool[:2] for pool in pools]
     for zone in spec.zones:
-        for at, network in enumerate(zone.prefixes):
+        for index, network in enumerate(zone.prefixes):
             first, last = network_bounds(network)
             nearest = (
                 bisect_right(starts, (network.version, last)) - 1
@@ -93,7 +93,7 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
             version, _, end, name, hosts = pools[nearest]
             if version == network.version and first <= end:
                 yield Problem(
-                    (*zone.path, "prefixes", at),
+                    (*zone.path, "prefixes", index),
                     f"{network} of zone {zone.name} overlaps the hosts of {name} ({hosts}).",
                     f"Choose a prefix outside {hosts}, or name the nodes instead.",
                 )
@@ -104,11 +104,11 @@ def zone_of_no_source(subject: Subject) -> Iterator[Problem]:
     """Zone prefixes and pools of hosts with addresses that no packet from a network bears as its source."""
     spec = subject.spec
     for zone in spec.zones:
-        for at, network in enumerate(zone.prefixes):
+        for index, network in enumerate(zone.prefixes):
             never = None if _is_internet(network) else _never_a_source(network)
             if never is not None:
                 message = f"{network} of zone {zone.name} lies in {never}, from which no network brings a packet."
-                yield Problem((*zone.path, "prefixes", at), message, "List addresses of machines (RFC 6890).")
+                yield Problem((*zone.path, "prefixes", index), message, "List addresses of machines (RFC 6890).")
     for fabric in spec.fabrics:
         never = _never_a_source(fabric.addressing.hosts) if fabric.addressing is not None else None
         if never is not None:

@@ -64,25 +64,25 @@ def _unknown_places(spec: ClusterSpec) -> Iterator[Problem]:
     """Scratch disks of no node group, and links with no profile."""
     groups = {group.name for group in spec.node_groups if group.image is not None}
     for scratch in spec.encryption.scratch:
-        for at, name in enumerate(scratch.nodes):
+        for index, name in enumerate(scratch.nodes):
             if name not in groups:
                 message = f'Scratch {scratch.name} is on "{name}", which is no node group with an image.'
-                yield Problem((*scratch.path, "nodes", at), message, _known(groups))
+                yield Problem((*scratch.path, "nodes", index), message, _known(groups))
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
             if tier.up is not None and tier.up.macsec is not None and spec.encryption.profile(tier.up.macsec) is None:
                 message = f'"{tier.up.macsec}" is no MACsec profile.'
                 yield Problem(
-                    (*tier.up.path, "macsec"), message, _known({each.name for each in spec.encryption.macsec})
+                    (*tier.up.path, "macsec"), message, _known({profile.name for profile in spec.encryption.macsec})
                 )
 
 
 def _key(spec: ClusterSpec, name: str, kind: str, path: Path) -> Iterator[Problem]:
-    found = spec.key(name)
-    if found is None or found.kind != kind:
-        what = "is not in the key schedule" if found is None else f"is a {found.kind} key"
-        known = {key.name for key in spec.keys if key.kind == kind}
-        yield Problem(path, f'"{name}" {what}; a {kind} key is needed here.', _known(known))
+    scheduled = spec.key(name)
+    if scheduled is None or scheduled.kind != kind:
+        what = "is not in the key schedule" if scheduled is None else f"is a {scheduled.kind} key"
+        names = {key.name for key in spec.keys if key.kind == kind}
+        yield Problem(path, f'"{name}" {what}; a {kind} key is needed here.', _known(names))
 
 
 def _known(names: set[str]) -> str:
@@ -95,18 +95,18 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     if not spec.secrets:
         return
-    known = {source.name for source in spec.secrets}
+    names = {source.name for source in spec.secrets}
     named = dict(secrets_named(spec))
     for name, path in named.items():
-        if name not in known:
+        if name not in names:
             yield Problem(path, f'Secret "{name}" has no source.', "Add it under `secrets`.")
     for source in spec.secrets:
         if source.name not in named:
             message = f'Nothing in this spec needs a secret "{source.name}".'
             yield Problem((*source.path, "name"), message, f"Remove it, or correct it: {', '.join(sorted(named))}.")
         if source.source == "keys":
-            found = spec.key(source.key or source.name)
-            if found is None or found.kind not in (DATA, MACSEC):
+            key = spec.key(source.key or source.name)
+            if key is None or key.kind not in (DATA, MACSEC):
                 message = f'Secret {source.name} comes from "{source.key or source.name}", which is no such key.'
                 yield Problem((*source.path, "source"), message, "Name a data or macsec key of the schedule in `key`.")
 
@@ -115,12 +115,14 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
 def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
     """Text in added configuration that is meant as a placeholder, with a name or form that there cannot be."""
     for item in subject.spec.extra_config:
-        texts = [((*item.path, "lines", at), line) for at, line in enumerate(item.lines)]
+        texts = [((*item.path, "lines", index), line) for index, line in enumerate(item.lines)]
         texts.append(((*item.path, "merge"), json.dumps(item.merge)))
         for path, text in texts:
-            for found in _LIKE_ONE.findall(text):
-                if not PLACEHOLDER.fullmatch(found):
-                    yield Problem(path, f"{found} names no secret.", "Write <secret NAME> or <secret NAME as FORM>.")
+            for text_found in _LIKE_ONE.findall(text):
+                if not PLACEHOLDER.fullmatch(text_found):
+                    yield Problem(
+                        path, f"{text_found} names no secret.", "Write <secret NAME> or <secret NAME as FORM>."
+                    )
 
 
 def _slurm_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
@@ -140,8 +142,8 @@ def _credential_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
 
 def _placeholders(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     for item in spec.extra_config:
-        for found in PLACEHOLDER.finditer("\n".join(item.lines) + json.dumps(item.merge)):
-            yield found["name"], item.path
+        for placeholder in PLACEHOLDER.finditer("\n".join(item.lines) + json.dumps(item.merge)):
+            yield placeholder["name"], item.path
 
 
 def _shared_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:

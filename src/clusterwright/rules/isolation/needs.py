@@ -92,15 +92,15 @@ def _group_of(subject: Subject) -> Mapping[str, str]:
 def _unmet(spec: ClusterSpec, needs: Iterable[Need]) -> Iterator[Problem]:
     """The needs that no flow meets, each once; nothing of groups that CW507 finds cut off altogether."""
     entered = {flow.target for flow in spec.flows}
-    told: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for need in needs:
         if _is_cut_off(need.who, None) or _is_cut_off(need.whom, entered):
             continue
         if any(meets(spec, need, flow) for flow in spec.flows):
             continue
         row = (need.path, need.who.zones, need.whom.zones or need.whom.name, need.port)
-        if row not in told:
-            told.add(row)
+        if row not in reported:
+            reported.add(row)
             message, hint = _says(spec, need)
             flow = _flow_that_meets(spec, need)
             amendment = None if flow is None else Amendment.ADD_FLOW
@@ -172,15 +172,21 @@ def client_of_storage(subject: Subject) -> Iterator[Problem]:
     """Mounts of a file system outside the kernel on nodes whose image does not bring its client."""
     spec = subject.spec
     for mount in spec.mounts:
-        known = FILE_SYSTEMS.get(mount.type)
-        for at, name in enumerate(mount.nodes if known is not None else ()):
+        file_system = FILE_SYSTEMS.get(mount.type)
+        for index, name in enumerate(mount.nodes if file_system is not None else ()):
             group = spec.node_group(name)
             image = spec.image(group.image or "") if group is not None else None
-            if known is None or image is None or _brings(image, known.packages, known.unit):
+            if file_system is None or image is None or _brings(image, file_system.packages, file_system.unit):
                 continue
-            what = f"a package {known.packages[0]}" if known.packages else f"{known.unit} among what it enables"
+            what = (
+                f"a package {file_system.packages[0]}"
+                if file_system.packages
+                else f"{file_system.unit} among what it enables"
+            )
             message = f"{mount.mountpoint} is {mount.type}, and image {image.name} of {name} has no client of it."
-            yield Problem((*mount.path, "nodes", at), message, f"Give it {what}, which {known.vendor} give out.")
+            yield Problem(
+                (*mount.path, "nodes", index), message, f"Give it {what}, which {file_system.vendor} give out."
+            )
 
 
 def _brings(image: Image, packages: tuple[str, ...], unit: str | None) -> bool:
@@ -197,11 +203,11 @@ def lustre_over_ipv6(subject: Subject) -> Iterator[Problem]:
     for mount in spec.mounts:
         if mount.type != "lustre" or uses_rdma(mount):
             continue
-        for at, name in enumerate(mount.nodes):
+        for index, name in enumerate(mount.nodes):
             if _versions_between(spec, name, mount.system) == {6}:
                 message = f"{mount.mountpoint} is Lustre over TCP, and {name} reaches {mount.system} over IPv6 alone."
                 hint = "Use Lustre 2.16, the first that speaks IPv6, at both ends, or IPv4 addresses between them."
-                yield Problem((*mount.path, "nodes", at), message, hint)
+                yield Problem((*mount.path, "nodes", index), message, hint)
 
 
 def _versions_between(spec: ClusterSpec, nodes: str, storage: str) -> set[int]:

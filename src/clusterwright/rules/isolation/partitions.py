@@ -72,10 +72,10 @@ def nobody_full(subject: Subject) -> Iterator[Problem]:
                 message = f"All members of partition {partition.name} are limited: none reaches another."
                 hint = "Write `membership: full`, and list those that stay limited under `limited`."
                 yield Problem((*partition.path, "membership"), message, hint)
-            for at, zone in enumerate(partition.limited):
+            for index, zone in enumerate(partition.limited):
                 if zone not in partition.zones:
                     message = f"{zone} is not among the zones of partition {partition.name}."
-                    yield Problem((*partition.path, "limited", at), message, "List it under `zones` as well.")
+                    yield Problem((*partition.path, "limited", index), message, "List it under `zones` as well.")
 
 
 @rule("CW512", Severity.WARNING)

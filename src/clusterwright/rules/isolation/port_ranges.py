@@ -27,9 +27,9 @@ def opened_whole(subject: Subject) -> Iterator[Problem]:
     for flow in spec.flows:
         if all(high - low < MOST_PORTS for low, high in flow.ports):
             continue
-        found = next(_open(spec, flow), None)
-        if found is not None:
-            where, group = found
+        opened = next(_open(spec, flow), None)
+        if opened is not None:
+            where, group = opened
             message = f"Flow {flow.name}: {where} passes every port, and {group} has no filter of its own."
             yield Problem((*flow.path, "ports"), message, f"Give {group} an `image`, or write shorter ranges.")
 
@@ -98,12 +98,12 @@ def too_many_entries(subject: Subject) -> Iterator[Problem]:
             fullest[fabric] = wanted
     for fabric, wanted in fullest.items():
         most = max(flows, key=lambda name: wanted.by_flow.get(name, 0))
-        room, own = wanted.room, wanted.by_flow.get(most, 0)
+        room, entries = wanted.room, wanted.by_flow.get(most, 0)
         others = f" So it is with {count[fabric] - 1:,} more switches of {fabric}." if count[fabric] > 1 else ""
         yield Problem(
             (*flows[most].path, "name"),
             f"What hosts behind {wanted.switch} may send takes {wanted.entries:,} filter entries in"
             f" {wanted.tables - 1} tables beside that of the denies; {wanted.model} takes {room.tables}"
-            f" tables of {room.entries:,} in all. Flow {most} takes {own:,} of the entries.{others}",
+            f" tables of {room.entries:,} in all. Flow {most} takes {entries:,} of the entries.{others}",
             "Name fewer ports, join flows, or put zones together.",
         )

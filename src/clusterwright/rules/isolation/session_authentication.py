@@ -21,7 +21,7 @@ def open_border(subject: Subject) -> Iterator[Problem]:
 @rule("CW556", Severity.ERROR)
 def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
     """Uplinks whose sessions ask for a method that the system at one of their ends does not have."""
-    known = systems()
+    system_by_name = systems()
     for skeleton in subject.skeleton.fabrics:
         for lower, upper in skeleton.joined_tiers():
             wanted = lower.up.authentication if lower.up is not None else None
@@ -30,7 +30,7 @@ def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
             for tier in (lower, upper):
                 if tier.model.network_os == EXTERNAL:
                     continue
-                system = known.get(tier.model.network_os or "")
+                system = system_by_name.get(tier.model.network_os or "")
                 if system is None or wanted.method not in system.authentication:
                     runs = tier.model.network_os or "no system"
                     message = f"{tier.role} runs {runs}, whose BGP sessions cannot have {wanted.method}."

@@ -105,10 +105,10 @@ def fabric_manager(subject: Subject) -> Iterator[Problem]:
         driver, vendor = gpu_driver(image), driven_vendor(image)
         if driver is None or vendor is None or vendor.fabric_manager is None:
             continue
-        own = [group.model for group in groups if runs_fabric_manager(group.model)]
-        if own:
-            yield from _versions(image, driver, vendor.fabric_manager, own[0])
-        with_nvlsm = [model for model in own if fabric_manager_of(model) == BY_NODE_WITH_NVLSM]
+        models = [group.model for group in groups if runs_fabric_manager(group.model)]
+        if models:
+            yield from _versions(image, driver, vendor.fabric_manager, models[0])
+        with_nvlsm = [model for model in models if fabric_manager_of(model) == BY_NODE_WITH_NVLSM]
         if with_nvlsm:
             yield from _subnet_manager(image, driver, vendor.fabric_manager, with_nvlsm[0])
         for group in groups:

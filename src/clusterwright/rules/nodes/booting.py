@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from clusterwright.finding import Position, Severity
 from clusterwright.intent.filter_entries import subnet_network
 from clusterwright.intent.zone_networks import zone_networks
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.boot import boot_nics, format_mac, is_placeholder
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
@@ -27,9 +27,8 @@ def unknown_distribution(subject: Subject) -> Iterator[Problem]:
     """Distributions that the builders do not know."""
     for image in subject.spec.images:
         if distribution_of(image.distribution) is None:
-            known = known_distributions()
-            close = get_close_matches(image.distribution, known, n=1)
-            hint = f'Did you mean "{close[0]}"?' if close else f"There is: {', '.join(known)}."
+            distributions = known_distributions()
+            hint = did_you_mean(image.distribution, distributions, f"There is: {', '.join(distributions)}.")
             message = f'"{image.distribution}" is not a distribution and release that images can be built from.'
             yield Problem((*image.path, "distribution"), message, hint)
 
@@ -159,13 +158,13 @@ def placeholder_noted(subject: Subject) -> Iterator[Problem]:
 @rule("CW608", Severity.ERROR)
 def users(subject: Subject) -> Iterator[Problem]:
     """Users of images against the site's operators, and against each other."""
-    known = {operator.name for operator in subject.spec.site.operators}
+    operator_names = {operator.name for operator in subject.spec.site.operators}
     for image in subject.spec.images:
         owner: dict[int, str] = {}
         for user in image.users:
-            for at, name in enumerate(user.operators):
-                if name not in known:
-                    yield unknown("operator", name, known, (*user.path, "operators", at))
+            for index, name in enumerate(user.operators):
+                if name not in operator_names:
+                    yield unknown("operator", name, operator_names, (*user.path, "operators", index))
             if user.uid in owner:
                 message = f"{user.uid} is the number of {owner[user.uid]} already."
                 yield Problem((*user.path, "uid"), message, "Give each user its own.")

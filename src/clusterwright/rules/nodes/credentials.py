@@ -15,11 +15,11 @@ _PRIVATE = ("private_key", "keytab", "watch_key")
 @rule("CW629", Severity.WARNING)
 def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
     """Files that nodes with an image read and of which `credentials` says nothing, each once."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for group in subject.spec.node_groups:
         for credential in credentials_of(subject.spec, group.name):
-            if brought(subject.spec, credential) is None and credential.file not in told:
-                told.add(credential.file)
+            if brought(subject.spec, credential) is None and credential.file not in reported:
+                reported.add(credential.file)
                 message = f"Nobody brings {credential.file} to nodes of {group.name}."
                 fix = f"Write `credentials: {{{credential.key}: ...}}`, with a `secret` or with `by_site`."
                 yield Problem(credential.path, message, fix, key=True)
@@ -42,7 +42,9 @@ def told_to_anybody(subject: Subject) -> Iterator[Problem]:
 def _secrets(spec: ClusterSpec, group: NodeGroup) -> Iterator[str]:
     """The names of secrets that a deployment brings nodes of a group."""
     image, slurm = spec.image(group.image or ""), spec.scheduler(group.name)
-    found = [brought(spec, credential) for credential in credentials_of(spec, group.name) if credential.key in _PRIVATE]
-    found.append(slurm.slurm.munge if slurm is not None and slurm.slurm is not None else None)
-    yield from (by.secret for by in found if by is not None and by.secret is not None)
+    origins = [
+        brought(spec, credential) for credential in credentials_of(spec, group.name) if credential.key in _PRIVATE
+    ]
+    origins.append(slurm.slurm.munge if slurm is not None and slurm.slurm is not None else None)
+    yield from (by.secret for by in origins if by is not None and by.secret is not None)
     yield from (user.password for user in (image.users if image is not None else ()) if user.password is not None)

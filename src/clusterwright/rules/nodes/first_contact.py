@@ -83,8 +83,9 @@ def unserved_systems(subject: Subject) -> Iterator[Problem]:
     for contact in contacts(subject.plan):
         if contact.system and systems()[contact.system].first_contact.over(version) is None:
             unserved.setdefault(contact.system, []).append(contact)
-    for name, own in unserved.items():
-        message = f"{and_more([contact.device for contact in own], _SHOWN)} get an address and no first configuration:"
+    for name, unserved_contacts in unserved.items():
+        devices = and_more([contact.device for contact in unserved_contacts], _SHOWN)
+        message = f"{devices} get an address and no first configuration:"
         yield Problem(
             section.path, f"{message} {_reason(systems()[name], version)}.", "Configure them by their console."
         )
@@ -106,7 +107,7 @@ def installers(subject: Subject) -> Iterator[Problem]:
     for installer in section.installers:
         path, system = (*installer.path, "system"), systems().get(installer.system)
         if system is None or not system.first_contact.onie:
-            names = sorted(name for name, each in systems().items() if each.first_contact.onie)
+            names = sorted(name for name, system in systems().items() if system.first_contact.onie)
             message = f'ONIE installs no system "{installer.system}".'
             yield Problem(path, message, f"Those that it installs: {', '.join(names)}.")
         elif installer.system not in running:

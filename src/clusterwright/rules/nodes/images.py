@@ -51,12 +51,12 @@ def _sizes(spec: ClusterSpec, slurm: SlurmTopology, nodes: Iterable[str]) -> Ite
     if slurm.plugin == "tree" and slurm.block_sizes:
         yield Problem((*slurm.path, "block_sizes"), "The tree plugin has no block sizes.", "Remove them.", key=True)
         return
-    for at, size in enumerate(slurm.block_sizes):
+    for index, size in enumerate(slurm.block_sizes):
         base = slurm.block_sizes[0]
         factor = size // base
-        if size % base or factor & (factor - 1) or (at and size <= slurm.block_sizes[at - 1]):
+        if size % base or factor & (factor - 1) or (index and size <= slurm.block_sizes[index - 1]):
             yield Problem(
-                (*slurm.path, "block_sizes", at),
+                (*slurm.path, "block_sizes", index),
                 f"{size} is not {base} times a power of two, larger than the one before.",
                 f"Use sizes out of {base}, {2 * base}, {4 * base}, {8 * base}, ...",
             )
@@ -93,7 +93,7 @@ def jobs_without_image(subject: Subject) -> Iterator[Problem]:
         *((profile.nodes, profile.path) for profile in spec.nccl_profiles),
         *((scheduler.nodes, scheduler.path) for scheduler in spec.schedulers),
     ]
-    for name, path in (group for names, at in users for group in named_groups(spec, names, (*at, "nodes"))):
+    for name, path in (group for names, place in users for group in named_groups(spec, names, (*place, "nodes"))):
         group = spec.node_group(name)
         if group and group.image is None:
             yield Problem(
@@ -108,10 +108,12 @@ def mount_without_image(subject: Subject) -> Iterator[Problem]:
     """Node groups that a mount names, without an image."""
     bare = {group.name for group in subject.spec.node_groups if group.image is None}
     for mount in subject.spec.mounts:
-        for at, name in enumerate(mount.nodes):
+        for index, name in enumerate(mount.nodes):
             if name in bare:
                 message = f"Nodes of {name} have no image, so {mount.mountpoint} would never be mounted there."
-                yield Problem((*mount.path, "nodes", at), message, f"Give {name} an `image`, or take it out of here.")
+                yield Problem(
+                    (*mount.path, "nodes", index), message, f"Give {name} an `image`, or take it out of here."
+                )
 
 
 @rule("CW339", Severity.ERROR)

@@ -23,10 +23,10 @@ def wrong_disk(subject: Subject) -> Iterator[Problem]:
             message = f"{image.name} boots into memory, and nothing is installed on a disk."
             yield Problem(path, message, "Write `delivery: disk`, or remove `disks`.", key=True)
             continue
-        for at, disk in enumerate(image.disks):
+        for index, disk in enumerate(image.disks):
             if not disk.startswith(_LASTING):
                 message = f"{disk} may be another disk after the next boot."
-                yield Problem((*path, at), message, "Name it as /dev/disk/by-path or /dev/disk/by-id has it.")
+                yield Problem((*path, index), message, "Name it as /dev/disk/by-path or /dev/disk/by-id has it.")
         for scratch in _scratch_of(subject, image):
             if _disk(scratch) in image.disks:
                 message = f"{scratch.name} is on a disk that the installer of {image.name} takes."
@@ -50,7 +50,7 @@ def scratch_that_may_be_wiped(subject: Subject) -> Iterator[Problem]:
 def _scratch_of(subject: Subject, image: Image) -> list[Scratch]:
     """Scratch disks on nodes with an image."""
     groups = {group.name for group in subject.spec.node_groups if group.image == image.name}
-    return [each for each in subject.spec.encryption.scratch if groups & set(each.nodes)]
+    return [scratch for scratch in subject.spec.encryption.scratch if groups & set(scratch.nodes)]
 
 
 def _disk(scratch: Scratch) -> str:

@@ -54,10 +54,10 @@ def translating_iommu(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 path, f"{image.name} leaves the IOMMU translating between GPUs and adapters.", "Add `iommu=pt`."
             )
-        for at, parameter in enumerate(image.kernel_parameters):
+        for index, parameter in enumerate(image.kernel_parameters):
             if parameter in _TRANSLATES and not (parameter.endswith("_iommu=on") and "iommu=pt" in given):
                 message = f"{parameter} makes the IOMMU translate between GPUs and adapters."
-                yield Problem((*image.path, "kernel_parameters", at), message, "Remove it.")
+                yield Problem((*image.path, "kernel_parameters", index), message, "Remove it.")
 
 
 @rule("CW611", Severity.ERROR)
@@ -71,8 +71,10 @@ def locked_memory(subject: Subject) -> Iterator[Problem]:
             continue
         if value not in ("unlimited", "infinity", "-1"):
             path = (*image.path, "limits", "memlock") if value else (*image.path, "name")
-            said = f"lets processes lock {value} KiB" if value else "leaves locked memory at the kernel's default"
-            yield Problem(path, f"{image.name} {said}, and its nodes use RDMA.", "Write `memlock: unlimited`.")
+            description = (
+                f"lets processes lock {value} KiB" if value else "leaves locked memory at the kernel's default"
+            )
+            yield Problem(path, f"{image.name} {description}, and its nodes use RDMA.", "Write `memlock: unlimited`.")
 
 
 @rule("CW612", Severity.ERROR)
@@ -126,7 +128,10 @@ def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
     lossless = [fabric for fabric in spec.fabrics if fabric.technology != "infiniband" and lossless_numbers(fabric)]
     seen: set[str] = set()
     for group, image in _nodes_with_images(spec):
-        fabric = next((each for each in lossless if any(at.nodes == group.name for at in each.attach)), None)
+        fabric = next(
+            (candidate for candidate in lossless if any(attach.nodes == group.name for attach in candidate.attach)),
+            None,
+        )
         named = {
             package.name
             for package in (*image.packages, *(package for driver in image.drivers for package in driver.packages))

@@ -89,12 +89,12 @@ def shared_controllers(subject: Subject) -> Iterator[Problem]:
         for scheduler in spec.schedulers:
             if (scheduler.slurm if kind == "Slurm" else scheduler.kueue) is None:
                 continue
-            own = set(_hosts(spec, scheduler, with_records=kind == "Slurm"))
-            for name in sorted(own & taken):
+            controllers = set(_hosts(spec, scheduler, with_records=kind == "Slurm"))
+            for name in sorted(controllers & taken):
                 path = scheduler.controllers.path if scheduler.controllers.nodes is not None else scheduler.path
                 message = f"{name} runs the controller or the records of another {kind} already."
                 yield Problem(path, message, "Name another node group under `controllers`.")
-            taken |= own
+            taken |= controllers
 
 
 def _hosts(spec: ClusterSpec, scheduler: Scheduler, *, with_records: bool) -> Iterator[str]:
@@ -169,22 +169,22 @@ def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
     """Groups of partitions that slurmctld will not find: it lets nobody submit there."""
     spec = subject.spec
     directory = spec.site.directory
-    known = set(directory.groups) if directory is not None else set()
+    groups = set(directory.groups) if directory is not None else set()
     for scheduler in spec.schedulers:
         group = spec.node_group(controller_group(spec, scheduler))
         image = spec.image(group.image or "") if group is not None else None
         local = {name for user in image.users for name in (user.name, *user.groups)} if image is not None else set()
         if scheduler.slurm is not None:
             for part in scheduler.partitions:
-                for at, name in enumerate(part.allow_groups):
-                    if name not in known | local and part.allow_groups != (_ANYBODY,):
+                for index, name in enumerate(part.allow_groups):
+                    if name not in groups | local and part.allow_groups != (_ANYBODY,):
                         message = (
                             f"Nobody brings the group {name} to Slurm's controller: {part.name} would take no job."
                         )
                         hint = (
                             "Name it under `site.directory`, or among the groups of a user of the controller's image."
                         )
-                        yield Problem((*part.path, "allow_groups", at), message, hint)
+                        yield Problem((*part.path, "allow_groups", index), message, hint)
 
 
 @rule("CW636", Severity.WARNING)
@@ -230,8 +230,8 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
         return
     fabric = spec.fabric(mesh.fabric)
     if fabric is None or spec.plain_network(mesh.fabric) is None:
-        known = [fabric.name for fabric in spec.fabrics if spec.plain_network(fabric.name) is not None]
-        yield unknown("Ethernet fabric with addresses", mesh.fabric, known, (*mesh.path, "fabric"))
+        networks = [fabric.name for fabric in spec.fabrics if spec.plain_network(fabric.name) is not None]
+        yield unknown("Ethernet fabric with addresses", mesh.fabric, networks, (*mesh.path, "fabric"))
         return
     layout = subject.skeleton.layout
     attached = {attach.nodes for attach in fabric.attach}
@@ -245,13 +245,13 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
     pods = {layout.groups[node.groups[-1]].name for node in layout.nodes if node.groups}
     wanted = Counter(pod for node in mesh.nodes for pod in node.pods)
     for node in mesh.nodes:
-        for at, pod in enumerate(node.pods):
+        for index, pod in enumerate(node.pods):
             if pod not in pods:
-                yield unknown("pod", pod, pods, (*node.path, "pods", at))
+                yield unknown("pod", pod, pods, (*node.path, "pods", index))
             elif wanted[pod] > 1:
                 message = f"{wanted[pod]} execution nodes name pod {pod}."
                 yield Problem(
-                    (*node.path, "pods", at), message, "Leave it to one; another does its share if that dies."
+                    (*node.path, "pods", index), message, "Leave it to one; another does its share if that dies."
                 )
 
 

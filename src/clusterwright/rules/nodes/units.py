@@ -68,11 +68,11 @@ _KEY_UNITS = ("munge-key.path", "munge-key.service")
 def masked_need(subject: Subject) -> Iterator[Problem]:
     """Entries of `units.mask` that something rendered needs."""
     for image in subject.spec.images:
-        for at, unit in enumerate(image.masked_units):
+        for index, unit in enumerate(image.masked_units):
             purpose = needed_for(subject.spec, image, unit)
             if purpose is not None:
                 message = f"{image.name} masks {unit}, without which {purpose} would be missing."
-                yield Problem((*image.path, "units", "mask", at), message, "Take it out of `mask`.")
+                yield Problem((*image.path, "units", "mask", index), message, "Take it out of `mask`.")
 
 
 def needed_for(spec: ClusterSpec, image: Image, unit: str) -> str | None:
@@ -84,8 +84,8 @@ def needed_for(spec: ClusterSpec, image: Image, unit: str) -> str | None:
 
 def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
     """Units that are needed because of something in the spec, with what for."""
-    own = [group for group in spec.node_groups if group.image == image.name]
-    groups = {group.name for group in own}
+    node_groups = [group for group in spec.node_groups if group.image == image.name]
+    groups = {group.name for group in node_groups}
     slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
     works = any(not groups.isdisjoint(slurm.nodes) for slurm in slurms)
     controls = any(controller_group(spec, slurm) in groups for slurm in slurms)
@@ -104,8 +104,8 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
         (manages, ("opensm.service", "opensm@.service"), "the subnet manager"),
         (
-            own,
-            tuple(gpu_units(image, own)),
+            node_groups,
+            tuple(gpu_units(image, node_groups)),
             "its GPUs, or what sees them",
         ),
     )
@@ -116,11 +116,13 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         yield from ((unit, "mounted file systems") for unit in ("remote-fs.target", "remote-fs-pre.target"))
     if any(mount.protection is not None and mount.protection.kind == KRB5P for mount in mounts):
         yield from ((unit, "Kerberos") for unit in ("gssproxy.service", "nfs-client.target"))
-    for each in (credential for name in sorted(groups) for credential in credentials_of(spec, name)):
-        yield from ((unit, f"what waits for {each.file}") for unit in (f"{each.unit}.path", f"{each.unit}.service"))
-    scratch = [each for each in spec.encryption.scratch if groups & set(each.nodes)]
-    yield from ((f"scratch-{each.name}.service", f"the encryption of {each.device}") for each in scratch)
-    places = [*(mount.mountpoint for mount in mounts), *(each.mountpoint for each in scratch)]
+    for granted in (credential for name in sorted(groups) for credential in credentials_of(spec, name)):
+        yield from (
+            (unit, f"what waits for {granted.file}") for unit in (f"{granted.unit}.path", f"{granted.unit}.service")
+        )
+    scratch = [disk for disk in spec.encryption.scratch if groups & set(disk.nodes)]
+    yield from ((f"scratch-{disk.name}.service", f"the encryption of {disk.device}") for disk in scratch)
+    places = [*(mount.mountpoint for mount in mounts), *(disk.mountpoint for disk in scratch)]
     yield from ((_mount_unit(place), f"the file system at {place}") for place in places if "-" not in place)
 
 
@@ -137,9 +139,9 @@ def decided_setting(subject: Subject) -> Iterator[Problem]:
     """Settings of images, and those among their kernel parameters, that say other than what is decided."""
     for image in subject.spec.images:
         for name, value, path in _settings(image):
-            found = decided(name)
-            if found is not None and (found.value is None or value.strip() != found.value):
-                message = f"{dotted(name)} is not the image's to set: {found.because}."
+            setting = decided(name)
+            if setting is not None and (setting.value is None or value.strip() != setting.value):
+                message = f"{dotted(name)} is not the image's to set: {setting.because}."
                 yield Problem(path, message, "Remove it.", key=isinstance(path[-1], str))
 
 
@@ -159,10 +161,10 @@ def _settings(image: Image) -> Iterator[tuple[str, str, Path]]:
     """Every setting of an image: its name as spelled, its value, and where it stands."""
     for name, value in image.sysctl.items():
         yield name, value, (*image.path, "sysctl", name)
-    for at, parameter in enumerate(image.kernel_parameters):
+    for index, parameter in enumerate(image.kernel_parameters):
         name, _, value = parameter.partition("=")
         if name.startswith(_PARAMETER):
-            yield name.removeprefix(_PARAMETER), value, (*image.path, "kernel_parameters", at)
+            yield name.removeprefix(_PARAMETER), value, (*image.path, "kernel_parameters", index)
 
 
 @rule("CW683", Severity.ERROR)
@@ -171,12 +173,12 @@ def other_filters(subject: Subject) -> Iterator[Problem]:
     for image in subject.spec.images:
         masked = frozenset(image.masked_units)
         listed: list[tuple[str, Path]] = [
-            (package.name, (*image.path, "packages", at)) for at, package in enumerate(image.packages)
+            (package.name, (*image.path, "packages", index)) for index, package in enumerate(image.packages)
         ]
         listed += [
-            (package.name, (*driver.path, "packages", at))
+            (package.name, (*driver.path, "packages", index))
             for driver in image.drivers
-            for at, package in enumerate(driver.packages)
+            for index, package in enumerate(driver.packages)
         ]
         for name, path in listed:
             units = FIREWALLS.get(name.partition(":")[0], ())
@@ -184,7 +186,7 @@ def other_filters(subject: Subject) -> Iterator[Problem]:
             if running:
                 message = f"{image.name} installs {name}, a packet filter beside the rendered one."
                 yield Problem(path, message, f"Take it out, or mask {' and '.join(running)}.")
-        for at, unit in enumerate(image.enabled_units):
+        for index, unit in enumerate(image.enabled_units):
             if unit in FIREWALL_UNITS and unit not in masked:
                 message = f"{image.name} starts {unit}, a packet filter beside the rendered one."
-                yield Problem((*image.path, "units", "enable", at), message, "Take it out of `enable`.")
+                yield Problem((*image.path, "units", "enable", index), message, "Take it out of `enable`.")

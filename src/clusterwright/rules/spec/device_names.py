@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from itertools import islice
 
 from clusterwright.finding import MOST_TOLD, Position, Severity
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.spec.labels.device_names import NAME_RULE, fields_of, filled, is_host_name
 from clusterwright.spec.text.document import Path
@@ -60,9 +60,7 @@ def name_of_no_device(subject: Subject) -> Iterator[Problem]:
         planned.update(seat.planned_name for seat in fabric.seats)
     unknown = (row for row in names.names.values() if row.planned not in planned)
     for row in islice(unknown, MOST_TOLD):
-        close = get_close_matches(row.planned, sorted(planned), n=1)
-        hint = (
-            f'Did you mean "{close[0]}"?' if close else "Write a planned name, as `clusterwright inventory` lists them."
-        )
+        advice = "Write a planned name, as `clusterwright inventory` lists them."
+        hint = did_you_mean(row.planned, sorted(planned), advice)
         message = f'No device is planned as "{row.planned}".'
         yield Problem(("device_names",), message, hint, position=Position(names.file, row.line, 1))

@@ -25,12 +25,12 @@ def added_for_nobody(subject: Subject) -> Iterator[Problem]:
         for key, wanted in (("device", item.device), ("role", item.role), ("fabric", item.fabric)):
             if wanted is None or _systems(subject, item):
                 continue
-            known = {
+            choices = {
                 "device": {seat.name for skeleton in subject.skeleton.fabrics for seat in skeleton.seats},
                 "role": {tier.role for fabric in subject.spec.fabrics for tier in fabric.tiers},
                 "fabric": {fabric.name for fabric in subject.spec.fabrics},
             }[key]
-            yield unknown(f"switch with the {key}" if key != "device" else "switch", wanted, known, (*item.path, key))
+            yield unknown(f"switch with the {key}" if key != "device" else "switch", wanted, choices, (*item.path, key))
 
 
 @rule("CW171", Severity.ERROR)
@@ -83,11 +83,11 @@ def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
 def vouched_for_nothing(subject: Subject) -> Iterator[Problem]:
     """Lines and keys under `unread` that the same entry does not add."""
     for item in subject.spec.extra_config:
-        for at, vouched in enumerate(item.unread):
+        for index, vouched in enumerate(item.unread):
             if not item.places(vouched.line):
                 message = f"This entry does not add `{vouched.line.strip()}`."
                 what = "a line of `lines`" if item.lines else "keys of `merge`, the outermost first, with ` / ` between"
-                yield Problem((*item.path, "unread", at, "line"), message, f"Name {what}, as it stands there.")
+                yield Problem((*item.path, "unread", index, "line"), message, f"Name {what}, as it stands there.")
 
 
 # What takes the lines behind it as text, up to one that says EOF (EOS user manual, "Managing display attributes",
@@ -132,12 +132,12 @@ def misleading_line(subject: Subject) -> Iterator[Problem]:
 def misleading(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Those of the lines of one entry that EOS reads as something else, by number, and as what."""
     below = ""
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if not line.startswith(" "):
             below = line
         wrong = _misleading(line, below)
         if wrong is not None:
-            yield at, wrong
+            yield index, wrong
 
 
 def _misleading(line: str, below: str) -> str | None:
@@ -191,16 +191,16 @@ def _wrong_lines(
     subject: Subject, judge: Callable[[Sequence[str]], Iterator[tuple[int, str]]], fix: str
 ) -> Iterator[Problem]:
     for item in subject.spec.extra_config:
-        for at, wrong in judge(item.lines):
-            yield Problem((*item.path, "lines", at), wrong, fix)
+        for index, wrong in judge(item.lines):
+            yield Problem((*item.path, "lines", index), wrong, fix)
 
 
 def opens(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Those of the lines of one entry that let in without a password, by number, and how."""
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         wrong = _open(line.lower().split())
         if wrong is not None:
-            yield at, wrong
+            yield index, wrong
 
 
 def _open(words: list[str]) -> str | None:
@@ -217,20 +217,20 @@ def _open(words: list[str]) -> str | None:
 
 def _is_guarded(words: list[str]) -> bool:
     """Whether the words behind the name of an account give it a password or a key; a role may be called `secret`."""
-    at = 0
-    while at < len(words) and _any(words[at], _OPTIONS):
-        at += 2
-    return at + 1 < len(words) and _any(words[at], ("secret", "ssh-key", "sshkey")) is not None
+    position = 0
+    while position < len(words) and _any(words[position], _OPTIONS):
+        position += 2
+    return position + 1 < len(words) and _any(words[position], ("secret", "ssh-key", "sshkey")) is not None
 
 
 @rule("CW434", Severity.WARNING)
 def without_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Tiers whose system needs chip settings, where neither `chip_settings` nor `extra_config` has them."""
     spec = subject.spec
-    said = {chip_setting.model for chip_setting in spec.chip_settings}
+    models = {chip_setting.model for chip_setting in spec.chip_settings}
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
-            if _needs(tier) and tier.model.name not in said and not _added(subject, fabric.name, tier):
+            if _needs(tier) and tier.model.name not in models and not _added(subject, fabric.name, tier):
                 yield Problem(
                     (*tier.path, "model"),
                     f"The agent of {tier.role} does not start with what is rendered alone: {tier.model.name} needs chip"
@@ -248,9 +248,9 @@ def _needs(tier: Tier) -> bool:
 def _added(subject: Subject, fabric: str, tier: Tier) -> bool:
     """True where a merge patch for the whole tier brings a chip."""
     return any(
-        bool(((each.merge.get("platform") or {}) if isinstance(each.merge, dict) else {}).get("chip"))
-        for each in subject.spec.extra_config
-        if each.device is None and each.role in {None, tier.role} and each.fabric in {None, fabric}
+        bool(((addition.merge.get("platform") or {}) if isinstance(addition.merge, dict) else {}).get("chip"))
+        for addition in subject.spec.extra_config
+        if addition.device is None and addition.role in {None, tier.role} and addition.fabric in {None, fabric}
     )
 
 

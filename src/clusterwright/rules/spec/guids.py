@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from clusterwright.finding import Severity
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
@@ -61,8 +61,7 @@ def unknown_end(subject: Subject) -> Iterator[Problem]:
                 hint = f"It has: {named}."
             else:
                 message = f'{skeleton.fabric.name} has no device "{row.device}".'
-                close = get_close_matches(row.device, ports, n=1)
-                hint = f'Did you mean "{close[0]}"?' if close else "Write the name that the cabling list has."
+                hint = did_you_mean(row.device, ports, "Write the name that the cabling list has.")
             yield Problem(labels.path, message, hint, position=row.position)
 
 

@@ -28,8 +28,8 @@ Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing re
 def idle_key(subject: Subject) -> Iterator[Problem]:
     """Every key of the spec that another value keeps from counting."""
     spec = subject.spec
-    for found in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs, _controllers, _credentials):
-        for path, key, why in found(spec):
+    for check in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs, _controllers, _credentials):
+        for path, key, why in check(spec):
             if key in (spec.document.at(path) or {}):
                 message = f"`{key}` does nothing here: {why}."
                 yield Problem((*path, key), message, subject.take_away((*path, key)), key=True)
@@ -58,10 +58,10 @@ def _removals(value: Any, path: Path) -> Iterator[Path]:
 def _authentication(spec: ClusterSpec) -> Iterator[Idle]:
     uplinks = (tier.up for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
     every: list[SessionAuthentication | None] = [up.authentication for up in uplinks]
-    for found in (*every, *(border.authentication for border in spec.borders)):
-        if found is not None and found.method != AO:
+    for authentication in (*every, *(border.authentication for border in spec.borders)):
+        if authentication is not None and authentication.method != AO:
             for key in ("algorithm", "key_id"):
-                yield found.path, key, "it belongs to TCP-AO, and the method is TCP-MD5"
+                yield authentication.path, key, "it belongs to TCP-AO, and the method is TCP-MD5"
 
 
 def _classes(spec: ClusterSpec) -> Iterator[Idle]:

@@ -42,13 +42,15 @@ _HINT_URL = "Take it out: everybody on a node reads the address. A server that n
 def plain_secrets(subject: Subject) -> Iterator[Problem]:
     """Secrets in added configuration, and values where a name is expected."""
     for item in subject.spec.extra_config:
-        for at, line in enumerate(item.lines):
+        for index, line in enumerate(item.lines):
             # The words of a placeholder are none of the line's.
             shown = _PLACEHOLDERS.sub(f"{MARK}>", " ".join(line.split()))
-            found = (pattern.match(shown) for pattern in _LINES)
-            if any(each is not None and not each[1].startswith(MARK) for each in found):
-                message = f"Line {at + 1} of this configuration has a secret in clear, or in a form that gives it away."
-                yield Problem((*item.path, "lines", at), message, _HINT)
+            matches = (pattern.match(shown) for pattern in _LINES)
+            if any(match is not None and not match[1].startswith(MARK) for match in matches):
+                message = (
+                    f"Line {index + 1} of this configuration has a secret in clear, or in a form that gives it away."
+                )
+                yield Problem((*item.path, "lines", index), message, _HINT)
         for path in _plain_entries(item.merge, (*item.path, "merge")):
             yield Problem(path, f'The value of "{path[-1]}" is a secret in plain text.', _HINT, key=True)
     for url in strings_of_kind(subject.spec.document.data, "cluster", {"url"}):
@@ -66,5 +68,5 @@ def _plain_entries(value: Any, path: Path) -> Iterator[Path]:
                 yield (*path, key)
             yield from _plain_entries(below, (*path, key))
     elif isinstance(value, list | tuple):
-        for at, below in enumerate(value):
-            yield from _plain_entries(below, (*path, at))
+        for index, below in enumerate(value):
+            yield from _plain_entries(below, (*path, index))

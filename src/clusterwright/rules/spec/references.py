@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 
 from clusterwright.finding import Severity
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.models import DEVICE, HardwareModel
@@ -19,12 +19,11 @@ MOST_CHOICES = 12
 MOST_SUGGESTIONS = 20
 
 
-def unknown(kind: str, name: str, known: Iterable[str], path: Path, owner: str = "") -> Problem:
+def unknown(kind: str, name: str, names: Iterable[str], path: Path, owner: str = "") -> Problem:
     """A problem that says what does not exist (and in which model or device) and what was probably meant."""
-    choices = sorted(known)
-    close = get_close_matches(name, choices, n=1)
+    choices = sorted(names)
     shown = ", ".join(choices[:MOST_CHOICES]) + (f", ... ({len(choices):,} in all)" if choices[MOST_CHOICES:] else "")
-    hint = f'Did you mean "{close[0]}"?' if close else f"There is: {shown or 'none'}."
+    hint = did_you_mean(name, choices, f"There is: {shown or 'none'}.")
     return Problem(path, f'{owner} has no {kind} "{name}".' if owner else f'There is no {kind} "{name}".', hint)
 
 
@@ -51,9 +50,9 @@ def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield from _fabric_groups(fabric)
     for mount in spec.mounts:
         yield mount.system, (*mount.path, "system")
-        yield from ((name, (*mount.path, "nodes", at)) for at, name in enumerate(mount.nodes))
+        yield from ((name, (*mount.path, "nodes", index)) for index, name in enumerate(mount.nodes))
     for zone in spec.zones:
-        yield from ((name, (*zone.path, "nodes", at)) for at, name in enumerate(zone.nodes))
+        yield from ((name, (*zone.path, "nodes", index)) for index, name in enumerate(zone.nodes))
     for scheduler in spec.schedulers:
         yield from _scheduler_groups(scheduler)
     partitions = (
@@ -77,7 +76,7 @@ def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
 def named_groups(spec: ClusterSpec, names: Iterable[str], path: Path) -> Iterator[tuple[str, Path]]:
     """Each of the names written at ``path``, one or a list of them, with its place."""
     is_list = isinstance(spec.document.at(path), list)
-    yield from ((name, (*path, at) if is_list else path) for at, name in enumerate(names))
+    yield from ((name, (*path, index) if is_list else path) for index, name in enumerate(names))
 
 
 def named_twice(spec: ClusterSpec, owners: Iterable[NcclProfile | Scheduler]) -> Iterator[tuple[str, Path]]:
@@ -91,49 +90,49 @@ def named_twice(spec: ClusterSpec, owners: Iterable[NcclProfile | Scheduler]) ->
 @rule("CW150", Severity.ERROR, relied_on=True)
 def unknown_node_group(subject: Subject) -> Iterator[Problem]:
     """Node groups that are named but not described."""
-    known = {group.name for group in subject.spec.node_groups}
+    group_names = {group.name for group in subject.spec.node_groups}
     inside = [(group.inside.nodes, (*group.inside.path, "nodes")) for group in subject.spec.node_groups if group.inside]
     for name, path in (*inside, *node_group_names(subject.spec)):
-        if name not in known:
-            yield unknown("node group", name, known, path)
+        if name not in group_names:
+            yield unknown("node group", name, group_names, path)
 
 
 @rule("CW151", Severity.ERROR, relied_on=True)
 def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     """Fabrics that are named but not described."""
     spec = subject.spec
-    known = {fabric.name for fabric in spec.fabrics}
-    named = [(name, (*zone.path, "fabrics", at)) for zone in spec.zones for at, name in enumerate(zone.fabrics)]
+    fabric_names = {fabric.name for fabric in spec.fabrics}
+    named = [(name, (*zone.path, "fabrics", index)) for zone in spec.zones for index, name in enumerate(zone.fabrics)]
     for nccl in spec.nccl_profiles:
         named += [(nccl.fabric, (*nccl.path, "fabric")), (nccl.sockets, (*nccl.path, "sockets"))]
     if spec.boot:
         named.append((spec.boot.fabric, (*spec.boot.path, "fabric")))
-    yield from (unknown("fabric", name, known, path) for name, path in named if name not in known)
+    yield from (unknown("fabric", name, fabric_names, path) for name, path in named if name not in fabric_names)
 
 
 @rule("CW152", Severity.ERROR, relied_on=True)
 def unknown_zone(subject: Subject) -> Iterator[Problem]:
     """Zones that are named but not described."""
     spec = subject.spec
-    known = {zone.name for zone in spec.zones}
+    zone_names = {zone.name for zone in spec.zones}
     named: list[tuple[str, Path]] = []
     named += [(group.zone, (*group.path, "zone")) for group in spec.node_groups if group.zone is not None]
     for flow in spec.flows:
         named += [(flow.source, (*flow.path, "from")), (flow.target, (*flow.path, "to"))]
     for fabric in spec.fabrics:
         for partition in fabric.partitions:
-            named += [(name, (*partition.path, "zones", at)) for at, name in enumerate(partition.zones)]
-    yield from (unknown("zone", name, known, path) for name, path in named if name not in known)
+            named += [(name, (*partition.path, "zones", index)) for index, name in enumerate(partition.zones)]
+    yield from (unknown("zone", name, zone_names, path) for name, path in named if name not in zone_names)
 
 
 @rule("CW153", Severity.ERROR, relied_on=True)
 def unknown_image(subject: Subject) -> Iterator[Problem]:
     """Images that are named but not described."""
     spec = subject.spec
-    known = {image.name for image in spec.images}
+    image_names = {image.name for image in spec.images}
     named = [(group.image, (*group.path, "image")) for group in spec.node_groups if group.image is not None]
     named += [(item.image, (*item.path, "image")) for item in spec.exceptions if item.image is not None]
-    yield from (unknown("image", name, known, path) for name, path in named if name not in known)
+    yield from (unknown("image", name, image_names, path) for name, path in named if name not in image_names)
 
 
 @rule("CW154", Severity.ERROR, relied_on=True)
@@ -145,8 +144,8 @@ def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
             if group and group.model.kind == DEVICE:
                 continue  # CW235
             if group and attach.nics is not None and group.model.nic_group(attach.nics) is None:
-                known = [nics.name for nics in group.model.nic_groups]
-                yield unknown("NIC group", attach.nics, known, (*attach.path, "nics"), group.model.name)
+                nic_groups = [nics.name for nics in group.model.nic_groups]
+                yield unknown("NIC group", attach.nics, nic_groups, (*attach.path, "nics"), group.model.name)
 
 
 def _unknown_levels_inside(spec: ClusterSpec) -> Iterator[Problem]:
@@ -155,9 +154,9 @@ def _unknown_levels_inside(spec: ClusterSpec) -> Iterator[Problem]:
         host = spec.node_group(group.inside.nodes) if group.inside is not None else None
         if group.inside is None or host is None or host.inside is not None:
             continue
-        known = {level.name for level in host.levels}
-        if group.inside.level not in known:
-            yield unknown("level", group.inside.level, known, (*group.inside.path, "level"), host.name)
+        level_names = {level.name for level in host.levels}
+        if group.inside.level not in level_names:
+            yield unknown("level", group.inside.level, level_names, (*group.inside.path, "level"), host.name)
 
 
 @rule("CW155", Severity.ERROR, relied_on=True)
@@ -174,16 +173,16 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
     for fabric in spec.fabrics:
         names_attached = {attach.nodes for attach in fabric.attach}
         served = [group for group in spec.node_groups if group.name in names_attached or None in names_attached]
-        known = {level.name for group in served for level in group.levels} | {CLUSTER}
+        level_names = {level.name for group in served for level in group.levels} | {CLUSTER}
         for tier in fabric.tiers:
-            if tier.per not in known:
-                yield unknown("level", tier.per, known, (*tier.path, "per"))
+            if tier.per not in level_names:
+                yield unknown("level", tier.per, level_names, (*tier.path, "per"))
     for slurm, name in ((scheduler.slurm, name) for scheduler in spec.schedulers for name in scheduler.nodes):
         scheduled = spec.node_group(name)
         if slurm is not None and scheduled is not None:
-            known = {level.name for level in scheduled.levels}
-            if slurm.leaf not in known:
-                yield unknown("level", slurm.leaf, known, (*slurm.path, "leaf"), scheduled.name)
+            level_names = {level.name for level in scheduled.levels}
+            if slurm.leaf not in level_names:
+                yield unknown("level", slurm.leaf, level_names, (*slurm.path, "leaf"), scheduled.name)
 
 
 @rule("CW156", Severity.ERROR, relied_on=True)
@@ -191,12 +190,12 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
     """Port blocks and modes that the tier's model does not have."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
-            known = [block.name for block in tier.model.blocks]
+            block_names = [block.name for block in tier.model.blocks]
             modes = {mode.name for block in tier.model.blocks for mode in block.modes}
             for side in (tier.down, tier.up.side) if tier.up else (tier.down,):
-                strangers = [(at, name) for at, name in enumerate(side.blocks) if name not in known]
-                for at, name in strangers:
-                    yield unknown("port block", name, known, (*side.path, "blocks", at), tier.model.name)
+                strangers = [(index, name) for index, name in enumerate(side.blocks) if name not in block_names]
+                for index, name in strangers:
+                    yield unknown("port block", name, block_names, (*side.path, "blocks", index), tier.model.name)
                 if side.mode is not None and side.mode not in modes:
                     yield unknown("port mode", side.mode, modes, (*side.path, "mode"), tier.model.name)
 
@@ -212,11 +211,11 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
     models |= {seat.name: fabric.fabric.tiers[seat.tier].model for fabric in skeleton.fabrics for seat in fabric.seats}
     missed = 0
     for item in spec.exceptions:
-        for kind, name, known in (("group", item.group, groups), ("device", item.device, models)):
-            if name is not None and name not in known:
+        for kind, name, names in (("group", item.group, groups), ("device", item.device, models)):
+            if name is not None and name not in names:
                 missed += 1
                 if missed <= MOST_SUGGESTIONS:
-                    yield unknown(kind, name, known, (*item.path, kind))
+                    yield unknown(kind, name, names, (*item.path, kind))
                 else:
                     message = f'There is no {kind} "{name}".'
                     yield Problem((*item.path, kind), message, "Use a name that `clusterwright inventory` prints.")
@@ -301,10 +300,10 @@ def planned_name(subject: Subject) -> Iterator[Problem]:
         tiers = [(*tier.path, "name_pattern" if tier.name_pattern else "role") for tier in fabric.fabric.tiers]
         named += [(seat.name, tiers[seat.tier]) for seat in fabric.seats]
     seen: set[str] = set()
-    told: set[Path] = set()
+    reported: set[Path] = set()
     for name, path in named:
-        if path not in told and (name in seen or len(name) > LONGEST_LABEL):
-            told.add(path)
+        if path not in reported and (name in seen or len(name) > LONGEST_LABEL):
+            reported.add(path)
             what = "would be the name of two devices" if name in seen else f"has {len(name)} characters, DNS takes 63"
             yield Problem(path, f'"{name}" {what}.', "Choose another role, prefix, pattern or line of `device_names`.")
         seen.add(name)

@@ -16,16 +16,16 @@ _SHOWN = 4
 def replaced_model(subject: Subject) -> Iterator[Problem]:
     """Models in files under `hardware` that have the name of one in the catalogue: the spec's own counts."""
     document = subject.spec.document
-    for at in range(len(document.data.get("hardware", ()))):
+    for index in range(len(document.data.get("hardware", ()))):
         try:
-            models = own_models([document.named_file(("hardware", at))])
+            models = own_models([document.named_file(("hardware", index))])
         except SpecError:
             continue  # told where the file was read first
         replaced = [loaded for loaded in models if loaded.model.name in load_catalogue()]
         if replaced:
             names = and_more([loaded.model.name for loaded in replaced], _SHOWN)
             yield Problem(
-                path=("hardware", at),
+                path=("hardware", index),
                 message=f"{replaced[0].name_position.file} describes {names} as the catalogue does: its figures count.",
                 hint="Remove a model there to plan with the catalogue's figures, or give it a name of its own.",
             )

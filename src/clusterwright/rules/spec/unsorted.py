@@ -18,7 +18,7 @@ def unsorted_lists(subject: Subject) -> Iterator[Problem]:
     document = subject.spec.document
     for path, items in unordered(document.data, "cluster"):
         first = next(
-            (said for said, wanted in zip(items, sorted(items, key=rank), strict=True) if said != wanted), None
+            (item for item, wanted in zip(items, sorted(items, key=rank), strict=True) if item != wanted), None
         )
         if first is not None and not _is_divided(document, path, len(items)):
             message = f"the order of this list means nothing, and it is not sorted: {first} stands out of its place."

@@ -29,8 +29,8 @@ def unstated_origins(subject: Subject) -> Iterator[Problem]:
         except SpecError:  # reading the catalogue tells it
             continue
         if count := len(unstated_of(file)):
-            said = f"{file} has {count} places of which nobody has said yet where their figures come from."
-            yield Problem(place, said, f"`clusterwright lint {file}` shows them.")
+            message = f"{file} has {count} places of which nobody has said yet where their figures come from."
+            yield Problem(place, message, f"`clusterwright lint {file}` shows them.")
 
 
 def unstated_of(file: FilePath) -> tuple[Finding, ...]:
@@ -44,13 +44,13 @@ def unstated_of(file: FilePath) -> tuple[Finding, ...]:
 def findings_of(document: Document) -> Iterator[Finding]:
     """The findings in a document."""
     for path in _unstated(document.data, ()):
-        at: Position = document.locate(path)
+        position: Position = document.locate(path)
         yield Finding(
             code="CW195",
             severity=Severity.WARNING,
             message=_MESSAGE,
             hint=_HINT,
-            position=at,
+            position=position,
             path=format_path(path, document.data),
             place=path,
         )

@@ -25,7 +25,7 @@ def bond_over_switches(subject: Subject) -> Iterator[Problem]:
         for attach in skeleton.fabric.attach:
             for node, ends in seats.get(attach.nodes or "", {}).items():
                 if len(set(ends)) > 1 or len(ends) == 1:
-                    where = ", ".join(skeleton.seats[at].name for at in dict.fromkeys(ends))
+                    where = ", ".join(skeleton.seats[seat].name for seat in dict.fromkeys(ends))
                     which = "The only NIC" if len(ends) == 1 else "NICs"
                     message = f"{which} of {subject.skeleton.layout.nodes[node].name} in a bond: at {where}."
                     hint = "Give it another NIC on that switch, or leave `bond` out."
@@ -54,7 +54,7 @@ def _why_not(fabric: Fabric, system: System | None) -> str:
         return "the fabric is roce, whose queue pairs stay on one port of a bond each, and nothing is rendered for that"
     if fabric.addressing is None or fabric.addressing.host_links != "shared":
         return "its hosts share no subnet (`host_links: shared`)"
-    if any(each.priority is not None for each in fabric.classes):
+    if any(traffic_class.priority is not None for traffic_class in fabric.classes):
         return "it has a class without loss, which is not rendered for the parts of a bond"
     if system is None or not system.has_bonds:
         return "the switches there have none"
@@ -67,14 +67,14 @@ def bond_name_taken(subject: Subject) -> Iterator[Problem]:
     taken: dict[tuple[str, str], str] = {}
     for fabric, attach, bond in _bonds(subject):
         group = subject.spec.node_group(attach.nodes or "")
-        own = (
+        node_bonds = (
             {nic.interface for nic_group in group.model.nic_groups for nic in nic_group.nics}
             if group is not None
             else set()
         )
         other = taken.setdefault((attach.nodes or "", bond.interface), fabric.name)
-        if bond.interface in own or other != fabric.name:
-            what = f"a NIC of {_model(group)}" if bond.interface in own else f"their bond on {other}"
+        if bond.interface in node_bonds or other != fabric.name:
+            what = f"a NIC of {_model(group)}" if bond.interface in node_bonds else f"their bond on {other}"
             message = f"{attach.nodes} have a bond {bond.interface} on {fabric.name}, and that is {what}."
             yield Problem((*bond.path, "interface"), message, "Give it another name.")
 

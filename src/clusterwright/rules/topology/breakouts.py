@@ -36,14 +36,14 @@ def _takes_more(tier: Tier, mode: PortMode) -> bool:
 
 def _modes_in_use(plan: Plan, fabric: Fabric, index: int, modes: list[PortMode]) -> set[str]:
     tier = fabric.tiers[index]
-    found = set()
+    mode_names = set()
     for cable in plan.cables:
         for end in (cable.a, cable.b):
             device = plan.by_name.get(end.device)
             if device is None or (device.fabric, device.tier) != (fabric.name, index):
                 continue
             side = tier.up.side if end.side == "up" and tier.up is not None else tier.down
-            known = modes_at(tier.model, side, end.speed_gbps).get(end.port)
-            if known is not None and known[1] in modes:
-                found.add(known[1].name)
-    return found
+            block_and_mode = modes_at(tier.model, side, end.speed_gbps).get(end.port)
+            if block_and_mode is not None and block_and_mode[1] in modes:
+                mode_names.add(block_and_mode[1].name)
+    return mode_names

@@ -41,12 +41,12 @@ def drained_and_routed(subject: Subject) -> Iterator[Problem]:
                     f"Nothing keeps paths off one port of {item.device}: a subnet manager uses every link that is up."
                 )
                 yield Problem((*item.path, "state"), message, "Write `state: out-of-service`, and take the link down.")
-        told: set[Path] = set()
+        reported: set[Path] = set()
         for number, seat in enumerate(fabric.seats):
             reason = _reason(skeleton, fabric, manager, states, number) if states[seat.name] == DRAINED else ""
             path = _stated_at(spec, skeleton, fabric, number)
-            if reason and path not in told:
-                told.add(path)
+            if reason and path not in reported:
+                reported.add(path)
                 yield Problem(path, reason, _HINT)
 
 
@@ -164,7 +164,7 @@ def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
         if len(groups) > 1:
             low, high = (fabric.fabric.tiers[depth].role for depth in (min(groups), max(groups)))
             name = groups[max(groups)]
-            attach = next(each for each in fabric.fabric.attach if each.nodes == name)
+            attach = next(candidate for candidate in fabric.fabric.attach if candidate.nodes == name)
             yield Problem(
                 (*attach.path, "nodes"),
                 f"{name} is cabled to {high}, {groups[min(groups)]} to {low}.",

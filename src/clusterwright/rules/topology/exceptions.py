@@ -26,14 +26,16 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
         if wiring.parted is not None or wiring.torn(wiring.joined) is not None:
             continue
         turns = [
-            (item, wiring_of_cables(left))
-            for item, left in _in_turn(plan, (cable for cable in plan.cables if cable.fabric == name))
+            (item, wiring_of_cables(remaining))
+            for item, remaining in _in_turn(plan, (cable for cable in plan.cables if cable.fabric == name))
         ]
         is_whole = not skeleton.fabric.planes
         if _cut(turns[-1][1], wiring, is_whole=is_whole) is None:
             continue
         item, pair = next(
-            (item, pair) for item, left in turns if (pair := _cut(left, wiring, is_whole=is_whole)) is not None
+            (item, pair)
+            for item, wiring_after in turns
+            if (pair := _cut(wiring_after, wiring, is_whole=is_whole)) is not None
         )
         yield Problem(
             (*item.path, "state"),
@@ -42,13 +44,13 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _cut(left: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, AttachedEnd] | None:
+def _cut(remaining: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, AttachedEnd] | None:
     """Two devices that do not meet by what is left, or two ports that did when all was in service.
 
     A fabric that ``is_whole`` has no planes: two pieces of it are a cut, though every device may have a port in both.
     """
-    pair = left.parted or left.torn(whole.joined)
-    return left.apart() if pair is None and is_whole and left.piece_count > 1 else pair
+    pair = remaining.parted or remaining.torn(whole.joined)
+    return remaining.apart() if pair is None and is_whole and remaining.piece_count > 1 else pair
 
 
 @rule("CW245", Severity.WARNING)
@@ -114,11 +116,11 @@ def _narrow(name: str, ratio: float) -> str:
 
 def _in_turn(plan: Plan, cables: Iterable[Cable]) -> Iterator[tuple[SpecException, list[Cable]]]:
     """Each exception that stops something, with those of ``cables`` that it and those before it leave in service."""
-    left = list(cables)
+    remaining = list(cables)
     for item in plan.spec.exceptions:
         if item.state is not None:
-            left = [cable for cable in left if cable.in_service or not _concerns(plan, item, cable)]
-            yield item, left
+            remaining = [cable for cable in remaining if cable.in_service or not _concerns(plan, item, cable)]
+            yield item, remaining
 
 
 def _concerns(plan: Plan, item: SpecException, cable: Cable) -> bool:
@@ -161,10 +163,10 @@ def _lost(plan: Plan, fabric: str, item: SpecException) -> Iterator[Device]:
     for device in plan.devices:
         if device.kind != "node" or device.state != "active":
             continue
-        own = [cable for cable in plan.cables_of[device.name] if cable.fabric == fabric]
-        if own and not any(cable.in_service for cable in own):
-            at_switch = [cable for cable in own if _concerns(plan, item, cable) and item.device != device.name]
-            if at_switch and len(at_switch) == len(own):
+        cables = [cable for cable in plan.cables_of[device.name] if cable.fabric == fabric]
+        if cables and not any(cable.in_service for cable in cables):
+            at_switch = [cable for cable in cables if _concerns(plan, item, cable) and item.device != device.name]
+            if at_switch and len(at_switch) == len(cables):
                 yield device
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from clusterwright.finding import Severity
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.bandwidth import narrowest_planned
 from clusterwright.plan.size import cabled_port_count, node_count, switch_counts, uplink_counts
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -85,8 +85,7 @@ def unknown_figure(subject: Subject) -> Iterator[Problem]:
     """Expectations whose name is no figure of this cluster."""
     for item in subject.spec.expectations:
         if item.figure not in subject.figures:
-            close = get_close_matches(item.figure, subject.figures, n=1)
-            hint = f'Did you mean "{close[0]}"?' if close else "See the totals of `clusterwright inventory`."
+            hint = did_you_mean(item.figure, subject.figures, "See the totals of `clusterwright inventory`.")
             yield Problem((*item.path, "figure"), f'This cluster has no figure "{item.figure}".', hint)
 
 

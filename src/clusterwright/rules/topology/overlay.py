@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from clusterwright.finding import MOST_TOLD, Position, Severity
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.model import Device, format_guid
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
@@ -34,28 +34,27 @@ def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
         if (inside := plan.spec.catalogue[device.model].chips) is not None
         for name in chip_names(device.name, inside)
     }
-    told = 0
+    reported_count = 0
     for row in overlay.rows:
         device = plan.by_name.get(row.device)
-        if told == MOST_TOLD:
+        if reported_count == MOST_TOLD:
             return
         if device is None and not (row.device in chips and row.guid is not None and not row.port):
-            close = get_close_matches(row.device, plan.by_name, n=1)
-            hint = f'Did you mean "{close[0]}"?' if close else "Write the name that the inventory has."
+            hint = did_you_mean(row.device, plan.by_name, "Write the name that the inventory has.")
             yield Problem((), f'The spec has no device "{row.device}".', hint, position=_at(subject, row))
         elif device is not None and row.port and row.port not in _ports(plan.spec.catalogue[device.model]):
             message = f'{device.name}, a {device.model}, has no port "{row.port}".'
             yield Problem((), message, "Write the port's name in the hardware catalogue.", position=_at(subject, row))
         else:
             continue
-        told += 1
+        reported_count += 1
 
 
 def _ports(model: HardwareModel) -> frozenset[str]:
-    found = {nic.interface for group in model.nic_groups for nic in group.nics}
+    port_names = {nic.interface for group in model.nic_groups for nic in group.nics}
     for block in model.blocks:
-        found |= {port for mode in block.modes for cage in block.cages for port in mode.ports(cage)}
-    return frozenset(found | set(model.management_names))
+        port_names |= {port for mode in block.modes for cage in block.cages for port in mode.ports(cage)}
+    return frozenset(port_names | set(model.management_names))
 
 
 @rule("CW282", Severity.ERROR)
@@ -90,11 +89,11 @@ def _twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
             owner = name if value is None else values.setdefault((field, value), name)
             if owner != name:
                 yield row, f"The {what} of {name} is that of {owner} already."
-        for field, what, known, known_ends in files:
+        for field, what, end_by_value, known_ends in files:
             value = getattr(row, field)
-            if value is not None and known.get(value, end) != end:
-                yield row, f"The spec's own file has the {what} of {name} at {' '.join(known[value]).rstrip()}."
-            elif value is not None and end in known_ends and value not in known:
+            if value is not None and end_by_value.get(value, end) != end:
+                yield row, f"The spec's own file has the {what} of {name} at {' '.join(end_by_value[value]).rstrip()}."
+            elif value is not None and end in known_ends and value not in end_by_value:
                 yield row, f"The spec's own file has another {what} for {name}."
         if row.guid is not None and row.guid >> _PREFIX_SHIFT in prefixes:
             yield row, f"{format_guid(row.guid)} is a planned placeholder, not the label of a device."
@@ -128,15 +127,15 @@ def stands_elsewhere(subject: Subject) -> Iterator[Problem]:
     overlay = subject.spec.overlay
     if not overlay:
         return
-    told = 0
+    reported_count = 0
     for row in overlay.rows:
         device = subject.plan.by_name.get(row.device)
         if device is None or (row.rack in (None, device.rack) and row.unit in (None, device.unit)):
             continue
         message = f"{row.device} was found in {_place(row.rack, row.unit)}, and is planned in {_planned(device)}."
         yield Problem((), message, "Move it, or pin its place in the allocation file.", position=_at(subject, row))
-        told += 1
-        if told == MOST_TOLD:
+        reported_count += 1
+        if reported_count == MOST_TOLD:
             return
 
 

@@ -193,16 +193,16 @@ def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch whose ports its platform does not have, or not at their speed; one problem for each tier."""
     for skeleton, allocations in subject.allocations:
         faults: dict[int, dict[str, None]] = {}
-        known = set()
+        checked = set()
         for seat, allocation, speeds in zip(skeleton.seats, allocations, skeleton.links_down, strict=True):
             key = (seat.tier, allocation.down, allocation.up, tuple(speeds))
-            if key not in known:
-                known.add(key)
-                found = platform_faults(skeleton.fabric.tiers[seat.tier], allocation, speeds)
-                faults.setdefault(seat.tier, {}).update(dict.fromkeys(found))
-        for at, sentences in sorted(faults.items()):
+            if key not in checked:
+                checked.add(key)
+                fault_sentences = platform_faults(skeleton.fabric.tiers[seat.tier], allocation, speeds)
+                faults.setdefault(seat.tier, {}).update(dict.fromkeys(fault_sentences))
+        for tier_index, sentences in sorted(faults.items()):
             if sentences:
-                tier = skeleton.fabric.tiers[at]
+                tier = skeleton.fabric.tiers[tier_index]
                 first, *others = sentences
                 more = f" So it is with {len(others)} more of its ports." if others else ""
                 yield Problem(
@@ -216,14 +216,14 @@ def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
 class _Lanes:
     """The modes of a fabric's ports, by tier, side and speed, as far as they were asked for."""
 
-    known: dict[tuple[str, str, int], Mapping[str, tuple[PortBlock, PortMode]]]
+    modes: dict[tuple[str, str, int], Mapping[str, tuple[PortBlock, PortMode]]]
 
     def at(self, tier: Tier, side: Side, direction: str, port: str, speed_gbps: int) -> tuple[int, str]:
         """How many lanes a port of ``tier`` has, and the name of its mode."""
         key = (tier.role, direction, speed_gbps)
-        if key not in self.known:
-            self.known[key] = modes_at(tier.model, side, speed_gbps)
-        block, mode = self.known[key][port]
+        if key not in self.modes:
+            self.modes[key] = modes_at(tier.model, side, speed_gbps)
+        block, mode = self.modes[key][port]
         return block.lanes(mode), mode.name
 
 
@@ -239,21 +239,21 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
         yield from _adapter_lanes(subject, fabric, ports)
         if not fabric.bundles or not _may_differ(fabric, tier_order(subject.spec, fabric.fabric)):
             continue
-        down = [iter(each.down[fabric.attached[at] :]) for at, each in enumerate(ports)]
+        down = [iter(allocation.down[fabric.attached[index] :]) for index, allocation in enumerate(ports)]
         up = [iter(port.up) for port in ports]
-        told: set[int] = set()
+        reported: set[int] = set()
         lanes = _Lanes({})
         for bundle in fabric.bundles:
             for lower, upper in joins(fabric, bundle):
-                below, above = (fabric.fabric.tiers[fabric.seats[at].tier] for at in (lower, upper))
+                below, above = (fabric.fabric.tiers[fabric.seats[seat].tier] for seat in (lower, upper))
                 low_port, high_port = next(up[lower]), next(down[upper])
-                if below.up is None or fabric.seats[lower].tier in told:
+                if below.up is None or fabric.seats[lower].tier in reported:
                     continue
                 speed = below.up.speed_gbps
                 low = lanes.at(below, below.up.side, "up", low_port, speed)
                 high = lanes.at(above, above.down, "down", high_port, speed)
                 if not can_join(below.up.side.medium, speed, low[0], high[0]):
-                    told.add(fabric.seats[lower].tier)
+                    reported.add(fabric.seats[lower].tier)
                     yield Problem(
                         (*below.up.path, "speed_gbps"),
                         f"At {speed}G {fabric.seats[lower].name} {low_port} has {low[0]} lanes (mode {low[1]} of"
@@ -274,29 +274,30 @@ def _adapter_lanes(subject: Subject, fabric: FabricSkeleton, ports: Sequence[All
             lanes_of[group.name] = nics.lanes
     if not lanes_of:
         return
-    told: set[tuple[str, int]] = set()
+    reported: set[tuple[str, int]] = set()
     lanes = _Lanes({})
     given: Counter[int] = Counter()
     for group_name, speed, seat in _attached_adapters(subject, fabric):
         place = given[seat]
         given[seat] += 1
         depth = fabric.seats[seat].tier
-        if group_name not in lanes_of or (group_name, depth) in told:
+        if group_name not in lanes_of or (group_name, depth) in reported:
             continue
-        told.add((group_name, depth))
+        reported.add((group_name, depth))
         tier = fabric.fabric.tiers[depth]
         port, wanted = ports[seat].down[place], lanes_of[group_name]
-        own, mode = lanes.at(tier, tier.down, "down", port, speed)
-        if can_join(tier.down.medium, speed, wanted, own):
+        port_lanes, mode = lanes.at(tier, tier.down, "down", port, speed)
+        if can_join(tier.down.medium, speed, wanted, port_lanes):
             continue
         fitting = _choices(tier, tier.down, speed).get(wanted)
         hint = f"Write `down: {{mode: {fitting}}}`." if fitting else "Choose another model."
-        if not fitting and can_join("smf", speed, wanted, own):
+        if not fitting and can_join("smf", speed, wanted, port_lanes):
             hint = "Write `down: {medium: smf}`: its transceivers have as many optical lanes at both ends."
         yield Problem(
             (*tier.path, "model"),
-            f"At {speed}G the adapters of {group_name} have {wanted} lanes, {fabric.seats[seat].name} {port} {own}"
-            f" (mode {mode} of {tier.model.name}), and {tier.down.medium} leads as many through as its ends have.",
+            f"At {speed}G the adapters of {group_name} have {wanted} lanes,"
+            f" {fabric.seats[seat].name} {port} {port_lanes} (mode {mode} of {tier.model.name}),"
+            f" and {tier.down.medium} leads as many through as its ends have.",
             hint,
         )
 

@@ -40,17 +40,17 @@ def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
             above[lower] = tuple(dict.fromkeys(upper for upper in uppers if upper in live))
     roots: dict[int, int] = {}
     needed: dict[int, int] = {}
-    known: dict[frozenset[int], tuple[int, int]] = {}  # of switches below the same ones
-    for number in sorted(live, key=lambda at: -fabric.seats[at].tier):
+    roots_by_parents: dict[frozenset[int], tuple[int, int]] = {}  # of switches below the same ones
+    for number in sorted(live, key=lambda number: -fabric.seats[number].tier):
         uppers = above[number]
         if fabric.fabric.tiers[fabric.seats[number].tier].up is None:
             roots[number], needed[number] = 1 << number, 1 << number
             continue
-        if (together := frozenset(uppers)) not in known:
-            climbing = [at for at in uppers if roots[at]]
-            common = reduce(lambda found, at: found & needed[at], climbing, -1) if climbing else 0
-            known[together] = reduce(lambda found, at: found | roots[at], climbing, 0), common
-        roots[number], common = known[together]
+        if (together := frozenset(uppers)) not in roots_by_parents:
+            climbing = [upper for upper in uppers if roots[upper]]
+            common = reduce(lambda shared, upper: shared & needed[upper], climbing, -1) if climbing else 0
+            roots_by_parents[together] = reduce(lambda union, upper: union | roots[upper], climbing, 0), common
+        roots[number], common = roots_by_parents[together]
         needed[number] = common | 1 << number
     leaves = sorted(fabric.attached.keys() & live)
     return UpwardPaths(fabric=fabric, parents=above, roots=roots, needed=needed, leaves=tuple(leaves))
@@ -62,8 +62,8 @@ def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
     if len(kinds) ** 2 > _PAIRS_AT_MOST:
         return None
     needed: dict[int, Mapping[int, int]] = {}
-    for at, one in enumerate(kinds):
-        for other in kinds[at + 1 :]:
+    for index, one in enumerate(kinds):
+        for other in kinds[index + 1 :]:
             shared = ways.roots[one] & ways.roots[other]
             if not shared or shared == ways.roots[one] == ways.roots[other]:
                 continue  # they do not meet at all, or whatever parts them cuts one off
@@ -77,15 +77,15 @@ def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
 
 def _needed_for(ways: UpwardPaths, tops: int) -> Mapping[int, int]:
     """For each switch, bits of those that every way up from it to one of ``tops`` leads through."""
-    found: dict[int, int] = {}
-    for number in sorted(ways.roots, key=lambda at: -ways.fabric.seats[at].tier):
-        climbing = [at for at in ways.parents[number] if ways.roots[at] & tops]
-        own = 1 << number
-        if own & tops or not climbing:
-            found[number] = own
+    needed: dict[int, int] = {}
+    for number in sorted(ways.roots, key=lambda number: -ways.fabric.seats[number].tier):
+        climbing = [upper for upper in ways.parents[number] if ways.roots[upper] & tops]
+        bit = 1 << number
+        if bit & tops or not climbing:
+            needed[number] = bit
         else:
-            found[number] = own | reduce(lambda common, at: common & found[at], climbing, -1)
-    return found
+            needed[number] = bit | reduce(lambda common, upper: common & needed[upper], climbing, -1)
+    return needed
 
 
 @rule("CW221", Severity.ERROR)
@@ -152,24 +152,24 @@ def _cuts(ways: UpwardPaths) -> Iterator[tuple[Path, str, str]]:
     causes it, what it is, and what to do.
     """
     fabric = ways.fabric
-    told: set[int] = set()
+    reported: set[int] = set()
     for leaf in ways.leaves:
         tier = fabric.seats[leaf].tier
         others = ways.needed[leaf] & ~(1 << leaf)
-        if not others or not ways.roots[leaf] or tier in told:
+        if not others or not ways.roots[leaf] or tier in reported:
             continue
-        told.add(tier)
+        reported.add(tier)
         seat, upper = fabric.seats[leaf], fabric.seats[others.bit_length() - 1]
-        count = sum(1 for at in ways.leaves if fabric.seats[at].tier == tier and ways.needed[at] & ~(1 << at))
+        count = sum(1 for leaf in ways.leaves if fabric.seats[leaf].tier == tier and ways.needed[leaf] & ~(1 << leaf))
         role, above = fabric.fabric.tiers[tier].role, fabric.fabric.tiers[upper.tier]
         yield (
             (*above.path, "role"),
             f"When {upper.name} fails, {seat.name} and its nodes are cut off; so it is with {count:,} {role} switches.",
             f"Let each {role} have uplinks to two {above.role} switches.",
         )
-    pair = parting(ways) if not told else None
+    pair = parting(ways) if not reported else None
     if pair is not None:
-        one, other, upper = (fabric.seats[at] for at in pair)
+        one, other, upper = (fabric.seats[seat] for seat in pair)
         above = fabric.fabric.tiers[upper.tier]
         yield (
             (*above.path, "role"),

@@ -36,14 +36,14 @@ def impossible_place(subject: Subject) -> Iterator[Problem]:
         except ValueError as error:
             yield Problem((*row.path, "racks"), f"{error}.", "Write ranges from the lower number to the higher.")
             continue
-        for name, at in words:
+        for name, index in words:
             if name not in racks:
                 hint = "Write the name that the inventory has, or take it out."
-                yield Problem((*row.path, "racks", at), f'The plan has no rack "{name}".', hint)
+                yield Problem((*row.path, "racks", index), f'The plan has no rack "{name}".', hint)
             elif name in first:
                 hint = "Keep it where it stands."
                 message = f"{name} stands in row {first[name]} already."
-                yield Problem((*row.path, "racks", at), message, hint)
+                yield Problem((*row.path, "racks", index), message, hint)
             first.setdefault(name, row.name)
 
 
@@ -53,11 +53,11 @@ def rack_without_place(subject: Subject) -> Iterator[Problem]:
     floor = subject.spec.site.floor
     if floor is None:
         return
-    known = rack_places(floor)
-    left = sorted({device.rack for device in subject.plan.devices if device.rack} - known.keys())
-    if left:
-        who = "has no place" if len(left) == 1 else "have no place"
-        yield Problem((*floor.path, "rows"), f"{and_more(left, 5)} {who} on the floor.", "Add them to their rows.")
+    places = rack_places(floor)
+    unplaced = sorted({device.rack for device in subject.plan.devices if device.rack} - places.keys())
+    if unplaced:
+        who = "has no place" if len(unplaced) == 1 else "have no place"
+        yield Problem((*floor.path, "rows"), f"{and_more(unplaced, 5)} {who} on the floor.", "Add them to their rows.")
 
 
 @rule("CW706", Severity.ERROR)
@@ -75,12 +75,12 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
             side = fabric.tiers[cable.tier].down if up is None else up.side
             if side.length_m > reach_m(cable.speed_gbps):
                 continue  # CW702 says it of the tier
-            said = (
+            sentence = (
                 f"The way from {cable.a.device} to {cable.b.device} needs {cable.length_m:g} m of direct-attach copper,"
                 f" which reaches {reach_m(cable.speed_gbps):g} m at {cable.speed_gbps}G."
             )
             if cable.length_m > worst.get(side.path, (0.0, ""))[0]:
-                worst[side.path] = (cable.length_m, said)
+                worst[side.path] = (cable.length_m, sentence)
     for path, (_, message) in worst.items():
         yield Problem(path, message, "Use aoc, mmf or smf for the tier, or stand the racks closer together.")
 
@@ -90,8 +90,8 @@ def _may_be_too_long(subject: Subject, skeleton: FabricSkeleton) -> bool:
     copper: list[tuple[Side, int]] = []
     tiers = skeleton.fabric.tiers
     if any(tier.down.medium == "dac" for tier in tiers):
-        attached = {(skeleton.seats[at].tier, speed) for at, speed in skeleton.attached_at}
-        copper += [(tiers[at].down, speed) for at, speed in attached if tiers[at].down.medium == "dac"]
+        attached = {(skeleton.seats[seat].tier, speed) for seat, speed in skeleton.attached_at}
+        copper += [(tiers[tier].down, speed) for tier, speed in attached if tiers[tier].down.medium == "dac"]
     copper += [(tier.up.side, tier.up.speed_gbps) for tier in tiers if tier.up and tier.up.side.medium == "dac"]
     if copper:
         subject.require_plan()

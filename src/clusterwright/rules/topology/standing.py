@@ -68,13 +68,13 @@ def no_room(subject: Subject) -> Iterator[Problem]:
 def _disagreements(subject: Subject, hint: str, *, of_places: bool) -> Iterator[Problem]:
     """What the plan has otherwise than the file, at the file's lines: where machines stand, or all else."""
     comparison = subject.comparison
-    found = (
+    disagreements = (
         (disagreement for disagreement in comparison.disagreements if disagreement.is_place is of_places)
         if comparison
         else iter(())
     )
-    for each in islice(found, MOST_TOLD):
-        yield Problem((), each.message, hint, position=Position(subject.spec.allocated.file, each.line, 3))
+    for row in islice(disagreements, MOST_TOLD):
+        yield Problem((), row.message, hint, position=Position(subject.spec.allocated.file, row.line, 3))
 
 
 @rule("CW266", Severity.ERROR)
@@ -83,17 +83,17 @@ def renamed_to_nothing(subject: Subject) -> Iterator[Problem]:
     for item in subject.spec.renamed:
         fabric = subject.spec.fabric(item.fabric or "")
         if item.nodes is not None:
-            kind, now, known = "node group", item.nodes, {group.name for group in subject.spec.node_groups}
+            kind, now, names = "node group", item.nodes, {group.name for group in subject.spec.node_groups}
         elif item.tier is not None:
             kind, now = "tier", item.tier
-            known = {tier.role for tier in fabric.tiers} if fabric is not None else set()
+            names = {tier.role for tier in fabric.tiers} if fabric is not None else set()
         else:
-            kind, now, known = "fabric", item.fabric or "", {fabric.name for fabric in subject.spec.fabrics}
-        if now not in known:
+            kind, now, names = "fabric", item.fabric or "", {fabric.name for fabric in subject.spec.fabrics}
+        if now not in names:
             key = "nodes" if item.nodes is not None else "tier" if item.tier is not None else "fabric"
             where = f" of {item.fabric}" if item.tier is not None else ""
             yield Problem((*item.path, key), f'The spec has no {kind} "{now}"{where}.', "Write the name it has now.")
-        elif item.was in known:
+        elif item.was in names:
             message = f'The spec still has a {kind} "{item.was}": it was not renamed to "{now}".'
             yield Problem((*item.path, "was"), message, "Write the name that it had before.")
 
@@ -107,11 +107,11 @@ def left_out_in_vain(subject: Subject) -> Iterator[Problem]:
         subject.require_plan()
         stood = subject.spec.allocated
         met = subject.skeleton.layout.left_out.union(
-            *(each.names for (name, _, _), each in stood.groups.items() if name == group.name),
+            *(entry.names for (name, _, _), entry in stood.groups.items() if name == group.name),
             (node.name for node in stood.nodes.values() if node.group == group.name),
         )
-        for at, name in enumerate(group.left_out):
+        for index, name in enumerate(group.left_out):
             if name not in met:
                 message = f'"{name}" is no place of {group.name}.'
                 hint = "Write a name that the inventory has, such as those of the racks before and after."
-                yield Problem((*group.path, "left_out", at), message, hint)
+                yield Problem((*group.path, "left_out", index), message, hint)

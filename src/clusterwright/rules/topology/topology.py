@@ -73,7 +73,7 @@ def crowded_tiers(subject: Subject) -> Iterator[Problem]:
     """Node groups with `to:` for whose NICs the tier has too few free ports."""
     for skeleton in subject.skeleton.fabrics:
         for item in skeleton.crowded:
-            attach = next(each for each in skeleton.fabric.attach if each.nodes == item.nodes)
+            attach = next(candidate for candidate in skeleton.fabric.attach if candidate.nodes == item.nodes)
             tier = skeleton.fabric.tier(item.tier)
             spare = f", beside {tier.down.spare} spare ones on each" if tier is not None and tier.down.spare else ""
             yield Problem(
@@ -116,14 +116,14 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for fabric in spec.fabrics:
         names = {attach.nodes for attach in fabric.attach}
-        told: set[Path] = set()
+        reported: set[Path] = set()
         for group in spec.node_groups:
             if group.name not in names and None not in names:
                 continue
             levels = [level.name for level in group.levels] + [CLUSTER]
             for below, tier in _stacked(spec, fabric, levels):
-                if levels.index(tier.per) < levels.index(below.per) and tier.path not in told:
-                    told.add(tier.path)
+                if levels.index(tier.per) < levels.index(below.per) and tier.path not in reported:
+                    reported.add(tier.path)
                     yield Problem(
                         (*tier.path, "per"),
                         f"Tier {tier.role} stands in each {tier.per}, "
@@ -227,14 +227,14 @@ def uneven_spread(subject: Subject) -> Iterator[Problem]:
     for skeleton in subject.skeleton.fabrics:
         if skeleton.fabric.technology == "ethernet":
             continue
-        told: set[int] = set()
+        reported: set[int] = set()
         for bundle in skeleton.bundles:
             counts = Counter(skeleton.seats[lower].tier for lower in bundle.lowers)
             below = [(skeleton.fabric.tiers[depth], count) for depth, count in counts.items()]
             links = sum(tier.up.links * count for tier, count in below if tier.up)
             lowest = below[0][0]
-            if links > len(bundle.uppers) and links % len(bundle.uppers) and bundle.tier not in told and lowest.up:
-                told.add(bundle.tier)
+            if links > len(bundle.uppers) and links % len(bundle.uppers) and bundle.tier not in reported and lowest.up:
+                reported.add(bundle.tier)
                 upper = skeleton.fabric.tiers[bundle.tier]
                 uplinks = and_more(
                     [f"{count} x {tier.up.links} uplinks of {tier.role}" for tier, count in below if tier.up], 5

@@ -163,11 +163,11 @@ class _BundleLinks:
 
     def met(self, near: Sequence[int]) -> int:
         """How many links of some units meet one of the others at a switch above."""
-        own = Counter[int]()
+        links_by_upper = Counter[int]()
         for unit in near:
             for upper, count in self.of_unit.get(unit, {}).items():
-                own[upper] += count
-        return sum(min(count, self.of_all[upper] - count) for upper, count in own.items())
+                links_by_upper[upper] += count
+        return sum(min(count, self.of_all[upper] - count) for upper, count in links_by_upper.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int)
     adapters = Counter(seat for _, seat in taps if fabric.seats[seat].tier == depth)
     return (
         [
-            _Unit(name=fabric.seats[at].name, members=(at,), uplinks=up.links, adapters=adapters[at])
-            for at in sorted(adapters)
+            _Unit(name=fabric.seats[leaf].name, members=(leaf,), uplinks=up.links, adapters=adapters[leaf])
+            for leaf in sorted(adapters)
         ]
         if up
         else []
@@ -249,13 +249,13 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
         members.setdefault(joined.first_of(number), []).append(number)
     return [
         _Unit(
-            name=fabric.seats[own[0]].name + (" with those beside it" if len(own) > 1 else ""),
-            members=tuple(own),
-            uplinks=up.links * len(own),
-            adapters=adapters[at],
+            name=fabric.seats[unit_members[0]].name + (" with those beside it" if len(unit_members) > 1 else ""),
+            members=tuple(unit_members),
+            uplinks=up.links * len(unit_members),
+            adapters=adapters[unit],
         )
-        for at, own in members.items()
-        if adapters[at]
+        for unit, unit_members in members.items()
+        if adapters[unit]
     ]
 
 
@@ -273,14 +273,14 @@ def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
                 continue
             spreads = _spreads(fabric, allocations)
             for depth, tier in enumerate(fabric.fabric.tiers):
-                own = {seat: spread for seat, spread in spreads.items() if fabric.seats[seat].tier == depth}
-                usual = Counter(own.values()).most_common(1)[0][0] if own else ()
-                odd = next((seat for seat, spread in own.items() if spread != usual), None)
+                spread_by_seat = {seat: spread for seat, spread in spreads.items() if fabric.seats[seat].tier == depth}
+                usual = Counter(spread_by_seat.values()).most_common(1)[0][0] if spread_by_seat else ()
+                odd = next((seat for seat, spread in spread_by_seat.items() if spread != usual), None)
                 if tier.up is not None and odd is not None:
                     yield Problem(
                         (*tier.up.path, "links"),
-                        f"{fabric.seats[odd].name} has uplinks to {len(own[odd])} chips above it"
-                        f" ({_shown(own[odd])}), most"
+                        f"{fabric.seats[odd].name} has uplinks to {len(spread_by_seat[odd])} chips above it"
+                        f" ({_shown(spread_by_seat[odd])}), most"
                         f" {tier.role} switches to {len(usual)} ({_shown(usual)}).",
                         "Choose a number of uplinks of which a whole number of switches fills each chip.",
                     )

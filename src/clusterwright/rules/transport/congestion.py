@@ -39,14 +39,14 @@ def marks_beyond_the_buffer(subject: Subject) -> Iterator[Problem]:
 
 def _smallest_buffer(fabric: Fabric, catalogue: Mapping[str, HardwareModel]) -> tuple[str, int] | None:
     """The model of the fabric whose queues share least, with the bytes; None where the catalogue knows of none."""
-    known: list[tuple[int, str]] = []
+    buffers: list[tuple[int, str]] = []
     for tier in fabric.tiers:
         buffer = _buffer_of(tier.model, catalogue)
         if buffer is not None:
-            known.append((buffer.pool_cells * buffer.cell_bytes, tier.model.name))
-    if not known:
+            buffers.append((buffer.pool_cells * buffer.cell_bytes, tier.model.name))
+    if not buffers:
         return None
-    size_bytes, model = min(known)
+    size_bytes, model = min(buffers)
     return model, size_bytes
 
 

@@ -106,7 +106,7 @@ def _serving(spec: ClusterSpec, nodes: str) -> str:
 @rule("CW407", Severity.ERROR)
 def misread_value(subject: Subject) -> Iterator[Problem]:
     """NCCL variables whose value has blanks around it, quotes or a comment, or is too long."""
-    written = ((nccl, *each) for nccl in subject.spec.nccl_profiles for each in nccl.variables.items())
+    written = ((nccl, *variable) for nccl in subject.spec.nccl_profiles for variable in nccl.variables.items())
     for nccl, name, value in written:
         wrong = _misread(value) if name.startswith("NCCL_") else None
         if wrong:
@@ -166,6 +166,6 @@ def sums_of_several_levels(subject: Subject) -> Iterator[Problem]:
     for fabric in spec.fabrics:
         manager = fabric.subnet_manager
         if manager is not None and manager.sharp and len(levels := data_levels(spec, fabric)) > 1:
-            told = " and ".join(map(str, levels))
-            message = f"NCCL's data on {fabric.name} travels in service levels {told}, and SHARP's sums in one."
+            level_names = " and ".join(map(str, levels))
+            message = f"NCCL's data on {fabric.name} travels in service levels {level_names}, and SHARP's sums in one."
             yield Problem((*manager.path, "sharp"), message, "Give the profiles one `data_class`.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from difflib import get_close_matches
 
 from clusterwright.finding import Severity
+from clusterwright.nearest_name import SURE, did_you_mean
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import DEFAULT_PKEY
@@ -24,16 +24,16 @@ _READS_TABLE, _MENDED = (2, 27, 5), (2, 30)
 def unknown_variable(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that are in no table of the profile's releases."""
     for nccl in subject.spec.nccl_profiles:
-        known = _known(nccl)
-        if known is None:
+        variable_names = _known(nccl)
+        if variable_names is None:
             continue
-        # A guess must not switch anything off: whoever follows it would lose what they never asked to lose.
-        guesses = sorted(name for name in known if not is_switch(name))
+        # No switch is suggested: an operator who follows the suggestion would turn a function off.
+        guesses = sorted(name for name in variable_names if not is_switch(name))
         for name in nccl.variables:
-            if name in known or name in plugin_names():
+            if name in variable_names or name in plugin_names():
                 continue
-            close = get_close_matches(name, guesses, n=1, cutoff=0.8)
-            hint = f"Did you mean {close[0]}?" if close else "Remove it, or name the release that reads it."
+            # Most of these names begin alike, so that unrelated ones are similar.
+            hint = did_you_mean(name, guesses, "Remove it, or name the release that reads it.", likeness=SURE)
             yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
 
 
@@ -45,8 +45,8 @@ def unknown_release(subject: Subject) -> Iterator[Problem]:
             if version is None or known_names(library, version) is not None:
                 continue
             name = "NCCL" if library == "nccl" else "PyTorch"
-            known = ", ".join(known_versions(library))
-            message = f"The variables of {name} {minor_of(version)} are not known; those of {known} are."
+            versions = ", ".join(known_versions(library))
+            message = f"The variables of {name} {minor_of(version)} are not known; those of {versions} are."
             yield Problem((*nccl.path, key), message, "Name one of these, or add a table.")
 
 
@@ -186,12 +186,12 @@ def idle_row(subject: Subject) -> Iterator[Problem]:
     """Rows of the tuner's table that no collective can reach."""
     for nccl in subject.spec.nccl_profiles:
         rows = nccl.tuner.rows if nccl.tuner is not None else ()
-        for at, row in enumerate(rows):
+        for index, row in enumerate(rows):
             reason = _idle(subject.spec, nccl, row)
             if reason is not None:
                 yield Problem(row.path, f"This row never applies: {reason}.", "Fix it, or remove it.")
                 continue
-            for number, earlier in enumerate(rows[:at], 1):
+            for number, earlier in enumerate(rows[:index], 1):
                 if _covers(earlier, row):
                     message = f"This row never applies: row {number} fits everything that it fits."
                     yield Problem(row.path, message, f"Put it before row {number}, or remove it.")
@@ -203,7 +203,7 @@ def _idle(spec: ClusterSpec, nccl: NcclProfile, row: TunerRow) -> str | None:
     fabric = spec.fabric(nccl.fabric)
     if row.min_bytes > row.max_bytes:
         return f"its smallest message has {row.min_bytes:,} bytes, its largest {row.max_bytes:,}"
-    served = {each.nodes for each in fabric.attach} if fabric is not None else set()
+    served = {attach.nodes for attach in fabric.attach} if fabric is not None else set()
     count = sum(group.count for group in groups)
     if served.issuperset(nccl.nodes) and row.nodes is not None and row.nodes > count:  # CW406 says the rest
         has = "has" if len(nccl.nodes) == 1 else "have"

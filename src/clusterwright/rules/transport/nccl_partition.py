@@ -31,10 +31,12 @@ def partition_of_data(subject: Subject) -> Iterator[Problem]:
 
 def _undecided(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
     for nodes in nccl.nodes:
-        own = [data_partition.name for data_partition in data_partitions(spec, nccl, nodes)]
-        if len(own) > 1:
-            message = f"{nodes} is a full member of {' and '.join(own)} on {fabric.name}: NCCL uses one of them."
-            yield Problem((*nccl.path, "fabric"), message, f"Say which with `partition`, as `partition: {own[0]}`.")
+        partitions = [data_partition.name for data_partition in data_partitions(spec, nccl, nodes)]
+        if len(partitions) > 1:
+            message = f"{nodes} is a full member of {' and '.join(partitions)} on {fabric.name}: NCCL uses one of them."
+            yield Problem(
+                (*nccl.path, "fabric"), message, f"Say which with `partition`, as `partition: {partitions[0]}`."
+            )
             return
 
 

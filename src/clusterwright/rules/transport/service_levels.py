@@ -71,9 +71,9 @@ def nccl_level(subject: Subject) -> Iterator[Problem]:
 def _level_faults(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
     by_name = {item.name: item.service_level for item in fabric.classes}
     if nccl.data_class is not None and nccl.data_class not in by_name:
-        known = ", ".join(by_name) or "none"
+        choices = ", ".join(by_name) or "none"
         message = f"{fabric.name} has no class {nccl.data_class}."
-        yield Problem((*nccl.path, "data_class"), message, f"There is: {known}.")
+        yield Problem((*nccl.path, "data_class"), message, f"There is: {choices}.")
         return
     if nccl.service_level is None:
         return
@@ -82,9 +82,9 @@ def _level_faults(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
         message = f"Class {nccl.data_class} has service level {by_name[nccl.data_class]}, not {nccl.service_level}."
         yield Problem(path, message, "Remove `service_level`: it follows from the class.")
     elif fabric.classes and nccl.service_level not in by_name.values():
-        known = ", ".join(str(level) for level in sorted(v for v in by_name.values() if v is not None))
+        choices = ", ".join(str(level) for level in sorted(v for v in by_name.values() if v is not None))
         message = f"No class of {fabric.name} has service level {nccl.service_level}."
-        yield Problem(path, message, f"There is: {known}.")
+        yield Problem(path, message, f"There is: {choices}.")
     elif not fabric.classes and nccl.service_level != MANAGEMENT_LEVEL:
         message = f"{fabric.name} has no classes: all levels share one lane, and {nccl.service_level} means nothing."
         yield Problem(path, message, "Describe `classes`, or use service level 0.")

@@ -65,11 +65,11 @@ def dscp_in_no_class(subject: Subject) -> Iterator[Problem]:
         if fabric.technology == "infiniband" or not fabric.classes or default_class(fabric) is not None:
             continue
         named = {code for item in fabric.classes for code in item.dscp}
-        left = [code for code in range(DSCPS) if code not in named]
-        if left:
+        unnamed = [code for code in range(DSCPS) if code not in named]
+        if unnamed:
             yield Problem(
                 (*fabric.path, "classes"),
-                f"No class of {fabric.name} takes DSCP {spans(left)}: all its classes are lossless.",
+                f"No class of {fabric.name} takes DSCP {spans(unnamed)}: all its classes are lossless.",
                 "Add a class without `priority` and with `dscp: []`.",
             )
 
@@ -234,7 +234,9 @@ def promised(
     """
     tier = fabric.tiers[depth]
     links = skeleton.links_down
-    down = max((links[at] for at, seat in enumerate(skeleton.seats) if seat.tier == depth), key=len, default=[])
+    down = max(
+        (links[seat_index] for seat_index, seat in enumerate(skeleton.seats) if seat.tier == depth), key=len, default=[]
+    )
     cells = len(down) * headroom_cells(max(down, default=0), longest.get((fabric.name, depth, "down"), 0), fabric.mtu)
     up = tier.up
     uplinks = 0 if up is None else up.links

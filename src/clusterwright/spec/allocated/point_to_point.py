@@ -59,16 +59,16 @@ def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
             continue
         if not places:
             names = ["".join(letter for letter in field.lower() if letter.isalpha()) for field in row]
-            found = [next((names.index(name) for name in column if name in names), -1) for column in _COLUMNS]
-            if -1 in found:
-                lacking = ("A-Node", "A-Port", "Z-Node", "Z-Port")[found.index(-1)]
+            column_indexes = [next((names.index(name) for name in column if name in names), -1) for column in _COLUMNS]
+            if -1 in column_indexes:
+                lacking = ("A-Node", "A-Port", "Z-Node", "Z-Port")[column_indexes.index(-1)]
                 raise SpecError([no_cable(file, line, f"The list has no column {lacking}.", _EXPECTED)])
-            places = found
+            places = column_indexes
             continue
         if len(row) <= max(places):
             message = f"The row has {len(row)} fields, and its columns reach to field {max(places) + 1}."
             raise SpecError([no_cable(file, line, message, "Write one field for each column.")])
-        a_node, a_port, z_node, z_port = (row[at].strip() for at in places)
+        a_node, a_port, z_node, z_port = (row[column].strip() for column in places)
         yield LaidCable(a_node=a_node, a_port=a_port, z_node=z_node, z_port=z_port, line=line)
     if not places:
         raise SpecError([no_cable(file, 1, "The list has no header.", _EXPECTED)])

@@ -20,10 +20,10 @@ def expand(word: str) -> tuple[str, ...]:
     """The names that a word stands for: itself, or all of its range. Raises ValueError for one that is no range."""
     if ".." not in word:
         return (word,)
-    found = _RANGE.fullmatch(word)
-    if found is None:
+    match = _RANGE.fullmatch(word)
+    if match is None:
         raise ValueError(f'"{word}" is no range')
-    before, first, last, after = found.groups()
+    before, first, last, after = match.groups()
     low, high = int(first), int(last)
     if not low <= high < low + MOST:
         raise ValueError(f'"{word}" does not count up, or is longer than {MOST}')
@@ -44,19 +44,19 @@ def fold(names: Sequence[str]) -> str:
 def _folded(names: Sequence[str]) -> Iterator[str]:
     start = 0
     while start < len(names):
-        end, at = start + 1, -1
+        end, varying = start + 1, -1
         parts = _NUMBER.split(names[start])
         while end < len(names):
             following = _NUMBER.split(names[end])
             place = _counting(parts, following)
-            if place < 0 or at not in (-1, place):
+            if place < 0 or varying not in (-1, place):
                 break
-            at, parts, end = place, following, end + 1
-        if at < 0:
+            varying, parts, end = place, following, end + 1
+        if varying < 0:
             yield names[start]
         else:
             first = _NUMBER.split(names[start])
-            yield "".join((*first[:at], f"{first[at]}..{parts[at]}", *first[at + 1 :]))
+            yield "".join((*first[:varying], f"{first[varying]}..{parts[varying]}", *first[varying + 1 :]))
         start = end
 
 
@@ -64,7 +64,7 @@ def _counting(one: Sequence[str], other: Sequence[str]) -> int:
     """Which part of a name counts up by one to that of the other; -1 where they differ in another way."""
     if len(one) != len(other):
         return -1
-    places = [at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    places = [index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
     if len(places) != 1 or places[0] % 2 == 0:
         return -1
     here, there = one[places[0]], other[places[0]]

@@ -65,7 +65,7 @@ class _FactReader:
     nodes: dict[str, StandingNode] = field(default_factory=dict)
     switches: dict[str, StandingSwitch] = field(default_factory=dict)
     rows: dict[str, list[StandingCable]] = field(default_factory=dict)
-    own: list[StandingCable] | None = None  # of them those of the section that is read
+    section_cables: list[StandingCable] | None = None  # of them those of the section that is read
     freed_ports: dict[End, Freed] = field(default_factory=dict)
     freed_addresses: dict[tuple[str, int], Freed] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,9 @@ class _FactReader:
             elif not line.startswith(" "):
                 versioned = versioned or line == "version: 1"
                 entry = self.section(line)
-            elif entry is not None and not (self.own is not None and self.one_cable(self.own, line)):
+            elif entry is not None and not (
+                self.section_cables is not None and self.one_cable(self.section_cables, line)
+            ):
                 self.entry(entry, line)
         if not versioned:
             self.line = 1
@@ -100,41 +102,41 @@ class _FactReader:
         if line == "version: 1":
             return None
         name = line.removesuffix(":")
-        known = {"groups": self.group, "nodes": self.node, "switches": self.switch, "freed": self.free}
-        known |= {"formerly": self.rename}
+        reader_by_section = {"groups": self.group, "nodes": self.node, "switches": self.switch, "freed": self.free}
+        reader_by_section |= {"formerly": self.rename}
         if name.startswith(CABLES):
-            self.own = own = self.rows.setdefault(name.removeprefix(CABLES), [])
-            return partial(self.cable, own)
-        self.own = None
-        if name not in known or name == line:
+            self.section_cables = rows = self.rows.setdefault(name.removeprefix(CABLES), [])
+            return partial(self.cable, rows)
+        self.section_cables = None
+        if name not in reader_by_section or name == line:
             expected = "version: 1, groups:, nodes:, switches:, cables FABRIC:, freed: or formerly:"
             self.problem(NO_FACT, 1, f"`{line[:40]}` begins no section: {expected} do.", _AGAIN)
-        return known.get(name)
+        return reader_by_section.get(name)
 
     def entry(self, read: Callable[[str, str], None], line: str) -> None:
         # what is written by the program is split at once; the expression would try every character of long lines
         name, colon, rest = line.partition(": ")
         if colon and name[:2] == "  " and not name[2:3].isspace() and len(name) > 2 and rest.strip() == rest != "":
-            found = name[2:], rest
+            entry = name[2:], rest
         elif (parts := _ENTRY.fullmatch(line.rstrip())) is not None:
-            found = parts[1], parts[2]
+            entry = parts[1], parts[2]
         else:
             column = len(line) - len(line.lstrip()) + 1
             self.problem(NO_FACT, column, "This line is no fact: two blanks, a name, a colon, and what it has.", _AGAIN)
             return
         try:
-            read(*found)
+            read(*entry)
         except _NoFactError as error:
             self.problem(NO_FACT, max(2, line.find(error.word)) + 1, f"{error}.", _AGAIN)
         except ValueError as error:
-            self.problem(NO_FACT, line.index(found[1], len(found[0]) + 2) + 1, f"{error}.", _AGAIN)
+            self.problem(NO_FACT, line.index(entry[1], len(entry[0]) + 2) + 1, f"{error}.", _AGAIN)
 
     def once(self, what: str | Callable[[], str], *key: object) -> None:
         """Notes that this line gives something away; refused where a line before it has."""
         first = self.given.setdefault(key, self.line)
         if first != self.line:
-            said = what if isinstance(what, str) else what()
-            message = f"Line {first} and line {self.line} both give {said} away."
+            description = what if isinstance(what, str) else what()
+            message = f"Line {first} and line {self.line} both give {description} away."
             hint = "Two branches grew at once: delete the line of the later one, and run `clusterwright allocate`."
             self.problem(GIVEN_TWICE, 3, message, hint)
 
@@ -204,50 +206,52 @@ class _FactReader:
             self.line,
         )
 
-    def one_cable(self, known: list[StandingCable], line: str) -> bool:
+    def one_cable(self, cables: list[StandingCable], line: str) -> bool:
         """Reads a line of one cable, as two of three are, by one expression; False for any other, wrong ones too."""
-        found = _ONE.fullmatch(line)
-        if found is None:
+        match = _ONE.fullmatch(line)
+        if match is None:
             return False
-        device, port, upper, upper_port, written = found.groups()
+        device, port, upper, upper_port, written = match.groups()
         try:
             address = _address(written) if written else None
         except _NoFactError:
             return False
-        known.append(_cable((device, port, upper, upper_port, address, self.line)))
+        cables.append(_cable((device, port, upper, upper_port, address, self.line)))
         return True
 
-    def cable(self, known: list[StandingCable], key: str, value: str) -> None:
+    def cable(self, cables: list[StandingCable], key: str, value: str) -> None:
         device, _, ports = key.partition(" ")
         ends, _, addresses = value.partition(" @ ")
-        own = expand_all(ports.split()) if ".." in ports else ports.split()
+        port_names = expand_all(ports.split()) if ".." in ports else ports.split()
         uppers: list[str] = []
         upper_ports: list[str] = []
         for item in ends.split(", ") if ", " in ends else (ends,):
             _add_ends(item, uppers, upper_ports)
-        if len(own) != len(uppers) or not own:
-            raise _NoFactError(f"{device} has {len(own)} ports here, and {len(uppers)} go with them")
-        given = _addresses(addresses, len(own)) if addresses else repeat(None)
-        rows = zip(repeat(device), own, uppers, upper_ports, given, repeat(self.line), strict=False)
-        known += map(_cable, rows)
+        if len(port_names) != len(uppers) or not port_names:
+            raise _NoFactError(f"{device} has {len(port_names)} ports here, and {len(uppers)} go with them")
+        given = _addresses(addresses, len(port_names)) if addresses else repeat(None)
+        rows = zip(repeat(device), port_names, uppers, upper_ports, given, repeat(self.line), strict=False)
+        cables += map(_cable, rows)
 
     def cables(self) -> dict[str, dict[End, StandingCable]]:
         """The cables of each fabric by their lower end. Where a port or an address is given away twice, the lines are
         named: which they are is looked for only then.
         """
-        found = {fabric: dict(zip(map(_LOWER, own), own, strict=True)) for fabric, own in self.rows.items()}
-        ends = set(map(_UPPER, chain(*self.rows.values()))).union(*found.values())
+        cable_by_end = {
+            fabric: dict(zip(map(_LOWER, cables), cables, strict=True)) for fabric, cables in self.rows.items()
+        }
+        ends = set(map(_UPPER, chain(*self.rows.values()))).union(*cable_by_end.values())
         addresses = [list(map(_ADDRESS, row)) for row in self.rows.values()]
         is_twice = any(len({*address, None}) != len(address) - address.count(None) + 1 for address in addresses)
         if len(ends) != 2 * sum(map(len, addresses)) or is_twice:
-            for fabric, own in self.rows.items():
-                for cable in own:
+            for fabric, cables in self.rows.items():
+                for cable in cables:
                     self.line = cable.line
                     self.once(f"{cable.device} {cable.port}", "port", cable.device, cable.port)
                     self.once(f"{cable.upper} {cable.upper_port}", "port", cable.upper, cable.upper_port)
                     if cable.address is not None:
                         self.once(f"the address of {cable.device} {cable.port}", "address", fabric, cable.address)
-        return found
+        return cable_by_end
 
     def rename(self, key: str, value: str) -> None:
         now, before = expand(key), expand(value)
@@ -276,15 +280,15 @@ def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[A
     """
     text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff").replace("\r\n", "\n")
     refuse_characters(text, file)
-    found, findings = _read(text, file, is_own)
-    return found, list(findings)
+    allocated, findings = _read(text, file, is_own)
+    return allocated, list(findings)
 
 
 @lru_cache(maxsize=4)  # a spec is linted first, and then read
 def _read(text: str, file: str, is_own: bool) -> tuple[Allocated, tuple[Finding, ...]]:
     reader = _FactReader(file)
     reader.read(text)
-    found = Allocated(
+    allocated = Allocated(
         file,
         is_own,
         reader.groups,
@@ -295,28 +299,28 @@ def _read(text: str, file: str, is_own: bool) -> tuple[Allocated, tuple[Finding,
         reader.freed_addresses,
         reader.former,
     )
-    return found, tuple(reader.findings)
+    return allocated, tuple(reader.findings)
 
 
 def _labelled(value: str, labels: tuple[str, ...]) -> Mapping[str, list[str]]:
     """The words after each label."""
-    found: dict[str, list[str]] = {}
+    words_by_label: dict[str, list[str]] = {}
     here: list[str] | None = None
     for word in value.split():
-        if word in labels and word not in found:
-            here = found[word] = []
+        if word in labels and word not in words_by_label:
+            here = words_by_label[word] = []
         elif here is None:
             raise _NoFactError(f'"{word}" stands before all of {", ".join(labels)}', word)
         else:
             here.append(word)
-    return found
+    return words_by_label
 
 
 def _need(words: Mapping[str, list[str]], label: str, default: str | None = None) -> list[str]:
-    found = words.get(label, [default] if default is not None else [])
-    if not found:
+    values = words.get(label, [default] if default is not None else [])
+    if not values:
         raise _NoFactError(f"the line does not say `{label}`")
-    return found
+    return values
 
 
 def _named(name: str) -> str:
@@ -365,15 +369,15 @@ def _add_ends(item: str, devices: list[str], ports: list[str]) -> None:
         ports += words[1:]
         return
     device, _, rest = item.strip().partition(" ")
-    names, own = expand(device), expand_all(rest.split())
-    if len(own) == 1:
-        own *= len(names)
+    names, port_names = expand(device), expand_all(rest.split())
+    if len(port_names) == 1:
+        port_names *= len(names)
     elif len(names) == 1:
-        names *= len(own)
-    if len(names) != len(own):
-        raise _NoFactError(f"{len(names)} devices and {len(own)} ports do not go together", item)
+        names *= len(port_names)
+    if len(names) != len(port_names):
+        raise _NoFactError(f"{len(names)} devices and {len(port_names)} ports do not go together", item)
     devices += names
-    ports += own
+    ports += port_names
 
 
 def _addresses(text: str, count: int) -> list[int | None]:

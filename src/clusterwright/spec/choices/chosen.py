@@ -91,5 +91,5 @@ def _choices_of_image(image: Image) -> Iterator[ChosenProgram]:
 
 
 def _chosen(key: str, value: str, path: Path) -> ChosenProgram:
-    known = choice_keys()[key].value(value)
-    return ChosenProgram(title=known.title, walk=known.walk, path=path)
+    program = choice_keys()[key].value(value)
+    return ChosenProgram(title=program.title, walk=program.walk, path=path)

@@ -107,20 +107,20 @@ def expand(pattern: str) -> tuple[str, ...]:
     choices: list[list[str]] = []
     size = 1
     end = 0
-    for found in _BRACKET.finditer(pattern):
-        choices.append([_plain(pattern, end, found.start())])
-        first, last, step = int(found[1]), int(found[2]), int(found[3] or 1)
+    for match in _BRACKET.finditer(pattern):
+        choices.append([_plain(pattern, end, match.start())])
+        first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
         if last < first:
-            raise ValueError(f"the range {found[0]} runs backwards")
+            raise ValueError(f"the range {match[0]} runs backwards")
         if step == 0:
-            raise ValueError(f"the range {found[0]} has a step of 0")
+            raise ValueError(f"the range {match[0]} has a step of 0")
         numbers = range(first, last + 1, step)
         size *= len(numbers)
         if size > MAX_NAMES:
             raise ValueError(f"it stands for more than {MAX_NAMES} names")
-        width = len(found[1]) if found[1].startswith("0") else 0
+        width = len(match[1]) if match[1].startswith("0") else 0
         choices.append([str(number).zfill(width) for number in numbers])
-        end = found.end()
+        end = match.end()
     choices.append([_plain(pattern, end, len(pattern))])
     return tuple("".join(parts) for parts in product(*choices))
 

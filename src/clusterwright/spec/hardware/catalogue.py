@@ -40,9 +40,9 @@ def load_catalogue(folder: FilePath | None = None, extra: Sequence[FilePath] = (
 def loaded_models(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> tuple[LoadedModel, ...]:
     """The same models in the order of the files, each with where it stands. Raises SpecError as load_catalogue does,
     but for names that models share."""
-    own = own_models(extra)
-    replaced = {loaded.model.name for loaded in own}
-    return (*(loaded for loaded in _packaged(folder) if loaded.model.name not in replaced), *own)
+    added_models = own_models(extra)
+    replaced = {loaded.model.name for loaded in added_models}
+    return (*(loaded for loaded in _packaged(folder) if loaded.model.name not in replaced), *added_models)
 
 
 def own_models(files: Iterable[FilePath]) -> tuple[LoadedModel, ...]:

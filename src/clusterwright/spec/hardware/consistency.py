@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.spec.hardware.cages import PortBlock, PortMode, expand
 from clusterwright.spec.hardware.models import DEVICE, Cpu, HardwareModel
 from clusterwright.spec.hardware.platform_files import read_platform
@@ -245,7 +245,7 @@ class _ModelReading(Structuring):
 
     def _check_nics(self, model: HardwareModel) -> None:
         gpus = model.gpus.count if model.gpus else 0
-        known: dict[str, list[tuple[str, Path]]] = {"interface": [], "rdma_device": [], "pci": []}
+        paths_by_key: dict[str, list[tuple[str, Path]]] = {"interface": [], "rdma_device": [], "pci": []}
         for index, group in enumerate(model.nic_groups):
             for number, nic in enumerate(group.nics):
                 place: Path = ("nics", index, "devices", number)
@@ -255,12 +255,12 @@ class _ModelReading(Structuring):
                         f"The NIC sits beside GPU {nic.gpu}, but the model has {gpus or 'none'}.",
                         "Count GPUs from 0, or fix gpus.count.",
                     )
-                for key, names in known.items():
+                for key, names in paths_by_key.items():
                     if getattr(nic, key):
                         names.append((getattr(nic, key), place))
         groups = [group.name for group in model.nic_groups]
         self._check_unique(groups, [("nics", index) for index in range(len(groups))], "group", "NIC group")
-        for key, names in known.items():
+        for key, names in paths_by_key.items():
             self._check_unique((name for name, _ in names), [place for _, place in names], key, key)
 
     def _check_management(self, model: HardwareModel, data: Mapping[str, Any]) -> None:
@@ -318,9 +318,8 @@ class _ModelReading(Structuring):
         by_letters = {chip.replace("-", ""): chip for chip in system.chips}
         chip = by_letters.get(model.asic.replace("-", ""))
         if chip is None:
-            close = get_close_matches(model.asic, system.chips, n=1)
-            known = f'Did you mean "{close[0]}"?' if close else f"Chips of {system.title}: {', '.join(system.chips)}."
-            hint = f"{known} Leave `asic` out where it is another: what holds for every chip is then taken."
+            suggestion = did_you_mean(model.asic, system.chips, f"Chips of {system.title}: {', '.join(system.chips)}.")
+            hint = f"{suggestion} Leave `asic` out where it is another: what holds for every chip is then taken."
             self.object(("asic",), f'"{model.asic}" is no chip that {system.title} is known to run on.', hint)
         return chip
 
@@ -369,15 +368,13 @@ class _ModelReading(Structuring):
                 f"A {kind} {'has no' if 'chips' in data else 'needs'} chips:.",
                 "Directors, and only they, are seen by the subnet manager as the chips inside them.",
             )
-        known = sorted({*systems(), *WITHOUT_FILES})
+        system_names = sorted({*systems(), *WITHOUT_FILES})
         if kind in _CABLED and "network_os" not in data:
             self.object((), f"A {kind} needs network_os:.", "Name what it runs, or write external or unmanaged.")
-        elif data.get("network_os", UNMANAGED) not in known:
+        elif data.get("network_os", UNMANAGED) not in system_names:
             message = f'"{data["network_os"]}" is no system that is known.'
-            close = get_close_matches(data["network_os"], known, n=1)
-            others = f"Use one of: {', '.join(known)}; external is any that somebody else configures."
-            hint = f'Did you mean "{close[0]}"?' if close else others
-            self.object(("network_os",), message, hint)
+            others = f"Use one of: {', '.join(system_names)}; external is any that somebody else configures."
+            self.object(("network_os",), message, did_you_mean(data["network_os"], system_names, others))
 
 
 def _assumed(data: Mapping[str, Any]) -> Iterable[str]:

@@ -47,11 +47,11 @@ def read_platform(name: str, files: Sequence[FilePath]) -> MachinePorts:
         raise BadPlatform(f"{files[0]}: name platform.json, with hwsku.json or without, or port_config.ini")
     if not cages:
         raise BadPlatform(f"{files[0]}: has no port")
-    found = of_cages(name, list(_blocks(cages)))
-    ports = dict(found.ports)
+    machine = of_cages(name, list(_blocks(cages)))
+    ports = dict(machine.ports)
     if "ports" in documents:  # a SKU of port_config.ini has its ports for good: nothing is broken out at run time
         ports = {key: replace(port, breakout="") for key, port in ports.items()}
-    return replace(found, describe=partial(dict, ports))
+    return replace(machine, describe=partial(dict, ports))
 
 
 def _json(file: FilePath, text: str) -> tuple[str, Mapping[str, Any]]:

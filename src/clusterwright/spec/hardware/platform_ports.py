@@ -83,10 +83,10 @@ class MachinePorts:
     def port(self, name: str, mode: PortMode | None) -> PlatformPort:
         """The port ``name`` in a mode of its cage. Raises PlatformPortError where there is none."""
         wanted = "" if mode is None else mode.name
-        found = self.ports.get((name, wanted)) or self.ports.get((name, ""))
-        if found is not None:
-            return found
-        modes = [known for port, known in self.ports if port == name]
+        found_port = self.ports.get((name, wanted)) or self.ports.get((name, ""))
+        if found_port is not None:
+            return found_port
+        modes = [port_mode for port, port_mode in self.ports if port == name]
         if modes:
             raise PlatformPortError(f"the platform {self.name} runs {name} as {', '.join(modes)}, not as {wanted}")
         raise PlatformPortError(f"the platform {self.name} has no port {name}; check the model's cages and subports")

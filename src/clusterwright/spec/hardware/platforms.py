@@ -65,7 +65,7 @@ def platforms() -> Mapping[tuple[str, str], MachinePorts]:
         if findings:
             raise SpecError(findings)
         system = document.data["system"]
-        profiles = [SpeedProfile(**each) for each in document.data.get("profiles", ())]
+        profiles = [SpeedProfile(**profile) for profile in document.data.get("profiles", ())]
         for data in document.data["platforms"]:
             platforms[system, data["name"]] = _platform(data, profiles)
     return MappingProxyType(platforms)
@@ -73,7 +73,7 @@ def platforms() -> Mapping[tuple[str, str], MachinePorts]:
 
 def _platform(data: Mapping[str, Any], profiles: Sequence[SpeedProfile]) -> MachinePorts:
     if "cages" in data:
-        blocks = [(each["block"], each["connector"], tuple(_cages(each))) for each in data["cages"]]
+        blocks = [(cages["block"], cages["connector"], tuple(_cages(cages))) for cages in data["cages"]]
         return of_cages(data["name"], blocks, data.get("machine"))
     return MachinePorts(data["name"], partial(_numbered, data["ports"], profiles))
 
@@ -90,7 +90,7 @@ def _numbered(runs: Sequence[Mapping[str, Any]], profiles: Sequence[SpeedProfile
 
 def _cages(data: Mapping[str, Any]) -> Iterator[Cage]:
     names, first = expand(data["names"]), data["first_lanes"]
-    starts = [int(each) for each in expand(first)] if isinstance(first, str) else first
+    starts = [int(number) for number in expand(first)] if isinstance(first, str) else first
     for index, (name, start) in enumerate(zip(names, starts, strict=True), data["first_index"]):
         breakouts = {
             written: tuple(
@@ -134,15 +134,15 @@ def _ports(blocks: Sequence[Block]) -> Ports:
         for breakout in _breakouts(cage):
             for mode in _modes(breakout):
                 for port, described in _ports_of(cage, breakout, mode):
-                    known = ports.setdefault((port, mode.name), described)
-                    if known.cage != cage.name:
-                        raise BadPlatform(f"{known.cage} and {cage.name} both have a port {port}")
+                    first_port = ports.setdefault((port, mode.name), described)
+                    if first_port.cage != cage.name:
+                        raise BadPlatform(f"{first_port.cage} and {cage.name} both have a port {port}")
     return ports
 
 
 def _breakouts(cage: Cage) -> list[_Breakout]:
     """The breakouts of a cage: those at their default speed first, then others' further speeds, most ports first."""
-    found = []
+    breakouts = []
     for written, aliases in cage.breakouts.items():
         if MIXED in written:
             continue
@@ -155,13 +155,15 @@ def _breakouts(cage: Cage) -> list[_Breakout]:
             raise BadPlatform(f'{cage.name} has a breakout "{written}" that does not fit: the cage has {has}')
         others = [int(word.rstrip("G")) for word in read[4].strip("[]").replace(" ", "").split(",") if word.rstrip("G")]
         speeds = tuple(_gbps(speed) for speed in (int(read[2]), *others))
-        found.append(_Breakout(written=written, ports=count, speeds=speeds, lanes=lanes // count))
+        breakouts.append(_Breakout(written=written, ports=count, speeds=speeds, lanes=lanes // count))
     defaults = [
-        _Breakout(written=each.written, ports=each.ports, speeds=each.speeds[:1], lanes=each.lanes) for each in found
+        _Breakout(written=breakout.written, ports=breakout.ports, speeds=breakout.speeds[:1], lanes=breakout.lanes)
+        for breakout in breakouts
     ]
-    most = sorted(found, key=lambda each: -each.ports)
+    most = sorted(breakouts, key=lambda breakout: -breakout.ports)
     return defaults + [
-        _Breakout(written=each.written, ports=each.ports, speeds=each.speeds[1:], lanes=each.lanes) for each in most
+        _Breakout(written=breakout.written, ports=breakout.ports, speeds=breakout.speeds[1:], lanes=breakout.lanes)
+        for breakout in most
     ]
 
 
@@ -171,16 +173,16 @@ def _gbps(speed: int) -> int:
 
 
 def _modes(breakout: _Breakout) -> Iterator[PortMode]:
-    ends = tuple(f"+{at * breakout.lanes}" for at in range(breakout.ports)) if breakout.ports > 1 else ("",)
+    ends = tuple(f"+{index * breakout.lanes}" for index in range(breakout.ports)) if breakout.ports > 1 else ("",)
     for speed in breakout.speeds:
         yield PortMode(f"{breakout.ports}x{speed}", speed, ends, lanes=breakout.lanes)
 
 
 def _ports_of(cage: Cage, breakout: _Breakout, mode: PortMode) -> Iterator[tuple[str, PlatformPort]]:
     aliases = cage.breakouts[breakout.written]
-    for at, (port, alias) in enumerate(zip(mode.ports(cage.name), aliases, strict=True)):
-        lanes = cage.lanes[at * breakout.lanes : (at + 1) * breakout.lanes]
-        subport = at + 1 if breakout.ports > 1 else 0
+    for index, (port, alias) in enumerate(zip(mode.ports(cage.name), aliases, strict=True)):
+        lanes = cage.lanes[index * breakout.lanes : (index + 1) * breakout.lanes]
+        subport = index + 1 if breakout.ports > 1 else 0
         yield (
             port,
             PlatformPort(

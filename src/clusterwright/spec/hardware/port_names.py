@@ -114,9 +114,9 @@ class PortNames:
         short = _LETTERS_AND_REST.fullmatch(folded)
         if short is None:
             return None
-        found = []
+        candidates = []
         for name in self.own:
             long = _LETTERS_AND_REST.fullmatch(name)
             if long is not None and long[2] == short[2] and long[1].startswith(short[1]):
-                found.append(self.own[name])
-        return found[0] if len(found) == 1 else None
+                candidates.append(self.own[name])
+        return candidates[0] if len(candidates) == 1 else None

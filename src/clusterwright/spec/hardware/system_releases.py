@@ -34,7 +34,7 @@ class SystemReleases:
 
     def knows(self, release: str) -> bool:
         """True for a release that is known, or begins with one that is."""
-        return any(numbers(release)[: len(numbers(known))] == numbers(known) for known in self.known)
+        return any(numbers(release)[: len(numbers(listed))] == numbers(listed) for listed in self.known)
 
     def relays_ipv6(self, release: str) -> bool:
         """True where a release can be told which server a DHCPv6 relay asks."""

@@ -314,7 +314,7 @@ class System:
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
         """What holds for switches with a chip; None where nothing is known of it."""
-        return next((each for each in self.hashing if not each.asics or asic in each.asics), None)
+        return next((hashing for hashing in self.hashing if not hashing.asics or asic in hashing.asics), None)
 
     def queues_on(self, asic: str | None) -> QueueWords | None:
         """The words for queues of a chip; None where no source tells them, or all chips have the same."""
@@ -361,7 +361,7 @@ def release_of(model: HardwareModel, stated: str | None) -> str:
 
 def filter_tables_of(name: str) -> FilterTables:
     """What a system's filters may take of a chip. Raises KeyError for one of which no bound is known."""
-    found = systems()[name].filter_tables
-    if found is None:
+    tables = systems()[name].filter_tables
+    if tables is None:
         raise KeyError(name)
-    return found
+    return tables

@@ -10,12 +10,12 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import NamedTuple
 
 from clusterwright.finding import MOST_TOLD, Finding, Position, Severity
+from clusterwright.nearest_name import did_you_mean
 from clusterwright.spec.labels.guids import guid_of
 from clusterwright.spec.labels.macs import mac_of
 from clusterwright.spec.text.formulas import FORMULA_STARTS
@@ -80,8 +80,8 @@ def overlay_text(rows: Sequence[Noted]) -> str:
 
 def refused(row: Noted) -> str | None:
     """Why the file cannot have a row, None where it can."""
-    found = _row(dict(zip(COLUMNS, _cells(row), strict=True)), row.line)
-    return None if isinstance(found, Noted) else found[0]
+    row_or_problem = _row(dict(zip(COLUMNS, _cells(row), strict=True)), row.line)
+    return None if isinstance(row_or_problem, Noted) else row_or_problem[0]
 
 
 def _cells(row: Noted) -> Iterator[str]:
@@ -146,8 +146,7 @@ def _row_of(fields: list[str], order: list[str], line: int) -> Noted | tuple[str
 def _wrong_header(order: list[str]) -> tuple[str, str] | None:
     for name in order:
         if name not in COLUMNS:
-            close = get_close_matches(name, COLUMNS, n=1)
-            hint = f'Did you mean "{close[0]}"?' if close else f"The columns are {', '.join(COLUMNS)}."
+            hint = did_you_mean(name, COLUMNS, f"The columns are {', '.join(COLUMNS)}.")
             return f'There is no column "{name}".', hint
         if order.count(name) > 1:
             return f'The column "{name}" is there twice.', "Keep the one that is meant."

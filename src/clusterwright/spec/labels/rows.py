@@ -59,7 +59,7 @@ class LabelFile:
             if not line.strip() or line.startswith("#"):
                 continue
             if order is None:
-                order = {name.lower(): at for at, (_, name) in enumerate(fields)}
+                order = {name.lower(): index for index, (_, name) in enumerate(fields)}
                 missing = [name for name in columns if name not in order]
                 if missing:
                     hint = f"Begin the file with the line {','.join(columns)}; further columns may follow."

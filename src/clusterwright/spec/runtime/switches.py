@@ -122,7 +122,7 @@ def plugin_names() -> frozenset[str]:
 
 @cache
 def _by_name() -> Mapping[str, tuple[RuntimeSwitch, ...]]:
-    found: dict[str, tuple[RuntimeSwitch, ...]] = {}
+    switches: dict[str, tuple[RuntimeSwitch, ...]] = {}
     for switch in runtime_switches().switches:
-        found[switch.name] = (*found.get(switch.name, ()), switch)
-    return MappingProxyType(found)
+        switches[switch.name] = (*switches.get(switch.name, ()), switch)
+    return MappingProxyType(switches)

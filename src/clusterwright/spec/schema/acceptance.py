@@ -86,7 +86,7 @@ class _Maker:
         return made[0] if len(made) == 1 else _all_of(made)
 
     def _entries(self, schema: Any, file: str) -> Accepts:
-        known = {key: self.of(below, file) for key, below in schema.get("properties", {}).items()}
+        property_checks = {key: self.of(below, file) for key, below in schema.get("properties", {}).items()}
         by_pattern = [
             (compiled(pattern).search, self.of(below, file))
             for pattern, below in schema.get("patternProperties", {}).items()
@@ -97,7 +97,7 @@ class _Maker:
             if not isinstance(value, dict):
                 return True
             for key, below in value.items():
-                judges = [known[key]] if key in known else []
+                judges = [property_checks[key]] if key in property_checks else []
                 judges += [judge for matches, judge in by_pattern if matches(key)]
                 for judge in judges or (others,):
                     if not judge(below):
@@ -129,14 +129,14 @@ class _Maker:
         return lambda value: not isinstance(value, dict) or all(map(judge, value))
 
     def all_of(self, wanted: Any, _: Any, file: str) -> Accepts:
-        return _all_of([self.of(each, file) for each in wanted])
+        return _all_of([self.of(schema, file) for schema in wanted])
 
     def any_of(self, wanted: Any, _: Any, file: str) -> Accepts:
-        judges = [self.of(each, file) for each in wanted]
+        judges = [self.of(schema, file) for schema in wanted]
         return lambda value: any(judge(value) for judge in judges)
 
     def one_of(self, wanted: Any, _: Any, file: str) -> Accepts:
-        judges = [self.of(each, file) for each in wanted]
+        judges = [self.of(schema, file) for schema in wanted]
         return lambda value: sum(judge(value) for judge in judges) == 1
 
     def none_of(self, wanted: Any, _: Any, file: str) -> Accepts:
@@ -196,7 +196,7 @@ def _is_multiple(value: Any, step: Any) -> bool:
 
 
 def _is_of(value: Any, types: Any) -> bool:
-    return _TYPES[types](value) if isinstance(types, str) else any(_TYPES[each](value) for each in types)
+    return _TYPES[types](value) if isinstance(types, str) else any(_TYPES[name](value) for name in types)
 
 
 # For each keyword the type of values that it measures, any for None, and whether a value keeps to what it demands.
@@ -206,7 +206,7 @@ _PLAIN: Mapping[str, tuple[str | None, Callable[[Any, Any], bool]]] = {
         "object",
         lambda value, wanted: all(value.keys() >= set(needs) for key, needs in wanted.items() if key in value),
     ),
-    "enum": (None, lambda value, wanted: _same(value) in [_same(each) for each in wanted]),
+    "enum": (None, lambda value, wanted: _same(value) in [_same(option) for option in wanted]),
     "exclusiveMaximum": ("number", lambda value, bound: bool(value < bound)),
     "exclusiveMinimum": ("number", lambda value, bound: bool(value > bound)),
     "maxItems": ("array", lambda value, bound: len(value) <= bound),
@@ -221,5 +221,5 @@ _PLAIN: Mapping[str, tuple[str | None, Callable[[Any, Any], bool]]] = {
     "pattern": ("string", lambda value, pattern: compiled(pattern).search(value) is not None),
     "required": ("object", lambda value, wanted: value.keys() >= set(wanted)),
     "type": (None, _is_of),
-    "uniqueItems": ("array", lambda value, wanted: not wanted or len({_same(each) for each in value}) == len(value)),
+    "uniqueItems": ("array", lambda value, wanted: not wanted or len({_same(item) for item in value}) == len(value)),
 }

@@ -46,14 +46,14 @@ def check(document: Document, schema_name: str, folder: FilePath | None = None) 
     if not broken and accepts(document.data, schema_name, home):
         return []
     validator = _validator(home, schema_name)
-    found: dict[tuple[Any, ...], Finding] = {}
+    finding_by_place: dict[tuple[Any, ...], Finding] = {}
     for error in causes(list(islice(validator.iter_errors(document.data), _MAX_ERRORS))):
         for finding in findings_of(error, document):
             if finding.path not in broken:  # what has two lines misses its pattern for that reason
-                found.setdefault((*finding.sort_key(), finding.path), finding)
+                finding_by_place.setdefault((*finding.sort_key(), finding.path), finding)
     for finding in broken.values():
-        found[(*finding.sort_key(), finding.path)] = finding
-    findings = sorted(found.values(), key=Finding.sort_key)
+        finding_by_place[(*finding.sort_key(), finding.path)] = finding
+    findings = sorted(finding_by_place.values(), key=Finding.sort_key)
     if len(findings) <= MAX_FINDINGS:
         return findings
     shown = findings[:MAX_FINDINGS]
@@ -134,8 +134,8 @@ def _properties(whole: Any, node: Any) -> Mapping[str, Any]:
     node = node.get("items", node)
     reference = node.get("$ref", "")
     node = whole["$defs"][reference.rpartition("/")[2]] if reference.startswith("#/$defs/") else node
-    found: Mapping[str, Any] = node.get("properties", {})
-    return found
+    properties: Mapping[str, Any] = node.get("properties", {})
+    return properties
 
 
 def _published() -> FilePath:
@@ -179,7 +179,8 @@ def _validator(folder: FilePath, name: str) -> Any:
     kind = extend(Draft202012Validator, words, type_checker=types)  # type: ignore[no-untyped-call]
     # All of them beforehand: a registry that retrieves forgets, and would read a file again at every reference to it.
     resources = (
-        (file, Resource.from_contents(each, default_specification=DRAFT202012)) for file, each in _all(folder).items()
+        (file, Resource.from_contents(content, default_specification=DRAFT202012))
+        for file, content in _all(folder).items()
     )
     registry: Registry[Any] = Registry().with_resources(resources).crawl()
     return kind(_load(folder, f"{name}.schema.json"), registry=registry)

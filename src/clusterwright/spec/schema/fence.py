@@ -79,7 +79,7 @@ def _children(thing: Any) -> Iterable[tuple[tuple[str, int | None], Any]]:
         if _knows_its_place(value):
             yield (name, None), value
         elif isinstance(value, tuple):
-            yield from (((name, at), item) for at, item in enumerate(value) if _knows_its_place(item))
+            yield from (((name, index), item) for index, item in enumerate(value) if _knows_its_place(item))
 
 
 def _knows_its_place(value: Any) -> bool:
@@ -101,7 +101,7 @@ def _rebuilt(thing: T, changed: Mapping[tuple[str, int | None], Any], closed: Ma
     for name in _names(thing):
         value = getattr(thing, name)
         if isinstance(value, tuple):
-            value = tuple(changed.get((name, at), item) for at, item in enumerate(value))
+            value = tuple(changed.get((name, index), item) for index, item in enumerate(value))
         object.__setattr__(new, name, changed.get((name, None), value))
     object.__setattr__(new, "_closed", dict(closed))
     return new

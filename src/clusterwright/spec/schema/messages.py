@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from clusterwright.and_more import and_more
 from clusterwright.finding import Amendment, Finding, Severity
+from clusterwright.nearest_name import SURE, did_you_mean, nearest, only_one_near
 from clusterwright.spec.schema.patterns import compiled
 from clusterwright.spec.text.document import Document, Path, format_path
 from clusterwright.spec.text.extends import identity
@@ -36,7 +36,6 @@ _TYPE_WORDS = {
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _TRUTH_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
 _MAX_LISTED = 24
-_NAME_CUTOFF = 0.75  # similarity, by difflib: names are anybody's, and a farther one is no slip
 _ORIGIN = [["source"], ["assumed"]]
 _FORMS = frozenset({"anyOf", "oneOf"})
 _REQUIRED = frozenset({"required", "dependentRequired"})
@@ -62,13 +61,13 @@ def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
     unsettled |= {
         tuple(error.absolute_path) for error in errors if error.validator == "required" and not _is_of_a_form(error)
     }
-    found: list[SchemaError] = []
+    leaf_errors: list[SchemaError] = []
     for error in errors:
         place = tuple(error.absolute_path)
         is_brought_about = place in mistyped and mistyped[place] is not error
         if not is_brought_about and not (_is_of_a_form(error) and place in unsettled):
-            found.append(error)
-    return found
+            leaf_errors.append(error)
+    return leaf_errors
 
 
 def _is_of_a_form(error: SchemaError) -> bool:
@@ -147,14 +146,14 @@ def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterato
 
 def _renamable(finding: Finding, key: str, allowed: Sequence[str]) -> Finding:
     """``finding`` about an unknown ``key``, with the only one of ``allowed`` that it can stand for."""
-    close = get_close_matches(key, allowed, n=2, cutoff=_NAME_CUTOFF)
-    return replace(finding, amendment=Amendment.RENAME_KEY, instead=close[0]) if len(close) == 1 else finding
+    key_meant = only_one_near(key, allowed)
+    return finding if key_meant is None else replace(finding, amendment=Amendment.RENAME_KEY, instead=key_meant)
 
 
 def _meant_by(key: str, unused: Sequence[str], path: Path) -> Path:
     """The place that an unknown key leaves in doubt: that of the key which was probably meant, or none."""
-    close = get_close_matches(key, unused, n=1)
-    return (*path, close[0]) if close else ()
+    key_meant = nearest(key, unused)
+    return (*path, key_meant) if key_meant is not None else ()
 
 
 def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
@@ -181,7 +180,8 @@ def _meant(error: SchemaError) -> set[str]:
         return set()
     allowed = _mapping(schema.get("properties"))
     unused = [key for key in allowed if key not in error.instance]
-    return {close for key in error.instance if key not in allowed for close in get_close_matches(key, unused, n=1)}
+    nearest_keys = {nearest(key, unused) for key in error.instance if key not in allowed}
+    return {key for key in nearest_keys if key is not None}
 
 
 def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, document: Document) -> str:
@@ -194,9 +194,13 @@ def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, docume
         and isinstance(path[-1], int)
         and document.locate(path).file == document.file
     ):
-        names = [str(found[1]) for each in document.at(path[:-1]) if (found := identity(each)) and found != item]
-        for close in get_close_matches(str(item[1]), names, n=1, cutoff=_NAME_CUTOFF):
-            return f'Did you mean "{close}"? An item that the base does not have needs {keys}.'
+        names = [
+            str(sibling_name[1])
+            for sibling in document.at(path[:-1])
+            if (sibling_name := identity(sibling)) and sibling_name != item
+        ]
+        if suggestion := did_you_mean(str(item[1]), names, likeness=SURE):
+            return f"{suggestion} An item that the base does not have needs {keys}."
     description = ""
     if len(missing) == 1:
         properties = _mapping(_mapping(error.schema).get("properties"))
@@ -206,15 +210,17 @@ def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, docume
 
 def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
     name = error.instance
-    at = (*path, name)
+    name_path = (*path, name)
     if error.validator == "enum":
         allowed = [str(value) for value in error.validator_value]
         hint = _suggestion(name, allowed) + f"Allowed here: {_listed(allowed)}."
         message = f'unknown key "{name}" in {_place(path, document)}'
-        place = _meant_by(name, [each for each in allowed if document.at((*path, each)) is None], path)
-        return _renamable(_finding(UNKNOWN_KEY, message, hint, at, document, key=True, place=place), name, allowed)
+        place = _meant_by(name, [key for key in allowed if document.at((*path, key)) is None], path)
+        return _renamable(
+            _finding(UNKNOWN_KEY, message, hint, name_path, document, key=True, place=place), name, allowed
+        )
     message = f'"{name}" cannot be a key of {_place(path, document)}: {_bound(error)}'
-    return _finding(OUT_OF_BOUNDS, message, _described(error, "Choose another name."), at, document, key=True)
+    return _finding(OUT_OF_BOUNDS, message, _described(error, "Choose another name."), name_path, document, key=True)
 
 
 def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
@@ -326,8 +332,7 @@ def _described(error: SchemaError, otherwise: str) -> str:
 
 
 def _suggestion(word: str, known: Sequence[str]) -> str:
-    close = get_close_matches(word, known, n=1)
-    return f'Did you mean "{close[0]}"? ' if close else ""
+    return f"{question} " if (question := did_you_mean(word, known)) else ""
 
 
 def _listed(words: Sequence[str]) -> str:

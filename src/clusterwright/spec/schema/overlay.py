@@ -34,41 +34,41 @@ def overlay_of(cluster: Schema) -> dict[str, Any]:
 def _loosened(schema: Schema) -> dict[str, Any]:
     """``schema`` as it is for a part of what it describes."""
     keys = schema.get("properties")
-    found: dict[str, Any] = {}
+    loosened: dict[str, Any] = {}
     for word, value in schema.items():
         if word in _DEMANDS or (word in _FORMS and keys is not None):
             continue
         if word in ("items", "then"):
-            found[word] = _loosened(value)
+            loosened[word] = _loosened(value)
         elif word in ("anyOf", "oneOf"):
-            found[word] = [_loosened(each) for each in value]
+            loosened[word] = [_loosened(part) for part in value]
         else:
-            found[word] = value
+            loosened[word] = value
     if keys is not None:
-        found["properties"] = {key: _or_none(below) for key, below in keys.items()}
+        loosened["properties"] = {key: _or_none(below) for key, below in keys.items()}
         if not keys.keys().isdisjoint(IDENTITY_KEYS):
-            found["properties"].setdefault("remove", _REMOVE)
-    return found
+            loosened["properties"].setdefault("remove", _REMOVE)
+    return loosened
 
 
 def _or_none(schema: Schema) -> dict[str, Any]:
     """What may stand at a key, or the ``null`` that takes the key of the base away."""
-    found = _loosened(schema)
-    if "$ref" in found:
-        if found["$ref"].startswith("#"):
-            return found  # what stands there may be null itself
-        said = {"description": found.pop("description")} if "description" in found else {}
-        return {**said, "anyOf": [found, _NONE]}
-    if "else" in found:
-        found["else"] = _or_none(found["else"])
-    if "const" in found:
-        found["enum"] = [found.pop("const")]
-    if "enum" in found:
-        found["enum"] = [*found["enum"], None]
+    loosened = _loosened(schema)
+    if "$ref" in loosened:
+        if loosened["$ref"].startswith("#"):
+            return loosened  # what stands there may be null itself
+        description = {"description": loosened.pop("description")} if "description" in loosened else {}
+        return {**description, "anyOf": [loosened, _NONE]}
+    if "else" in loosened:
+        loosened["else"] = _or_none(loosened["else"])
+    if "const" in loosened:
+        loosened["enum"] = [loosened.pop("const")]
+    if "enum" in loosened:
+        loosened["enum"] = [*loosened["enum"], None]
     for form in ("anyOf", "oneOf"):
-        if form in found:
-            found[form] = [*found[form], _NONE]
-    if "type" in found:
-        kinds = found["type"] if isinstance(found["type"], list) else [found["type"]]
-        found["type"] = [*kinds, "null"]
-    return found
+        if form in loosened:
+            loosened[form] = [*loosened[form], _NONE]
+    if "type" in loosened:
+        kinds = loosened["type"] if isinstance(loosened["type"], list) else [loosened["type"]]
+        loosened["type"] = [*kinds, "null"]
+    return loosened

@@ -54,17 +54,17 @@ def remainder(document: Document, schema_name: str, findings: Iterable[Finding])
         if not _stands_in(data, refused_place.place)
     ]:
         gets_on = False
-        for each in refused:
-            if not each.place or not blamed:
+        for refusal in refused:
+            if not refusal.place or not blamed:
                 return None
-            path = each.place if each.instead and each.place not in taken else _cut(each.place)
-            finding = _at_key(document, path, blamed) if each.unknown else _to_blame(path, blamed)
-            instead = each.instead if path not in taken else ()
+            path = refusal.place if refusal.instead and refusal.place not in taken else _cut(refusal.place)
+            finding = _at_key(document, path, blamed) if refusal.unknown else _to_blame(path, blamed)
+            instead = refusal.instead if path not in taken else ()
             for gone in _take(data, path, instead):
                 gets_on = True
                 if isinstance(gone, dict | list):
                     unread.append(finding)
-                if not each.unknown:
+                if not refusal.unknown:
                     taken[path] = finding
         if not gets_on:
             return None

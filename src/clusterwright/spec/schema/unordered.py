@@ -46,9 +46,9 @@ class _Listing:
     def value(self, key: str) -> _Listing:
         if key in self._places:
             return self._places[key]
-        known = [form["properties"][key] for form in self._forms if key in form.get("properties", {})]
-        place = _Listing(known, self._whole)
-        if known:  # what nobody knows is not kept
+        schemas = [form["properties"][key] for form in self._forms if key in form.get("properties", {})]
+        place = _Listing(schemas, self._whole)
+        if schemas:  # what nobody knows is not kept
             self._places[key] = place
         return place
 
@@ -70,7 +70,7 @@ def _below(data: Any, place: _Listing, path: Path) -> Iterator[tuple[Path, list[
             if isinstance(value, dict | list):
                 yield from _below(value, place.value(key), (*path, key))
     elif isinstance(data, list):
-        if place.is_unordered and all(isinstance(each, Item) for each in data):
+        if place.is_unordered and all(isinstance(item, Item) for item in data):
             yield path, data
         for index, value in enumerate(data):
             if isinstance(value, dict | list):

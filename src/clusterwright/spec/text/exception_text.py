@@ -21,17 +21,17 @@ _ITEM = re.compile(r"( *)- ")
 def with_exception(text: str, item: SpecException) -> str:
     """``text`` of a spec's file with ``item`` as the first of its exceptions. Raises ClusterwrightError."""
     lines = text.splitlines(keepends=True)
-    at = next((index for index, line in enumerate(lines) if line.startswith("exceptions:")), None)
-    if at is None:
+    start = next((index for index, line in enumerate(lines) if line.startswith("exceptions:")), None)
+    if start is None:
         end = "" if not text or text.endswith("\n") else "\n"
         return f"{text}{end}\nexceptions:\n{_written(item, '  ')}"
-    if _EMPTY.match(lines[at]):
-        lines[at] = "exceptions:\n"
-    elif not _KEY.match(lines[at]):
+    if _EMPTY.match(lines[start]):
+        lines[start] = "exceptions:\n"
+    elif not _KEY.match(lines[start]):
         raise ClusterwrightError(_by_hand(item))
-    following = (_ITEM.match(line) for line in lines[at + 1 :])
-    first = next((found for found in following if found is not None), None)
-    lines.insert(at + 1, _written(item, first[1] if first else "  "))
+    following = (_ITEM.match(line) for line in lines[start + 1 :])
+    first = next((match for match in following if match is not None), None)
+    lines.insert(start + 1, _written(item, first[1] if first else "  "))
     return "".join(lines)
 
 
@@ -72,7 +72,7 @@ def _written(item: SpecException, indent: str) -> str:
     rows = [(key, value) for key, value in rows if value]
     lines = [f"{key}: {value if key != 'port' else json.dumps(value)}" for key, value in rows]
     lines.append(f"reason: {json.dumps(item.reason, ensure_ascii=False)}")
-    return "".join(f"{indent}{'- ' if not at else '  '}{line}\n" for at, line in enumerate(lines))
+    return "".join(f"{indent}{'- ' if not index else '  '}{line}\n" for index, line in enumerate(lines))
 
 
 def _by_hand(item: SpecException) -> str:

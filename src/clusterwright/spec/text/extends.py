@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import Amendment, Finding, Position, Severity, SpecError
+from clusterwright.nearest_name import SURE, nearest
 from clusterwright.spec.text.document import Document, Path, format_path
 from clusterwright.spec.text.reader import read_document
 
@@ -26,7 +26,6 @@ MAX_CHAIN = 8
 IDENTITY_KEYS = ("name", "role", "figure", "level", "device")
 # Where a figure comes from: either key of an overlay replaces either key of the base.
 PROVENANCE = frozenset({"source", "assumed"})
-_MISSPELT = 0.8  # similarity, by difflib; no other key of a spec comes near
 
 Identity = tuple[str, str | int]
 
@@ -137,9 +136,9 @@ class _Merge:
                 merged.append(self.copy(self.base, here, item, (*below_path, index)))
             elif above[change].get("remove") is not True:
                 merged.append(self.mapping(here, item, (*below_path, index), above[change], (*above_path, change)))
-        known = {identity(item) for item in below}
+        identities = {identity(item) for item in below}
         for index, item in enumerate(above):
-            if identity(item) in known:
+            if identity(item) in identities:
                 continue
             if item.get("remove") is True:
                 self._nothing_to_remove(item, (*above_path, index))
@@ -191,14 +190,15 @@ def _is_identified(value: Any) -> bool:
     """Whether ``value`` is a list of mappings that merges by identity: every item has one, and no two the same."""
     if not isinstance(value, list) or not value:
         return False
-    found = [identity(item) for item in value]
-    return None not in found and len(set(found)) == len(found)
+    identities = [identity(item) for item in value]
+    return None not in identities and len(set(identities)) == len(identities)
 
 
 def _spelt(document: Document) -> Document:
     """``document``, unless its ``extends`` is misspelt: everything that the base has would be told as missing."""
     if "extends" not in document.data:
-        for key in get_close_matches("extends", document.data, n=1, cutoff=_MISSPELT):
+        key = nearest("extends", document.data, SURE)
+        if key is not None:
             raise SpecError(
                 [
                     Finding(

@@ -48,23 +48,23 @@ def comments(text: str, opaque: Sequence[tuple[int, int]]) -> Iterator[tuple[int
     start, end = next(spans)
     offset = 0
     for number, line in enumerate(text.split("\n"), start=1):
-        at = line.find("#")
-        while at >= 0:
-            while end <= offset + at:
+        hash_index = line.find("#")
+        while hash_index >= 0:
+            while end <= offset + hash_index:
                 start, end = next(spans)
-            if start <= offset + at and not _in_block_header(text, start, offset + at):
-                at = line.find("#", end - offset) if end < offset + len(line) else -1
-            elif at == 0 or line[at - 1] in " \t":
-                yield number, line[at + 1 :].strip()
+            if start <= offset + hash_index and not _in_block_header(text, start, offset + hash_index):
+                hash_index = line.find("#", end - offset) if end < offset + len(line) else -1
+            elif hash_index == 0 or line[hash_index - 1] in " \t":
+                yield number, line[hash_index + 1 :].strip()
                 break
             else:
-                at = line.find("#", at + 1)
+                hash_index = line.find("#", hash_index + 1)
         offset += len(line) + 1
 
 
-def _in_block_header(text: str, start: int, at: int) -> bool:
-    """Whether ``at`` lies on the line of the ``|`` or ``>`` that opens a block text: a comment may follow there."""
-    return text[start] in "|>" and "\n" not in text[start:at]
+def _in_block_header(text: str, start: int, offset: int) -> bool:
+    """Whether ``offset`` lies on the line of the ``|`` or ``>`` that opens a block text: a comment may follow there."""
+    return text[start] in "|>" and "\n" not in text[start:offset]
 
 
 MAX_DEPTH = 32

@@ -146,12 +146,12 @@ def refuse_characters(text: str, file: str) -> None:
         ),
         (_INDENTING_TAB, "tabs as indentation", "Indent with spaces."),
     ):
-        found = pattern.search(text)
-        if found is None:
+        match = pattern.search(text)
+        if match is None:
             continue
-        at = found.end() - 1
-        position = Position(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
-        message = f"specs are plain YAML and do not use {what.format(ord(text[at]))}."
+        index = match.end() - 1
+        position = Position(file, text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
+        message = f"specs are plain YAML and do not use {what.format(ord(text[index]))}."
         raise SpecError([Finding(code="CW103", severity=Severity.ERROR, message=message, hint=hint, position=position)])
 
 

@@ -26,15 +26,15 @@ def broken_lines(document: Document) -> Iterator[tuple[str, Finding]]:
 def texts_in(data: Any) -> list[str]:
     """Every text and every key of what YAML or JSON may say, at any depth."""
     texts: list[str] = []
-    left = [data]
-    for value in left:  # which grows by what is in the values
+    remaining = [data]
+    for value in remaining:  # which grows by what is in the values
         if isinstance(value, str):
             texts.append(value)
         elif isinstance(value, Mapping):
             texts += map(str, value)
-            left += value.values()
+            remaining += value.values()
         elif isinstance(value, Sequence):
-            left += value
+            remaining += value
     return texts
 
 
@@ -46,19 +46,19 @@ def _in(document: Document, value: Any, path: Path) -> Iterator[tuple[str, Findi
             yield from _of(document, key, (*path, key), key=True)
             yield from _in(document, below, (*path, key))
     elif isinstance(value, list):
-        for at, below in enumerate(value):
-            yield from _in(document, below, (*path, at))
+        for index, below in enumerate(value):
+            yield from _in(document, below, (*path, index))
 
 
 def _of(document: Document, text: str, path: Path, *, key: bool) -> Iterator[tuple[str, Finding]]:
-    found = _CONTROL.search(text)
-    if found is None:
+    match = _CONTROL.search(text)
+    if match is None:
         return
-    what = _WORDS.get(found[0], f"the control character U+{ord(found[0]):04X}")
+    what = _WORDS.get(match[0], f"the control character U+{ord(match[0]):04X}")
     where = format_path(path, document.data)
     place = "A key" if key else where or "The text"
-    at = "at its end" if found.end() == len(text) else f"behind its first {found.start()} characters"
-    message = f"{place} has {what} {at}; what is written from it would have another line."
+    position = "at its end" if match.end() == len(text) else f"behind its first {match.start()} characters"
+    message = f"{place} has {what} {position}; what is written from it would have another line."
     hint = "Write it on one line; a text folded over several begins with `>-`, which leaves no line end."
     yield (
         where,
