@@ -175,7 +175,7 @@ def test_what_needs_quotation_marks_has_them(tmp_path: Path) -> None:
 def test_rows_are_decided_once_a_pattern_and_none_is_kept(kind: str) -> None:
     server, listing = SERVER_KINDS[kind], Listing(Inventory(plan_of("lab-roce")))
     for name in ("interfaces", "cables", "ip-addresses"):
-        patterns = [pattern for pattern, _ in server.told[name](listing)]
+        patterns = [pattern for pattern, _ in server.rows_by_table[name](listing)]
         assert len(set(patterns)) < len(patterns) / 10
     read = iter(server.files(listing)["11-interfaces.csv" if kind == "nautobot" else "12-interfaces.csv"])
     assert next(read).count("\n") == 1, "the header comes before any row is made"

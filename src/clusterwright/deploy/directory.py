@@ -72,7 +72,7 @@ class DirectoryTarget:
             return {device: self._foresee(device, tree) for device, tree in batch.items()}
         # In one order for everybody: two who change the same devices must not each wait for what the other one has.
         names = sorted(batch)
-        parts = [names[at : at + DEVICES_AT_ONCE] for at in range(0, len(names), DEVICES_AT_ONCE)]
+        parts = [names[start : start + DEVICES_AT_ONCE] for start in range(0, len(names), DEVICES_AT_ONCE)]
         outcomes = {device: outcome for part in parts for device, outcome in self._together(part, batch).items()}
         return {device: outcomes[device] for device in batch}
 
@@ -248,7 +248,7 @@ def _foreseen(
 ) -> Outcome:
     """What would change, in lines, and the digest of what is there now. Raises RefusedPath."""
     touched = {step.path for step in steps}
-    before = tuple(found for path in sorted(touched) if (found := _found(places, device, path)))
+    before = tuple(current for path in sorted(touched) if (current := _found(places, device, path)))
     after = tuple(artifact for artifact in tree if artifact.path in touched)
     return Outcome(
         Status.APPLIED if steps else Status.UNCHANGED,

@@ -169,9 +169,9 @@ def _record(paths: Collection[str]) -> bytes:
 def _write(path: str, content: bytes, mode: int = 0o644) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(descriptor, left) :]
+        unwritten = memoryview(content)
+        while unwritten:
+            unwritten = unwritten[os.write(descriptor, unwritten) :]
         os.fchmod(descriptor, mode)
     finally:
         os.close(descriptor)

@@ -36,14 +36,14 @@ def _held(folder: Path) -> Iterator[LockOwner]:
         try:
             note = json.loads(path.read_text())
             since = datetime.fromisoformat(note["since"])
-            found = LockOwner(
+            lock = LockOwner(
                 path.stem, note["action"], Owner(user=note["user"], host=note["host"], pid=note["pid"], since=since)
             )
         except (OSError, ValueError, KeyError, TypeError):
             continue  # its owner has only just begun, or died while writing
-        is_held = _is_open(found.owner.pid, path) if found.is_here else not StackLocks(folder).is_free(path.stem)
+        is_held = _is_open(lock.owner.pid, path) if lock.is_here else not StackLocks(folder).is_free(path.stem)
         if is_held:
-            yield found
+            yield lock
 
 
 def _is_open(pid: int, path: Path) -> bool:

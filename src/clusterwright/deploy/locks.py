@@ -109,9 +109,9 @@ class StackLocks:
         self.folder.mkdir(parents=True, exist_ok=True)
         file = (self.folder / f"{stack}.lock").open("a+")
         if not took_lock(file):
-            told = _by_whom(_read(file))
+            description = _by_whom(_read(file))
             file.close()
-            raise Busy(f"{stack} {told}. Wait for that to end, or stop it. Nothing was done.")
+            raise Busy(f"{stack} {description}. Wait for that to end, or stop it. Nothing was done.")
         return file
 
 
@@ -138,9 +138,9 @@ def owners_in(message: str) -> tuple[Owner, ...]:
         return ()
     return tuple(
         Owner(
-            user=found["user"], host=found["host"], pid=int(found["pid"]), since=datetime.fromisoformat(found["since"])
+            user=match["user"], host=match["host"], pid=int(match["pid"]), since=datetime.fromisoformat(match["since"])
         )
-        for found in _CREATED_BY.finditer(message)
+        for match in _CREATED_BY.finditer(message)
     )
 
 
@@ -180,8 +180,8 @@ def clear_way(stack: str, owners: tuple[Owner, ...], project: Path) -> None:
 
     An engine that a killed driver left behind is ended in order first. Raises Busy when somebody else is at work.
     """
-    found = [(owner, holder_of(owner, project)) for owner in owners]
-    at_work = [owner for owner, what in found if what is LockHolder.HELD]
+    holders = [(owner, holder_of(owner, project)) for owner in owners]
+    at_work = [owner for owner, what in holders if what is LockHolder.HELD]
     if at_work:
         now = datetime.now(UTC)
         raise Busy(
@@ -189,7 +189,7 @@ def clear_way(stack: str, owners: tuple[Owner, ...], project: Path) -> None:
             "that process is gone, and nobody works from that machine, have Pulumi forget the lock: "
             f"pulumi cancel --stack {stack}. Nothing was done."
         )
-    for owner, what in found:
+    for owner, what in holders:
         if what is LockHolder.ORPHANED:
             end_orphan(owner)
 

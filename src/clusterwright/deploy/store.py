@@ -144,7 +144,7 @@ class Store:
         return self._files(device, old, new), self._files(device, new, old)
 
     def _files(self, device: str, listing: list[dict[str, Any]], other: list[dict[str, Any]]) -> DeviceTree:
-        known = {file["path"]: file for file in other}
+        file_by_path = {file["path"]: file for file in other}
         return tuple(
             Artifact(
                 device=device,
@@ -154,7 +154,7 @@ class Store:
                 mode=file["mode"],
             )
             for file in listing
-            if known.get(file["path"]) != file
+            if file_by_path.get(file["path"]) != file
         )
 
     def _content(self, digest: str) -> bytes:
@@ -176,9 +176,9 @@ class Store:
 def _create(path: str, content: bytes) -> None:
     """A new file that only its owner reads. Raises OSError."""
     with open(path, "wb", buffering=0, opener=_for_owner_only) as file:
-        left = memoryview(content)
-        while left:
-            left = left[file.write(left) :]
+        unwritten = memoryview(content)
+        while unwritten:
+            unwritten = unwritten[file.write(unwritten) :]
 
 
 def _for_owner_only(path: str, flags: int) -> int:

@@ -166,13 +166,13 @@ def read_access(path: Path) -> Access:
         *((key, _NOT_FOR_SSH) for key in ("private_key", "known_hosts")),
         *((f"eapi.{key}", _TEMPLATE) for key in ("ca", "certificate", "key", "password_file")),
     ]
-    found = [
+    problems = [
         finding
         for name, wrong in paths
         if (finding := _misread(document, path, tuple(name.split(".")), wrong)) is not None
     ]
-    if found:
-        raise SpecError(found)
+    if problems:
+        raise SpecError(problems)
     data = dict(document.data)
     for key in ("private_key", "known_hosts"):
         data[key] = _beside(path, data[key])
@@ -199,10 +199,10 @@ def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pat
     if name is None:
         return None
     file = _beside(path, name)
-    found = wrong.search(str(file))
-    if found is None:
+    match = wrong.search(str(file))
+    if match is None:
         return None
-    message = f"{file} has {found[0]!r} in it, which ssh or Ansible would read as something else."
+    message = f"{file} has {match[0]!r} in it, which ssh or Ansible would read as something else."
     hint = "Rename the file or the folders above it, or put it into another folder and name that."
     return Finding(
         code=OUT_OF_BOUNDS,
@@ -217,8 +217,8 @@ def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pat
 
 def _require_plain(folder: Path) -> None:
     """Raises ClusterwrightError where the runs' folder would become a template in their inventories."""
-    found = _TEMPLATE.search(str(folder.resolve()))
-    if found is not None:
+    match = _TEMPLATE.search(str(folder.resolve()))
+    if match is not None:
         raise ClusterwrightError(
-            f"{folder.resolve()} has {found[0]!r} in it, which Ansible takes for a template; deploy from another folder"
+            f"{folder.resolve()} has {match[0]!r} in it, which Ansible takes for a template; deploy from another folder"
         )

@@ -1,4 +1,4 @@
-"""What ``lint --fix`` does: it edits the text where a finding has one right answer, and touches nothing else.
+"""Edits of ``lint --fix``, for findings with exactly one right answer.
 
 After every edit the text is read again: it must say what the edit meant, and have every comment that it had. An edit
 of which that is not so is not made.
@@ -27,7 +27,7 @@ _MOST = 20  # times that a file is linted: a key that is mended lets those below
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """``text`` in the place of what stands from ``start`` to ``end``, and the data that this makes."""
+    """Replacement of the characters from ``start`` to ``end`` by ``text``, and the data after it."""
 
     start: int
     end: int
@@ -113,7 +113,7 @@ def _amend(text: str, file: str, finding: Finding) -> str | None:
 
 
 def _ordered(data: Any) -> Any:
-    """``data`` as what compares the order of keys, and 1 and true, as well."""
+    """``data`` in a form whose comparison distinguishes the order of keys, and 1 from true."""
     if isinstance(data, dict):
         return [(key, _ordered(value)) for key, value in data.items()]
     return [_ordered(item) for item in data] if isinstance(data, list) else (type(data), data)

@@ -49,7 +49,7 @@ _TYPING_HARDWARE = ("CW131",)
 
 @dataclass(frozen=True, slots=True)
 class NotJudged:
-    """Codes, in order, of which nobody knows yet whether there are findings, and the error because of which.
+    """Codes of rules that did not run, in order, and the error that stopped them.
 
     ``is_everything`` where these are all codes there are: the spec could not be read at all.
     """
@@ -61,17 +61,19 @@ class NotJudged:
 
 @dataclass(frozen=True, slots=True)
 class LintResult:
-    """Findings in the order of the files, those that a comment or the project's settings suppressed, the files that
-    were read, what was not judged, always because of an error that is among the findings, how many findings the
-    settings do not ``select``, and the files of a folder that were ``skipped`` because they are no specs.
-    """
+    """Findings in the order of the files, and the rules and files that were left out."""
 
     findings: tuple[Finding, ...]
     suppressed: tuple[Suppressed, ...]
+    """Findings that a comment or the project's settings accept."""
     files: tuple[str, ...]
+    """All files that were read."""
     not_judged: tuple[NotJudged, ...] = ()
+    """Rules that did not run, each because of an error that is among the findings."""
     unselected: int = 0
+    """Number of findings that the settings do not ``select``."""
     skipped: tuple[str, ...] = ()
+    """Files of a folder that are no specs."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -92,7 +94,7 @@ def lint_path(path: FilePath | str, day: date | None = None, policy: Policy | No
 
 
 def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -> tuple[LintResult, Subject | None]:
-    """What lint says, and what it looked at where that is a cluster spec of which nothing is in doubt."""
+    """The result of linting a file, and its subject where no value of the spec is in doubt."""
     try:
         policy = settings_for(FilePath(path)).policy if policy is None else policy
         if str(path).endswith(ALLOCATED):
@@ -130,7 +132,7 @@ def _selected(result: LintResult, path: FilePath | str, policy: Policy | None) -
 
 
 def merged(results: Iterable[LintResult]) -> LintResult:
-    """What was found in several files, as one result."""
+    """The results of several files as one."""
     results = list(results)
     return LintResult(
         findings=tuple(sorted({finding for result in results for finding in result.findings}, key=Finding.sort_key)),
@@ -149,7 +151,7 @@ def load_sound(path: FilePath | str) -> ClusterSpec:
 
 
 def lint_and_plan(path: FilePath | str) -> tuple[LintResult, Plan]:
-    """What lint says of the cluster spec at ``path``, and its plan where one can be drawn: that helps to mend it.
+    """Lint the cluster spec at ``path``, and draw its plan where that is possible.
 
     The plan that rules looked at is the one that is drawn. Raises SpecError with the errors that leave no plan.
     """
@@ -173,7 +175,7 @@ def lint_document(document: Document, day: date | None = None, policy: Policy = 
 def judge_document(
     document: Document, day: date | None = None, policy: Policy = AS_WRITTEN
 ) -> tuple[LintResult, Subject | None]:
-    """As ``lint_document``, and what it looked at where nothing of the spec is in doubt: its spec, and its plan."""
+    """As ``lint_document``, with the spec and its plan where no value of the spec is in doubt."""
     schema = check(document, "cluster")
     rest = remainder(document, "cluster", schema)
     if rest is None:
@@ -217,7 +219,7 @@ def judge_document(
 
 
 def _stopped_by_errors(stopped: Mapping[str, Exception], findings: Iterable[Finding]) -> dict[str, Finding]:
-    """What rules that raised an error were stopped by: the first error that others found in the spec.
+    """The finding that stopped each rule that raised an error: the first error of the spec.
 
     Raises the error itself where nothing is wrong with the spec, and where CLUSTERWRIGHT_DEBUG=1 looks for it.
     """
@@ -234,9 +236,7 @@ def _turn(rule: LintRule) -> tuple[bool, bool, str]:
 
 
 def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding | None]:
-    """What ``rule`` objects to in ``subject``, each with its position in the spec; and the finding that stopped it,
-    where it came to read what is in doubt.
-    """
+    """Run ``rule`` on ``subject``: its findings with their positions, and the finding that stopped it, if any."""
     document = subject.spec.document
     findings: list[Finding] = []
     try:
@@ -270,7 +270,7 @@ def nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> Lin
 
 
 def _by_cause(unjudged: Mapping[str, Finding]) -> tuple[NotJudged, ...]:
-    """Codes that were not judged, by the finding because of which, in the order of the file."""
+    """Codes of rules that did not run, by the finding that stopped them, in the order of the file."""
     causes: dict[Finding, list[str]] = defaultdict(list)
     for code, finding in sorted(unjudged.items()):
         causes[finding].append(code)

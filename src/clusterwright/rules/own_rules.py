@@ -94,7 +94,7 @@ _SHOWN: dict[str, str] = {}
 
 
 def _guarded(code: str, check: Check) -> Check:
-    """``check``, whose own errors are a finding because of which it is not judged."""
+    """``check``, with its exceptions turned into the finding that stopped it."""
     file = check.__code__.co_filename if isinstance(check, FunctionType) else ""
 
     def guarded(subject: Subject) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ _REFUSED = "## What is refused"
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """What people are told of a rule: sentences in Markdown, of which ``docs`` may be paragraphs."""
+    """The sentences of a rule's page, in Markdown; ``docs`` may hold several paragraphs."""
 
     title: str
     why: str
@@ -32,8 +32,9 @@ class RuleText:
 
 @cache
 def text_of(code: str) -> RuleText:
-    """What the page of ``code`` says above its examples. Raises FileNotFoundError where there is no page, ValueError
-    where one lacks a paragraph.
+    """The text above the examples on the page of ``code``.
+
+    Raises FileNotFoundError without a page, ValueError without a paragraph.
     """
     page = (data_files.folder("docs") / "rules" / f"{code}.md").read_text(encoding="utf-8")
     title, _, why, fix, *docs = page.partition(f"\n\n{_REFUSED}\n")[0].rstrip().split("\n\n")
@@ -44,7 +45,7 @@ def text_of(code: str) -> RuleText:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A spec, or settings, that break the rule, what ``clusterwright lint`` says of them, and such as do not."""
+    """A spec or settings that break the rule, the output of ``clusterwright lint``, and a spec that keeps it."""
 
     bad: str
     output: str
@@ -80,7 +81,7 @@ def page(rule: LintRule, example: Example) -> str:
 
 
 def _ignoring(rule: LintRule) -> str:
-    """What accepts a finding, and with what."""
+    """The way to accept a finding, and its place."""
     if rule.is_suppressible:
         return (
             "Where you know the consequence and accept it: write why at the end of the line, after"

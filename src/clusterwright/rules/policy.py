@@ -1,4 +1,4 @@
-"""What a project wants otherwise than the rules say: severities of its own, findings that it accepts, rules it adds.
+"""A project's changes of the rules: other severities, accepted findings, additional rules.
 
 All of it is looked at when everything has been judged: it decides what is shown, never what is judged.
 """

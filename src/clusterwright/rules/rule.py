@@ -1,4 +1,4 @@
-"""What a rule is: one function that looks at a typed spec. What people need to know about it is on its page.
+"""A rule: one function that checks a typed spec. Its page describes it to users.
 
 A rule lives in a module of this package named for its family and is written so::
 
@@ -58,7 +58,7 @@ _TOPICS = {
 
 @dataclass(frozen=True)
 class Subject:
-    """What rules look at: the typed spec, and the skeleton of its plan.
+    """The input of rules: the typed spec, and the skeleton of its plan.
 
     Reading what another finding leaves in doubt raises FencedError: the rule is then not judged, and the result says
     so. No rule has to name what it relies on.
@@ -83,7 +83,7 @@ class Subject:
 
     @cached_property
     def _skeleton(self) -> Skeleton | Finding:
-        """The skeleton, or what keeps it from being built: a hundred rules ask."""
+        """The skeleton, or the error that prevents it, built once for all rules."""
         try:
             node_count(self.spec)
             uplink_counts(self.spec)
@@ -120,7 +120,7 @@ class Subject:
 
     @cached_property
     def allotted(self) -> tuple[tuple[FabricSkeleton, tuple[Allocation, ...] | PortShortage], ...]:
-        """The same, and what a fabric lacks where a switch of it has too few ports."""
+        """The same, with the shortage of a fabric whose switch has too few ports."""
         return tuple((fabric, self._allotted(fabric)) for fabric in self.skeleton.fabrics)
 
     def _allotted(self, fabric: FabricSkeleton) -> tuple[Allocation, ...] | PortShortage:
@@ -201,7 +201,7 @@ Check = Callable[[Subject], Iterator[Problem]]
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """A stable code and what is looked at. ``check`` is None where reading or the schema gives the finding out.
+    """A stable code and its check. ``check`` is None where reading or the schema reports the finding.
 
     ``own_text`` is what a project says of a rule that it adds: ours have a page.
 
@@ -218,7 +218,7 @@ class LintRule:
 
     @property
     def text(self) -> RuleText:
-        """What people are told of it. Raises FileNotFoundError where a rule of ours has no page."""
+        """The rule's text for users. Raises FileNotFoundError where a rule of ours has no page."""
         return self.own_text or text_of(self.code)
 
     @property

@@ -33,12 +33,11 @@ _MIN_REASON = 3
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """What ``lint`` checks without being told (``paths``), what it passes over (``exclude``), both relative to
-    ``folder``, and the project's policy. All empty where no file says anything.
-    """
+    """Default ``paths`` and exclusions of ``lint``, relative to ``folder``, and the project's policy."""
 
     folder: Path = Path()
     paths: tuple[str, ...] = ()
+    """Checked when ``lint`` gets no argument."""
     exclude: tuple[str, ...] = ()
     policy: Policy = AS_WRITTEN
 
@@ -70,7 +69,7 @@ def _folders_above(path: Path) -> Iterator[Path]:
 
 
 def _may_see(is_there: Callable[[], bool]) -> bool:
-    """False where nobody may look, too: whoever reads the spec itself then says why."""
+    """Whether a path exists; False where it cannot be read, which reading the spec then reports."""
     try:
         return is_there()
     except OSError:
@@ -142,7 +141,7 @@ def _settings(document: Document, file: Path) -> ProjectSettings:
 
 
 def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
-    """What the schema cannot know: codes that there are not or that nobody may accept, and reasons that say nothing."""
+    """Errors outside of the schema: unknown codes, codes that cannot be accepted, and empty reasons."""
     data, rules = document.data, policy.rules
     for index, beginning in enumerate(data.get("select", ())):
         if not any(code.startswith(beginning) for code in rules):

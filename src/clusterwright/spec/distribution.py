@@ -84,7 +84,7 @@ class UnitNames:
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """What the kernel of the installer is told, and how it gets an address over either version of IP.
+    """Kernel parameters of the installer, and its way to an address over either version of IP.
 
     ``answers`` is the form of its answers: kickstart or autoinstall.
     """
@@ -137,7 +137,7 @@ class Distribution:
 
     @property
     def name(self) -> str:
-        """What a spec writes: "Debian 13"."""
+        """The name in a spec: "Debian 13"."""
         return f"{self.of.title or self.family.title} {self.of.name}"
 
     @property

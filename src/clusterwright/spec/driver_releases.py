@@ -55,7 +55,7 @@ def release_of(driver: Driver) -> Release:
 
 
 def known_releases(distribution: Distribution) -> Mapping[str, Releases]:
-    """What is known of a distribution, by the kind of driver."""
+    """Known releases for a distribution, by the kind of driver."""
     return _KNOWN.get((distribution.tool, distribution.release), {})
 
 

@@ -1,4 +1,4 @@
-"""What protects data between storage and GPU memory, which datasets there are, and where keys and secrets come from."""
+"""Protection of data between storage and GPU memory, datasets, and the origin of keys and secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only Ethernet fabrics have: marking thresholds, the PFC watchdog, and the lines a network engineer adds.
+"""Settings of Ethernet fabrics alone: marking thresholds, the PFC watchdog, and added configuration.
 
 A BGP session proves who speaks by TCP-MD5 (RFC 2385) or TCP-AO (RFC 5925), with a secret by name.
 """
@@ -63,7 +63,7 @@ class Vouched:
 
 @dataclass(frozen=True, slots=True)
 class ExtraConfig:
-    """What one ``device``, or all switches of a ``role`` or ``fabric``, say beyond what is derived.
+    """Configuration added to one ``device``, or to all switches of a ``role`` or ``fabric``.
 
     ``lines`` go into EOS text, ``merge`` is a JSON merge patch (RFC 7396) on the rendered ``file``. ``unread`` are
     those of them that no reader need know: somebody vouches that they touch nothing that is proven.
@@ -80,7 +80,7 @@ class ExtraConfig:
     unread: tuple[Vouched, ...]
 
     def concerns(self, device: str, role: str, fabric: str) -> bool:
-        """True for a switch that gets what is added."""
+        """True for a switch that gets the added configuration."""
         return device == self.device or role == self.role or fabric == self.fabric
 
     def places(self, line: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ MESH_TLS = "mesh"
 
 @dataclass(frozen=True, slots=True)
 class ExecutionNode:
-    """A machine that runs Ansible for ``pods``, or for whatever is left when it names none."""
+    """A machine that runs Ansible for ``pods``, or for all remaining pods when it names none."""
 
     device: str
     pods: tuple[str, ...]

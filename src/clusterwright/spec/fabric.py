@@ -109,7 +109,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Uplinks:
-    """What every switch of a tier sends up: ``links`` at ``speed_gbps`` each, over the ports of ``side``.
+    """Uplinks of every switch of a tier: ``links`` at ``speed_gbps`` each, over the ports of ``side``.
 
     ``spread`` is ``round-robin`` (link after link to the next upper switch) or ``adjacent`` (links to the same upper
     switch lie side by side).
@@ -227,7 +227,7 @@ class TrafficClass:
 
 
 def _usual_recovery(watchdog: PfcWatchdog, tiers: tuple[Tier, ...]) -> PfcWatchdog:
-    """The time that nobody wrote, as every system can have it: one that looks now and then looks once in it."""
+    """Default recovery time, in the steps that every system supports."""
     for tier in tiers:
         system = system_of(tier.model)
         if system is not None and system.limits.pfc_looks is not None:
@@ -316,7 +316,7 @@ class Fabric:
 
     @property
     def is_provided(self) -> bool:
-        """Whether somebody else owns its switches, of which nothing is rendered or proven."""
+        """Whether another owner runs the switches, so that no file is rendered for them."""
         return self.owner == PROVIDER
 
     @property
@@ -331,7 +331,7 @@ class Fabric:
 
     @property
     def planes(self) -> str:
-        """What tells apart the planes that no tier joins: ``rail`` or ``position``; "" where all is one network."""
+        """The criterion of planes that no tier joins: ``rail`` or ``position``; "" where all is one network."""
         join = self.tiers[-1].join
         return "" if join == "all" else join
 

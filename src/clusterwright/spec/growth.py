@@ -26,7 +26,10 @@ NO_ALLOCATION = AllocationPolicy(None, 30, ("allocation",))
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """What was called ``was``: node group ``nodes``, ``fabric``, or ``tier``, the role of a tier of ``fabric``."""
+    """An object formerly called ``was``.
+
+    Node group ``nodes``, ``fabric``, or ``tier``, the role of a tier of ``fabric``.
+    """
 
     was: str
     nodes: str | None

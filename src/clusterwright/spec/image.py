@@ -1,4 +1,4 @@
-"""What nodes run, and how it comes to them."""
+"""Images of nodes, and their delivery."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _kib(_: Reading, written: int | str, __: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """What containers of jobs get: locked memory in KiB (None: unlimited), /dev/shm, IPC namespace, devices.
+    """Limits of job containers: locked memory in KiB (None: unlimited), /dev/shm, IPC namespace, devices.
 
     ``runtime`` is what starts them, ``folder`` where enroot unpacks their images.
     """
@@ -152,7 +152,7 @@ class ImageCheck:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a node may count and still be given jobs, how often it is looked at, and which checks are left out and why.
+    """Error counts up to which a node gets jobs, the interval of checks, and the checks left out with their reason.
 
     ``patience_s`` is how long one answer may take. Counts are since boot; ``link_errors_per_hour`` are symbol and check
     sequence errors that correction left.
@@ -190,7 +190,7 @@ USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What a node runs: an operating system's packages, kernel and drivers, and how they are set.
+    """Software of a node: packages, kernel and drivers of an operating system, and their settings.
 
     ``delivery`` is ``memory`` (fetched at every boot, nothing on disk), ``disk`` (installed once, on ``disks``: one, a
     mirror of two, or the smallest where none is named) or ``existing`` (somebody else's, with the parts in ``takes``).

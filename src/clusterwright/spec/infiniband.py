@@ -1,4 +1,4 @@
-"""What only InfiniBand fabrics have: a subnet manager, partitions, and GUIDs that somebody scanned."""
+"""Settings of InfiniBand fabrics alone: a subnet manager, partitions, and scanned GUIDs."""
 
 from __future__ import annotations
 

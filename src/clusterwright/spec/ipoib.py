@@ -34,7 +34,7 @@ class IpoibInterface:
 
     @property
     def name(self) -> str:
-        """What nodes call it."""
+        """Interface name on nodes."""
         return self.carried.interface
 
     @property
@@ -61,7 +61,7 @@ def ipoib_of(spec: ClusterSpec, node_group: str, cabled: Container[str]) -> tupl
 
 
 def carrying(spec: ClusterSpec) -> Iterator[tuple[str, Partition, Ipoib]]:
-    """The fabric, the partition and what it carries, of each partition with IP over InfiniBand."""
+    """Fabric, partition and purpose of each partition with IP over InfiniBand."""
     for fabric in spec.fabrics:
         for partition in fabric.partitions:
             if partition.ipoib is not None:

@@ -1,4 +1,4 @@
-"""Zones, the flows that are allowed between them, where they meet the outside, and what was promised about them."""
+"""Zones, the flows permitted between them, their borders to the outside, and promises about them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Border:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the owner has promised: ``name`` as people call it (P1), ``promise`` which of the known ones it is."""
+    """A promise of the owner: ``name`` for users (P1), ``promise`` is one of the known ones."""
 
     name: str
     promise: str

@@ -74,7 +74,7 @@ def dotted(name: str) -> str:
 
 
 def decided(name: str) -> Decided | None:
-    """What decides the setting ``name``, in whichever spelling; None for one that is the image's own."""
+    """The reason for the value of the setting ``name``, in any spelling; None where the image may set it."""
     path = path_of(name)
     for setting in _DECIDED:
         if len(setting.path) == len(path) and all(

@@ -55,7 +55,7 @@ def load_spec_document(document: Document) -> ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A typed spec, what is wrong with its values, and where something only stands in for a value that is in doubt."""
+    """A typed spec, the errors of its values, and the places of stand-ins for doubtful values."""
 
     spec: ClusterSpec
     findings: tuple[Finding, ...]
@@ -63,7 +63,7 @@ class Typed:
 
 
 def type_document(document: Document) -> Typed:
-    """Type a document that the cluster schema accepts, whatever is wrong with its values."""
+    """Type a document that the cluster schema accepts, with findings about its values."""
     findings: list[Finding] = []
     try:
         named = (document.named_file(("hardware", index)) for index in range(len(document.data.get("hardware", ()))))
@@ -88,7 +88,7 @@ def overlay_file(spec: str | FilePath) -> FilePath:
 
 
 def _with_overlay(reading: Reading, spec: ClusterSpec) -> ClusterSpec:
-    """The spec with what its overlay file notes; its MAC addresses and GUIDs count beside those of the spec's files."""
+    """The spec with the rows of its overlay file, MAC addresses and GUIDs included."""
     file = overlay_file(reading.document.file)
     if not is_there(file):
         note_absence(file)
@@ -120,7 +120,7 @@ def _with_overlay(reading: Reading, spec: ClusterSpec) -> ClusterSpec:
 
 
 def _what_stands(reading: Reading) -> Allocated:
-    """What the spec's own allocation file says, or, until it has one, that of the phase before; findings recorded."""
+    """The spec's allocation file, or, until it has one, that of the phase before; findings are recorded."""
     document = reading.document
     allocated_path = allocation_file(document.file)
     if allocated_path.is_file():

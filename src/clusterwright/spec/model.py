@@ -160,7 +160,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class SpecException:
-    """What is different somewhere: a drained switch, a port out of service, a group of nodes with another image.
+    """A local difference: a drained switch, a port out of service, a group of nodes with another image.
 
     ``until`` is the last day on which it is wanted; it holds until it is taken out.
     """
@@ -206,7 +206,7 @@ class Expectation:
 
     @property
     def words(self) -> str:
-        """What is expected, as people write it."""
+        """The expectation, in words."""
         words = [] if self.value is None else [f"{self.value:.12g}"]
         if self.value is not None and self.tolerance:
             words = [f"{self.value:.12g} within {100 * self.tolerance:.4g}%"]
@@ -307,7 +307,10 @@ class ClusterSpec:
 
     @property
     def boot_network(self) -> tuple[Fabric, FabricAddressing] | None:
-        """What machines boot over; None where nothing boots, and where the named fabric cannot serve for it (CW606)."""
+        """The network that machines boot over.
+
+        None without booting, and where the named fabric cannot serve it (CW606).
+        """
         return self.plain_network(self.boot.fabric) if self.boot is not None else None
 
     def zone(self, name: str) -> Zone | None:

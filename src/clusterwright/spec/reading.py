@@ -1,4 +1,4 @@
-"""What typing a spec needs: the document, the catalogue, and a place for what is wrong with them."""
+"""Context of typing a spec: the document, the catalogue, and its findings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Reading(Structuring):
         self.doubts[path] = finding
 
     def named_file(self, path: Path, read: Callable[[FilePath], tuple[T, Iterable[Finding]]]) -> T | None:
-        """What ``read`` makes of the file named at ``path``; None, and all findings recorded, when it objects.
+        """The content of the file named at ``path``, by ``read``; None, with all findings recorded, on an error.
 
         ``read`` gives what it read and its findings, or raises SpecError.
         """

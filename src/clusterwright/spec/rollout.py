@@ -90,7 +90,7 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy:
-    """What a wave of a rollout may take.
+    """Limits of a wave of a rollout.
 
     ``canaries`` units of each kind go first. While a wave lasts every rack outside it keeps at least
     ``min_bandwidth_percent`` of its way to the top of each fabric, and at most ``racks_at_once`` racks are disturbed.

@@ -1,4 +1,4 @@
-"""Which releases of Slurm work with each other, and what a release lacks.
+"""Releases of Slurm that work with each other, and features that a release lacks.
 
 SchedMD, Upgrade Guide, Compatibility Window: daemons take what the two major releases before their own say, since 24.11
 the three before. slurmdbd is to be the newest, then slurmctld, then slurmd.
@@ -39,7 +39,7 @@ def has_packages_of_its_own(image: Image) -> bool:
 
 
 def takes_from(newer: str, older: str) -> bool | None:
-    """Whether a daemon of a release takes what one of another says; None for a release that is not known here."""
+    """Whether a daemon of a release accepts messages of another one; None for an unknown release."""
     if newer not in MAJOR or older not in MAJOR:
         return None
     back = 3 if newer >= _THREE_BACK_SINCE else 2

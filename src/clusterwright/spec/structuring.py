@@ -66,7 +66,7 @@ class Structuring:
         self.schema_name = schema_name
 
     def typed(self, kind: type[T], data: Any, path: Path) -> T:
-        """What stands at ``path`` as a ``kind``."""
+        """The value at ``path`` as a ``kind``."""
         reader: Callable[[Structuring, Any, Path], T] | None = getattr(kind, "read", None)
         return reader(self, data, path) if reader is not None else self.fields(kind, data, path)
 
@@ -145,7 +145,7 @@ def _reader(hint: Any) -> Read:
 
 @cache
 def _silence(hint: Any) -> Callable[[Structuring, Path], Any]:
-    """What a field is where neither the data nor the schema says anything."""
+    """The value of a field that neither the data nor the schema sets."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _silence(inner[0])

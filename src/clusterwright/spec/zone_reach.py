@@ -1,4 +1,4 @@
-"""Who belongs to a zone, where zones live, where two of them can meet, and what is open to the internet: from the spec.
+"""Members and locations of zones, pairs of zones with a common network, and zones with internet access.
 
 Rules, writers, proofs, reports and the lab all ask here: what a zone is belongs to the meaning of the spec, and is
 decided once.

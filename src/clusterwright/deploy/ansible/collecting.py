@@ -42,7 +42,9 @@ def collect(plan: Plan, devices: Devices) -> Collected:
     failures: dict[str, str] = {}
     questions = {name: dict(_questions(plan, name)) for name in sorted(devices.over_ssh)}
     for output in sorted({output for question in questions.values() for output in question}):
-        asked = {name: own[output] for name, own in questions.items() if output in own and name not in failures}
+        asked = {
+            name: results[output] for name, results in questions.items() if output in results and name not in failures
+        }
         for name, answer in devices.run(asked, becomes_root=False).items():
             if isinstance(answer, CommandResult) and answer.status == 0:
                 texts.setdefault(name, {})[output] = answer.output

@@ -57,14 +57,14 @@ class ConnectedMesh:
 def read_execution(path: Path) -> ConnectedMesh:
     """The file that the control node's tree has of its execution nodes. Raises ClusterwrightError."""
     try:
-        found = json.loads(read_given(path))
-        nodes = tuple(MeshNode(str(name), tuple(pods)) for name, pods in found["nodes"].items())
+        document = json.loads(read_given(path))
+        nodes = tuple(MeshNode(str(name), tuple(pods)) for name, pods in document["nodes"].items())
         execution = ConnectedMesh(
-            path.parent / found["control_socket"],
+            path.parent / document["control_socket"],
             nodes,
-            dict(found["pods"]),
-            lost_after_s=float(found["lost_after_s"]),
-            silent_after_s=float(found["silent_after_s"]),
+            dict(document["pods"]),
+            lost_after_s=float(document["lost_after_s"]),
+            silent_after_s=float(document["silent_after_s"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ClusterwrightError(

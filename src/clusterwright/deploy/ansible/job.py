@@ -47,8 +47,8 @@ class PlaybookJob:
         arguments["envvars"]["PATH"] = _search_path()
         runner = init_runner(**arguments, event_handler=transcript.hear, cancel_callback=given_up)
         # It starts from this process's whole environment, and notes what it starts Ansible with in a file.
-        own = {name: value for name, value in runner.config.env.items() if name in _SET_BY_RUNNER}
-        runner.config.env = {**child_environment(), **arguments["envvars"], **own}
+        runner_variables = {name: value for name, value in runner.config.env.items() if name in _SET_BY_RUNNER}
+        runner.config.env = {**child_environment(), **arguments["envvars"], **runner_variables}
         runner.run()
         transcript.close(runner.rc)
 

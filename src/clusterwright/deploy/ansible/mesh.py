@@ -114,10 +114,10 @@ class Mesh:
     def take(self, home: str, tried: Collection[str]) -> str | None:
         """The node to try next, counted as busy from now on: ``home``, then whoever has least to do; None: no one."""
         with self._lock:
-            left = [name for name in self._slots if name not in tried and name not in self._lost]
-            if not left:
+            candidates = [name for name in self._slots if name not in tried and name not in self._lost]
+            if not candidates:
                 return None
-            node = home if home in left else min(left, key=lambda name: (self._jobs[name], name))
+            node = home if home in candidates else min(candidates, key=lambda name: (self._jobs[name], name))
             self._jobs[node] += 1
             return node
 

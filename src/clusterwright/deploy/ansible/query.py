@@ -145,11 +145,11 @@ class Devices:
         except OSError as error:
             raise ClusterwrightError(f"ssh cannot be started: {error.strerror}") from None
         try:
-            status, output, said = json.loads(done.stdout.splitlines()[-1])
+            status, output, error_text = json.loads(done.stdout.splitlines()[-1])
         except (ValueError, IndexError, TypeError):
             lines = done.stderr.strip().splitlines()
             return Unreachable(lines[-1] if lines else f"ssh to {address} ended with status {done.returncode}")
-        return CommandResult(status, output, said)
+        return CommandResult(status, output, error_text)
 
     def _ssh(self, address: str, *, becomes_root: bool) -> list[str]:
         access = self.access

@@ -47,23 +47,23 @@ class AnsibleTarget:
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
         """See ``Target.apply``. A device whose tree still holds a placeholder gets none of it."""
-        found = {
+        outcomes = {
             device: Outcome(Status.FAILED, message=reason)
             for device, tree in batch.items()
             if (reason := left_in(tree)) is not None
         }
         for transport in self._transports():
-            found |= {
+            outcomes |= {
                 device: outcome
                 for device, tree in batch.items()
                 if device in transport.addresses and (outcome := transport.settled(tree)) is not None
             }
-        heard = self._run({device: tree for device, tree in batch.items() if device not in found}, check=check)
+        heard = self._run({device: tree for device, tree in batch.items() if device not in outcomes}, check=check)
         for device, tree in batch.items():
             if device in heard:
-                found[device] = outcome_of(heard[device], device, tree_digest(tree), check=check)
+                outcomes[device] = outcome_of(heard[device], device, tree_digest(tree), check=check)
         nowhere = Outcome(Status.UNREACHABLE, message=_NO_ADDRESS)
-        return {device: found.get(device, nowhere) for device in batch}
+        return {device: outcomes.get(device, nowhere) for device in batch}
 
     def rename(self, names: Mapping[str, str]) -> None:
         """See ``Target.rename``: a device itself keeps what was put on it, whatever it is called."""

@@ -154,9 +154,9 @@ def _complaint(result: Mapping[str, Any]) -> str:
 
 
 def _silence(transcript: Transcript) -> str:
-    said = "; ".join(transcript.complaints[-3:])
+    complaints = "; ".join(transcript.complaints[-3:])
     ended = "Ansible ended without a result for this device" if transcript.ended else "Ansible did not come to its end"
-    return f"{ended}: {said}" if said else ended
+    return f"{ended}: {complaints}" if complaints else ended
 
 
 def _remarks(answer: Mapping[str, Any]) -> str:
@@ -178,7 +178,7 @@ def _diff_text(parts: Collection[Mapping[str, Any]]) -> str:
             continue
         before, after = str(part.get("before", "")), str(part.get("after", ""))
         headers = str(part.get("before_header", "")), str(part.get("after_header", ""))
-        found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), *headers, lineterm=""))
+        diff = list(difflib.unified_diff(before.splitlines(), after.splitlines(), *headers, lineterm=""))
         # A change of mode alone has the same text on both sides.
-        lines += found or [f"--- {headers[0]}", f"+++ {headers[1]}"]
+        lines += diff or [f"--- {headers[0]}", f"+++ {headers[1]}"]
     return "".join(f"{line}\n" for line in lines)

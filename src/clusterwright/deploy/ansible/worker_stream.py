@@ -65,23 +65,23 @@ class WorkerStream:
 
     def _take_line(self, line: bytes) -> Mapping[str, Any] | None:
         try:
-            found = json.loads(line)
+            message = json.loads(line)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            message = None
+        if not isinstance(message, dict):
             raise StreamError(f"the worker wrote what is no JSON object: {line[:200].decode(errors='replace')}")
-        if "status" in found:
-            self.status = str(found["status"])
-            self.explanation = str(found.get("job_explanation", ""))
-        elif "zipfile" in found:
-            size = found["zipfile"]
+        if "status" in message:
+            self.status = str(message["status"])
+            self.explanation = str(message.get("job_explanation", ""))
+        elif "zipfile" in message:
+            size = message["zipfile"]
             if not isinstance(size, int) or not 0 < size <= self._limit_bytes:
                 raise StreamError(f"the worker announced a bundle of {size!r} bytes")
             self._bundle_chars = (size + 2) // 3 * 4  # base64, with padding and without line ends
-        elif "eof" in found:
+        elif "eof" in message:
             self.ended = True
-        elif found.get("event") != "keepalive":
-            return found
+        elif message.get("event") != "keepalive":
+            return message
         return None
 
     def _take_bundle(self, encoded: bytes) -> None:

@@ -102,21 +102,21 @@ class _Watch:
     listen: Listener
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
-    said: set[tuple[str, str]] = field(default_factory=set)
+    reported: set[tuple[str, str]] = field(default_factory=set)
 
     def __call__(self, event: automation.EngineEvent) -> None:
         if event.summary_event:
-            found = event.summary_event.resource_changes
-            counts = Counter({str(getattr(kind, "value", kind)): count for kind, count in found.items()})
+            resource_changes = event.summary_event.resource_changes
+            counts = Counter({str(getattr(kind, "value", kind)): count for kind, count in resource_changes.items()})
             self.counts = Counter({kind: count for kind, count in counts.items() if kind != "read"})  # references
-        for said in translate(self.stack, event):
-            if said.kind is EventKind.MESSAGE:
-                if (said.unit, said.text) in self.said:  # the engine has a unit compared more than once
+        for translated in translate(self.stack, event):
+            if translated.kind is EventKind.MESSAGE:
+                if (translated.unit, translated.text) in self.reported:  # the engine has a unit compared more than once
                     continue
-                self.said.add((said.unit, said.text))
-            if said.kind is EventKind.MESSAGE and said.severity == "error":
-                self.errors.append(said.text)
-            self.listen(said)
+                self.reported.add((translated.unit, translated.text))
+            if translated.kind is EventKind.MESSAGE and translated.severity == "error":
+                self.errors.append(translated.text)
+            self.listen(translated)
 
 
 class Engine:
@@ -154,11 +154,11 @@ class Engine:
     def known(self) -> frozenset[str]:
         """The stacks that the state backend holds with at least one resource in them."""
         try:
-            found = self._workspace().list_stacks()
+            summaries = self._workspace().list_stacks()
         except automation.CommandError as error:
             raise ClusterwrightError(f"Pulumi could not list its stacks: {_reason(error)}") from None
-        self._is_there.update((stack.name, True) for stack in found)
-        return frozenset(stack.name for stack in found if stack.resource_count)
+        self._is_there.update((stack.name, True) for stack in summaries)
+        return frozenset(stack.name for stack in summaries if stack.resource_count)
 
     def given(self, stack: Stack) -> Given:
         """What the state of ``stack`` says that its devices were given last. Raises ClusterwrightError.
@@ -178,15 +178,17 @@ class Engine:
         if self._upper_downlinks is None and any(stack.layer == UPPER for stack in every if stack not in there):
             self._upper_downlinks = {}
         with ThreadPoolExecutor(STATES_AT_ONCE, "state") as pool:
-            found = zip(there, pool.map(self._read, there), strict=True)
-            return {stack.name: given for stack, given in found if given is not None}
+            recorded = zip(there, pool.map(self._read, there), strict=True)
+            return {stack.name: given for stack, given in recorded if given is not None}
 
     def _read(self, stack: Stack) -> Given | None:
         """As ``given``; None where there is no such stack, or no resource in it."""
         try:
             # Not by the workspace, which would have secrets decrypted: there are none, and making their key costs more
             # than all the rest.
-            said = self._command.run(["stack", "export", "--stack", stack.name], str(self._project), self._environment)
+            exported = self._command.run(
+                ["stack", "export", "--stack", stack.name], str(self._project), self._environment
+            )
         except automation.StackNotFoundError:
             self._is_there[stack.name] = False
             if stack.layer == UPPER and self._upper_downlinks is None:
@@ -197,11 +199,11 @@ class Engine:
                 return self._read(stack)
             raise ClusterwrightError(f"the state of {stack.name} could not be read: {_reason(error)}") from None
         self._is_there[stack.name] = True
-        deployment = json.loads(said.stdout).get("deployment") or {}
-        found = read_given(deployment)
+        deployment = json.loads(exported.stdout).get("deployment") or {}
+        recorded = read_given(deployment)
         if stack.layer == UPPER and self._upper_downlinks is None:
-            self._upper_downlinks = found.downlinks
-        return found if deployment.get("resources") else None
+            self._upper_downlinks = recorded.downlinks
+        return recorded if deployment.get("resources") else None
 
     def run(
         self,
@@ -351,10 +353,10 @@ def _forget_pending(stack: automation.Stack) -> None:
         stack.import_stack(automation.Deployment(state.version, deployment))
 
 
-def is_damage(said: str) -> bool:
+def is_damage(message: str) -> bool:
     """Whether Pulumi says that a state is no JSON."""
     signs = ("failed to load checkpoint", "unexpected end of JSON input", "invalid character")
-    return any(sign in said for sign in signs)
+    return any(sign in message for sign in signs)
 
 
 def _reason(error: automation.CommandError) -> str:
@@ -365,11 +367,11 @@ def _reason(error: automation.CommandError) -> str:
             f"Pulumi's engine was killed (signal {killed[1]}). What it did is recorded; the same command finds out "
             "what was under way, and takes it up"
         )
-    said = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
-    if is_damage(said):
+    message = text.partition("stderr: ")[2].strip() or text.partition("stdout: ")[2].partition("\n stderr:")[0].strip()
+    if is_damage(message):
         return (
-            f"the recorded state cannot be read ({said.removeprefix('error: ')}). In the state backend, put back the "
-            "last copy of that stack (stacks/**/<stack>.json.bak, or the newest under backups/), or remove it: without "
-            "it, the same command compares every device and writes what differs"
+            f"the recorded state cannot be read ({message.removeprefix('error: ')}). In the state backend, put back "
+            "the last copy of that stack (stacks/**/<stack>.json.bak, or the newest under backups/), or remove it: "
+            "without it, the same command compares every device and writes what differs"
         )
-    return for_people(said.removeprefix("error: "))
+    return for_people(message.removeprefix("error: "))

@@ -83,9 +83,9 @@ def recall(
     for many stacks gives an ``installation`` that looks at its files once for all of them.
     """
     try:
-        said = json.loads(question.note.read_bytes())
-        content = said["note"]
-        if said["sha256"] != _digest_of(content) or content["ingredients"] != _ingredients(question, installation):
+        recorded = json.loads(question.note.read_bytes())
+        content = recorded["note"]
+        if recorded["sha256"] != _digest_of(content) or content["ingredients"] != _ingredients(question, installation):
             return None
         files: Mapping[str, str] = content["files"]
         now = _as_noted(read) if read is not None else {name: _present_digest(Path(name)) for name in files}
@@ -169,16 +169,16 @@ _OF_ALL = ("extra == 'full'", 'extra == "full"')  # what deploying needs
 
 
 def _libraries() -> Iterator[tuple[str, str]]:
-    for own in _OWN:
+    for distribution in _OWN:
         try:
-            requirements = metadata.requires(own) or ()
+            requirements = metadata.requires(distribution) or ()
         except metadata.PackageNotFoundError:
             continue
         for requirement in requirements:
             if "extra ==" in requirement and not requirement.endswith(_OF_ALL):
                 continue
             name = requirement.split(";")[0].split("[")[0]
-            name = name[: next((at for at, letter in enumerate(name) if letter in " <>=!~("), len(name))]
+            name = name[: next((index for index, letter in enumerate(name) if letter in " <>=!~("), len(name))]
             if name not in _OWN:
                 yield name, metadata.version(name)
 

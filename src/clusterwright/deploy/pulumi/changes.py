@@ -52,7 +52,7 @@ def drift_lines(device: str, outcome: Outcome, given: DeviceTree) -> Iterator[st
 
 
 def _secrets_in(content: bytes) -> set[str]:
-    return {found["name"].decode() for found in PLACEHOLDER_IN_BYTES.finditer(content)}
+    return {match["name"].decode() for match in PLACEHOLDER_IN_BYTES.finditer(content)}
 
 
 def bounded(lines: Iterator[str], limit: int) -> list[str]:

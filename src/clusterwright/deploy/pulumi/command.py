@@ -58,10 +58,10 @@ def _asked(program: str) -> tuple[str, VersionInfo]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ClusterwrightError(f"{program} cannot be run: {error}. {how_to_install()}") from None
-    found = _VERSION.fullmatch(done.stdout.strip())
-    if done.returncode != 0 or found is None or not VersionInfo.is_valid(found[1]):
+    match = _VERSION.fullmatch(done.stdout.strip())
+    if done.returncode != 0 or match is None or not VersionInfo.is_valid(match[1]):
         raise ClusterwrightError(f"{program} does not say which version of Pulumi it is. {how_to_install()}")
-    version = VersionInfo.parse(found[1])
+    version = VersionInfo.parse(match[1])
     if version.major != _MAJOR or version.minor < _LEAST_MINOR:
         needed = f"3.{_LEAST_MINOR} or newer is needed"
         raise ClusterwrightError(f"{program} is Pulumi {version}, and {needed}. {how_to_install()}")
@@ -122,10 +122,10 @@ class OwnGroup(automation.PulumiCommand):
                     os.killpg(pid, number)
 
 
-def _lines(stream: IO[str] | None, told: automation.OnOutput | None) -> str:
+def _lines(stream: IO[str] | None, on_output: automation.OnOutput | None) -> str:
     lines = []
     for line in stream or ():
         lines.append(line.rstrip())
-        if told:
-            told(lines[-1])
+        if on_output:
+            on_output(lines[-1])
     return "\n".join(lines)

@@ -115,13 +115,13 @@ def _step(stack: str, kind: EventKind, step: StepEventMetadata) -> Iterator[Even
         yield Event(kind=kind, stack=stack, unit=unit, unit_kind=_UNIT_TYPES[step.type], operation=step.op.value)
 
 
-def _message(stack: str, said: DiagnosticEvent) -> Iterator[Event]:
-    text = for_people(_COLOUR.sub("", said.message).rstrip())
-    if not text or said.ephemeral or said.severity == "debug":
+def _message(stack: str, diagnostic: DiagnosticEvent) -> Iterator[Event]:
+    text = for_people(_COLOUR.sub("", diagnostic.message).rstrip())
+    if not text or diagnostic.ephemeral or diagnostic.severity == "debug":
         return
-    kind, _, unit = (said.urn or "").rpartition("::")
+    kind, _, unit = (diagnostic.urn or "").rpartition("::")
     unit_kind = _UNIT_TYPES.get(kind.rpartition("::")[2].rpartition("$")[2], "")
-    severity = "info" if said.severity == "info#err" else said.severity
+    severity = "info" if diagnostic.severity == "info#err" else diagnostic.severity
     yield Event(
         kind=EventKind.MESSAGE,
         stack=stack,

@@ -56,8 +56,8 @@ class Manifest:
         units = (
             replace(unit, devices={name: held[name] for name in unit.devices if name in held}) for unit in self.units
         )
-        left = tuple(unit for unit in units if unit.devices)
-        return replace(self, units=left, away=tuple(sorted(out & given.keys())))
+        remaining = tuple(unit for unit in units if unit.devices)
+        return replace(self, units=remaining, away=tuple(sorted(out & given.keys())))
 
     def alone(self, devices: Collection[str], given: Mapping[str, str]) -> Manifest:
         """The same for ``devices`` only: every other one keeps what it was ``given``, or is in no unit."""

@@ -57,12 +57,14 @@ def _has_services(stack: Stack) -> bool:
 def require_none_left(stacks: Collection[Stack], every: Collection[Stack], deployed: Collection[str]) -> None:
     """Raises ClusterwrightError when ``stacks``, to be destroyed, has the upper layer without one that leans on it."""
     chosen = {stack.name for stack in stacks}
-    left = [stack for stack in every if stack.name in deployed and stack.name not in chosen and stack.layer != UPPER]
+    dependants = [
+        stack for stack in every if stack.name in deployed and stack.name not in chosen and stack.layer != UPPER
+    ]
     upper = [stack.name for stack in stacks if stack.layer == UPPER]
-    if upper and left:
+    if upper and dependants:
         raise ClusterwrightError(
-            f"{', '.join(stack.name for stack in left)} {'lean' if len(left) > 1 else 'leans'} on {upper[0]}: destroy "
-            "that before or with it. Nothing was touched."
+            f"{', '.join(stack.name for stack in dependants)} {'lean' if len(dependants) > 1 else 'leans'} on "
+            f"{upper[0]}: destroy that before or with it. Nothing was touched."
         )
 
 

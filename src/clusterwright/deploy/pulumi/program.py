@@ -79,14 +79,14 @@ class UnitResource(pulumi.CustomResource):
         left_alone: Collection[str] = (),
     ) -> None:
         properties = {"devices": dict(trees), **({"downlinks": dict(downlinks)} if downlinks else {})}
-        if own := {device: former[device] for device in trees if former and device in former}:
-            properties["former"] = own
+        if former_names := {device: former[device] for device in trees if former and device in former}:
+            properties["former"] = former_names
         if silent := {device: "" for device in trees if device in away}:
             properties["away"] = silent
         if untouched := {device: "" for device in trees if device in left_alone}:
             properties["left_alone"] = untouched
-        if name in own:
-            alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=own[name])])
+        if name in former_names:
+            alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=former_names[name])])
             options = pulumi.ResourceOptions.merge(options, alias)
         if about:
             properties["about"] = dict(about)
@@ -190,12 +190,12 @@ def _outputs_of(stack: str) -> Mapping[str, Any] | None:
     Asked before a reference is made: one to a stack that is not there would end the program.
     """
     try:
-        found = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": stack}).value
+        answer = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": stack}).value
     except Exception as error:
         if "unknown stack" in str(error):
             return None
         raise ClusterwrightError(f"the state of {stack} cannot be read: {error}") from None
-    outputs: Mapping[str, Any] = found["outputs"]
+    outputs: Mapping[str, Any] = answer["outputs"]
     return outputs
 
 

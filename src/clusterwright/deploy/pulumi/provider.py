@@ -61,16 +61,16 @@ Properties = Mapping[str, PropertyValue]
 
 def text_of(properties: Properties, name: str) -> str:
     """A text property; "" when it is absent."""
-    found = properties.get(name)
-    return found.value if found is not None and isinstance(found.value, str) else ""
+    text = properties.get(name)
+    return text.value if text is not None and isinstance(text.value, str) else ""
 
 
 def map_of(properties: Properties, name: str) -> dict[str, str]:
     """A property that maps texts to texts; empty when it is absent."""
-    found = properties.get(name)
-    if found is None or not isinstance(found.value, Mapping):
+    mapping = properties.get(name)
+    if mapping is None or not isinstance(mapping.value, Mapping):
         return {}
-    return {key: item.value for key, item in found.value.items() if isinstance(item.value, str)}
+    return {key: item.value for key, item in mapping.value.items() if isinstance(item.value, str)}
 
 
 def as_map(values: Mapping[str, str]) -> PropertyValue:
@@ -233,8 +233,8 @@ class ClusterwrightProvider(Provider):
         silent = {name: outcome.message for name, outcome in compared.items() if not outcome.ok}
         silent |= {name: held.message for name, held in holdings.items() if isinstance(held, Unreachable)}
         if silent:
-            told = "; ".join(f"{name} could not be read: {message}" for name, message in sorted(silent.items()))
-            raise ClusterwrightError(told)
+            reasons = "; ".join(f"{name} could not be read: {message}" for name, message in sorted(silent.items()))
+            raise ClusterwrightError(reasons)
         digests = {outcome.digest for outcome in compared.values()}
         digests |= {held.digest for held in holdings.values() if isinstance(held, Holding)}
         if digests == {holding_digest({})}:
@@ -260,8 +260,8 @@ class ClusterwrightProvider(Provider):
     async def _bring_about(self, urn: str, news: Properties, olds: Properties) -> dict[str, PropertyValue]:
         store, target, batching = self._opened()
         wanted, before = map_of(news, "devices"), _held(olds, news)
-        known, former = map_of(olds, "devices"), map_of(news, "former")
-        await asyncio.to_thread(target.rename, {was: now for now, was in former.items() if was in known})
+        deployed, former = map_of(olds, "devices"), map_of(news, "former")
+        await asyncio.to_thread(target.rename, {was: now for now, was in former.items() if was in deployed})
         away = _untouched(news)
         batch = {name: store.get_tree(name, digest) for name, digest in wanted.items() if name not in away}
         batch |= {name: () for name in before if name not in wanted}
@@ -275,9 +275,9 @@ class ClusterwrightProvider(Provider):
         kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
         kept |= {name: before[name] for name in failed if name not in wanted}
         unit = urn.rpartition("::")[2]
-        told = "; ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
         raise PartialFailure(
-            f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {told}. "
+            f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {reasons}. "
             "The others did. Fix the cause and run the same command again.",
             unit,
             {"devices": as_map(kept), "failed": as_map(failed | still), **_beside(olds)},
@@ -307,7 +307,7 @@ class ClusterwrightProvider(Provider):
         yield from (f"  {line}" for line in changed_lines(before, after))
 
     def _drift_lines(self, given: Mapping[str, DeviceTree], drift: Mapping[str, Outcome]) -> list[str]:
-        lines = (line for name, found in sorted(drift.items()) for line in drift_lines(name, found, given[name]))
+        lines = (line for name, outcome in sorted(drift.items()) for line in drift_lines(name, outcome, given[name]))
         return bounded(lines, SHOWN_LINES)
 
     def _opened(self) -> tuple[Store, Target, BatchingTarget]:

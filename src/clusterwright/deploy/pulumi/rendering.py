@@ -48,12 +48,12 @@ def make_manifests(
         return _rendered(plan, target, stacks, only)
     asked = {stack.name: TargetLayer(source.spec, stack.layer, target) for stack in stacks}
     before, after = cache(installation_digest), cache(installation_digest)  # each once for all stacks
-    known = {name: recall(question, source.read, before) for name, question in asked.items()}
-    made = _rendered(plan, target, [stack for stack in stacks if known[stack.name] is None])
+    cached = {name: recall(question, source.read, before) for name, question in asked.items()}
+    made = _rendered(plan, target, [stack for stack in stacks if cached[stack.name] is None])
     for name, manifest in made.items():
         remember(asked[name], source.read, manifest, after)
-    found = {name: manifest for name, manifest in known.items() if manifest is not None} | made
-    return {stack.name: found[stack.name] for stack in stacks}
+    manifests = {name: manifest for name, manifest in cached.items() if manifest is not None} | made
+    return {stack.name: manifests[stack.name] for stack in stacks}
 
 
 def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Collection[str] = ()) -> dict[str, Manifest]:
@@ -77,10 +77,10 @@ def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Colle
         trees = dict.fromkeys(reached, "") | trees
     downlinks = downlinks_of(plan, target, stacks)
     former = Standing(plan.spec, plan.spec.allocated).former
-    found = {stack.name: manifest_of(plan.name, stack, trees, downlinks[stack.name], former) for stack in stacks}
-    for manifest in found.values():
+    manifests = {stack.name: manifest_of(plan.name, stack, trees, downlinks[stack.name], former) for stack in stacks}
+    for manifest in manifests.values():
         store.put(manifest.content())
-    return found
+    return manifests
 
 
 def _render(plan: Plan, store: Store, versions: Versions, names: Sequence[str]) -> list[tuple[str, str]]:

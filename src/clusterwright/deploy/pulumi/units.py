@@ -87,11 +87,11 @@ def stacks_of_devices(stacks: Collection[Stack], devices: Collection[str]) -> tu
 
     Raises ClusterwrightError for a device that is in none of them.
     """
-    known = {name for stack in stacks for name in stack.devices}
+    device_names = {name for stack in stacks for name in stack.devices}
     for name in devices:
-        if name not in known:
+        if name not in device_names:
             shown = ", ".join(stack.name for stack in stacks)
-            message = f"there is no device {name!r} in {shown}. {did_you_mean(name, known)}"
+            message = f"there is no device {name!r} in {shown}. {did_you_mean(name, device_names)}"
             raise ClusterwrightError(message.rstrip())
     return tuple(stack for stack in stacks if units_of_devices(stack, devices))
 

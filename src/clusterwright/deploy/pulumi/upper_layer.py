@@ -78,7 +78,7 @@ def require_downlinks(
     ]
     if not wrong:
         return
-    lines = [line for each in wrong[:_SHOWN_SWITCHES] for line in _told(store, *each)]
+    lines = [line for difference in wrong[:_SHOWN_SWITCHES] for line in _told(store, *difference)]
     if len(wrong) > _SHOWN_SWITCHES:
         lines.append(f"and {len(wrong) - _SHOWN_SWITCHES} more switches")
     raise UnmetReferenceError(
@@ -89,11 +89,11 @@ def require_downlinks(
     )
 
 
-def _own(found: Downlinks, pod: str) -> Downlinks:
+def _own(downlinks: Downlinks, pod: str) -> Downlinks:
     """What is offered to ``pod``, or by the upper layer ("") to all of them."""
     if not pod:
-        return {name: pods for name, pods in found.items() if pods}
-    return {name: {pod: pods[pod]} for name, pods in found.items() if pod in pods}
+        return {name: pods for name, pods in downlinks.items() if pods}
+    return {name: {pod: pods[pod]} for name, pods in downlinks.items() if pod in pods}
 
 
 def _downlink(plan: Plan, store: Store, device: Device, links: list[Link]) -> str:

@@ -36,11 +36,11 @@ def in_place(text: str, places: Places) -> str:
 
 def _of_line(line: str) -> Iterator[tuple[str, str]]:
     """The line as it stands in a file, and as JSON writes it."""
-    found = [each[0] for each in PLACEHOLDER.finditer(line)]
+    placeholders = [match[0] for match in PLACEHOLDER.finditer(line)]
     parts = around(line)
     parts[0] = parts[0].lstrip()
-    if not found or len("".join(parts)) < _LEAST:
+    if not placeholders or len("".join(parts)) < _LEAST:
         return
-    for word, own in ((_WORD, parts), (_WORD_IN_JSON, [json.dumps(part)[1:-1] for part in parts])):
-        shown = "".join(part + placeholder for part, placeholder in zip(own, [*found, ""], strict=True))
-        yield word.join(re.escape(part) for part in own), shown
+    for word, literals in ((_WORD, parts), (_WORD_IN_JSON, [json.dumps(part)[1:-1] for part in parts])):
+        shown = "".join(part + placeholder for part, placeholder in zip(literals, [*placeholders, ""], strict=True))
+        yield word.join(re.escape(part) for part in literals), shown

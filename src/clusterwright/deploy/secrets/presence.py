@@ -22,11 +22,11 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
     if target.secrets is None and target.is_content_with_placeholders:
         return
     for stack in stacks:
-        known = checked(target.of_stack(stack.name).fetch_secrets())
+        values = checked(target.of_stack(stack.name).fetch_secrets())
         carried = target.carries(stack.devices)
         contents = frozenset(artifact.content for artifact in _with_secrets(plan, carried))
         named = {name for content in contents for name in names_in(content)}
-        if lacking := sorted(named - known.keys()):
+        if lacking := sorted(named - values.keys()):
             names = ", ".join(f'secret "{name}"' for name in lacking)
             raise SecretError(
                 f"{stack.name}: no source gives {names}. Add it to `secrets:` of the spec, or to --secrets FILE. "
@@ -34,7 +34,7 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
             )
         try:
             for content in contents:
-                filled(content, known)
+                filled(content, values)
         except SecretError as error:
             raise SecretError(f"{stack.name}: {error}. Nothing was changed.") from None
 

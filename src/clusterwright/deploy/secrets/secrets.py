@@ -42,7 +42,7 @@ class SecretError(ClusterwrightError):
 
 def names_in(content: bytes) -> frozenset[str]:
     """The secrets that a file's placeholders name."""
-    return frozenset(found["name"].decode() for found in PLACEHOLDER_IN_BYTES.finditer(content))
+    return frozenset(match["name"].decode() for match in PLACEHOLDER_IN_BYTES.finditer(content))
 
 
 def filled(content: bytes, values: Values) -> dict[str, str]:
@@ -50,17 +50,17 @@ def filled(content: bytes, values: Values) -> dict[str, str]:
 
     Raises SecretError for a value that does not fit the form that its place asks for.
     """
-    return {found[0].decode(): _fitting(found, values) for found in PLACEHOLDER_IN_BYTES.finditer(content)}
+    return {match[0].decode(): _fitting(match, values) for match in PLACEHOLDER_IN_BYTES.finditer(content)}
 
 
-def _fitting(found: re.Match[bytes], values: Values) -> str:
-    name, form = found["name"].decode(), (found["form"] or b"").decode()
+def _fitting(match: re.Match[bytes], values: Values) -> str:
+    name, form = match["name"].decode(), (match["form"] or b"").decode()
     if form != "pem" and is_pem(values[name]):
         raise SecretError(f'secret "{name}" is PEM, of several lines, where one word is asked for')
     if not form:
         return values[name]
     try:
-        return in_form(values[name], form, (found["argument"] or b"").decode())
+        return in_form(values[name], form, (match["argument"] or b"").decode())
     except FormError as error:
         raise SecretError(f'secret "{name}" {error}') from None
 
@@ -76,8 +76,8 @@ def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
             f"no source gives {_listed(lacking)}. Add it to `secrets:` of the spec, or to the file of --secrets."
         )
 
-    def value(found: re.Match[bytes]) -> bytes:
-        text = _fitting(found, values)
+    def value(match: re.Match[bytes]) -> bytes:
+        text = _fitting(match, values)
         return (json.dumps(text)[1:-1] if is_json else text).encode()
 
     return PLACEHOLDER_IN_BYTES.sub(value, content)
@@ -86,8 +86,8 @@ def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
 def left_in(tree: DeviceTree) -> str | None:
     """Says which file still holds a placeholder, for a device that must not get it; None where no file does."""
     for artifact in tree:
-        if found := _LEFT.search(artifact.content):
-            return f"/{artifact.path} holds {found[0].decode(errors='replace')} in place of a secret: nothing was sent"
+        if match := _LEFT.search(artifact.content):
+            return f"/{artifact.path} holds {match[0].decode(errors='replace')} in place of a secret: nothing was sent"
     return None
 
 

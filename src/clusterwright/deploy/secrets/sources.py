@@ -55,25 +55,25 @@ class SecretFile:
         if findings:
             raise SpecError(findings)
         listed = enumerate(document.data.get("secrets", ()))
-        return tuple(Structuring("secrets").typed(SecretSource, item, ("secrets", at)) for at, item in listed)
+        return tuple(Structuring("secrets").typed(SecretSource, item, ("secrets", index)) for index, item in listed)
 
     def fetch(self, stack: PulumiStack | None) -> Values:
         """Every secret by name. Raises SecretError, naming the secret and its source, never a value."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for source in self.sources():
             if source.source == "folder":
-                found.update(_folder(source.name, (self.path.parent / (source.file or "")).resolve()))
+                values.update(_folder(source.name, (self.path.parent / (source.file or "")).resolve()))
             else:
-                found[source.name] = self._read(source, stack)
-        return found
+                values[source.name] = self._read(source, stack)
+        return values
 
     def versions(self) -> Mapping[str, str]:
         """The label of every secret that has one: as its source says, or a scheduled key's newest number.
 
         No value is read. Raises SpecError as ``sources``, and ClusterwrightError for a damaged ledger of keys.
         """
-        found = {source.name: self._version(source) for source in self.sources()}
-        return {name: version for name, version in found.items() if version is not None}
+        version_by_source = {source.name: self._version(source) for source in self.sources()}
+        return {name: version for name, version in version_by_source.items() if version is not None}
 
     def version_files(self) -> Mapping[Path, str]:
         """What ``versions`` reads: every file with the SHA-256 of what it holds, "" where there is none."""
@@ -108,10 +108,10 @@ class SecretFile:
 
 
 def _environment(variable: str) -> str:
-    found = os.environ.get(variable)
-    if not found:
+    value = os.environ.get(variable)
+    if not value:
         raise SecretError(f"the environment has no {variable}")
-    return found
+    return value
 
 
 def _file(path: Path) -> str:
@@ -176,10 +176,10 @@ def _entry(text: bytes, path: Path, key: str) -> str:
         data = yaml.safe_load(text)
     except yaml.YAMLError:
         raise SecretError(f"{path} holds no YAML") from None  # the parser's own words would quote it
-    found = data.get(key) if isinstance(data, Mapping) else None
-    if not isinstance(found, str):
+    value = data.get(key) if isinstance(data, Mapping) else None
+    if not isinstance(value, str):
         raise SecretError(f"{path} has no text under {key}")
-    return found
+    return value
 
 
 def _newest_key(store: Path, key: str) -> str:

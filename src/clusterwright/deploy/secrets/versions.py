@@ -26,10 +26,12 @@ def labelled(artifact: Artifact, versions: Versions) -> Artifact:
     if not versions or MARK_IN_BYTES not in artifact.content:
         return artifact
 
-    def label(found: re.Match[bytes]) -> bytes:
-        version = versions.get(found["name"].decode().partition(".")[0])
-        at = found.end("name") - found.start()
-        return found[0] if version is None else b"%b@%b%b" % (found[0][:at], version.encode(), found[0][at:])
+    def label(match: re.Match[bytes]) -> bytes:
+        version = versions.get(match["name"].decode().partition(".")[0])
+        name_end = match.end("name") - match.start()
+        return (
+            match[0] if version is None else b"%b@%b%b" % (match[0][:name_end], version.encode(), match[0][name_end:])
+        )
 
     content = PLACEHOLDER_IN_BYTES.sub(label, artifact.content)
     return artifact if content == artifact.content else replace(artifact, source=content)
@@ -45,10 +47,10 @@ def version_changes(before: Iterable[Artifact], after: Iterable[Artifact]) -> It
 
 
 def _versions_in(tree: Iterable[Artifact]) -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
+    versions_by_name: dict[str, set[str]] = defaultdict(set)
     for artifact in tree:
         if MARK_IN_BYTES in artifact.content:
             for placeholder in PLACEHOLDER_IN_BYTES.finditer(artifact.content):
                 version = placeholder["version"]
-                found[placeholder["name"].decode()].add(version.decode() if version else _NONE)
-    return {name: frozenset(versions) for name, versions in found.items()}
+                versions_by_name[placeholder["name"].decode()].add(version.decode() if version else _NONE)
+    return {name: frozenset(versions) for name, versions in versions_by_name.items()}

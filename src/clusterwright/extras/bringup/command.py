@@ -71,8 +71,8 @@ def bringup(
     if form == "json":
         click.echo(json.dumps([asdict(plan) for plan in plans], indent=1, ensure_ascii=False))
     else:
-        for each in plans:
-            click.echo("\n".join(text_lines(each, markdown=form == "markdown")))
+        for bringup_plan in plans:
+            click.echo("\n".join(text_lines(bringup_plan, markdown=form == "markdown")))
     return 0
 
 

@@ -160,12 +160,14 @@ def counters_step(
 
 def counter_thresholds(speeds_gbps: Iterable[int], limits: AcceptanceLimits) -> Iterator[Threshold]:
     """The limits of each counter, for each speed where they depend on it."""
-    found = by_speed(speeds_gbps, limits.minutes)
-    for speed, of_speed in found.items():
-        place = f" at {speed} Gb/s" if len(found) > 1 else ""
+    thresholds_by_speed = by_speed(speeds_gbps, limits.minutes)
+    for speed, of_speed in thresholds_by_speed.items():
+        place = f" at {speed} Gb/s" if len(thresholds_by_speed) > 1 else ""
         for name in OF_BIT_ERRORS:
             yield Threshold(
                 name=f"{name}{place}", relation="≤", value=of_speed[name].most, unit="", formula=of_speed[name].formula
             )
     for name in NEVER:
-        yield Threshold(name=name, relation="≤", value=0, unit="", formula=next(iter(found.values()))[name].formula)
+        yield Threshold(
+            name=name, relation="≤", value=0, unit="", formula=next(iter(thresholds_by_speed.values()))[name].formula
+        )

@@ -37,23 +37,23 @@ class PairReport:
 
 def read_perftest(text: str, name: str) -> tuple[PairReport, ...]:
     """The pairs in the output of all clients. Raises UnreadableReportError: no pairs, or rates in another unit."""
-    found: list[PairReport] = []
+    reports: list[PairReport] = []
     largest = -1
     for number, line in enumerate(text.splitlines(), 1):
         pair, header, row = _PAIR.match(line), _HEADER.match(line), _ROW.match(line)
         if pair is not None:
-            found.append(PairReport((pair[1], pair[2]), (pair[3], pair[4]), None))
+            reports.append(PairReport((pair[1], pair[2]), (pair[3], pair[4]), None))
             largest = -1
         elif header is not None and header[2] != GIGABITS:
             raise UnreadableReportError(f"{name}:{number}: rates are in {header[2]}. Run the test with --report_gbits.")
-        elif row is not None and found and int(row[1]) > largest:
+        elif row is not None and reports and int(row[1]) > largest:
             largest = int(row[1])
-            found[-1] = PairReport(found[-1].one, found[-1].other, float(row[2]))
-    if not found:
+            reports[-1] = PairReport(reports[-1].one, reports[-1].other, float(row[2]))
+    if not reports:
         raise UnreadableReportError(
             f"{name}: no line says `# pair NODE DEVICE NODE DEVICE`. Run the clients as the plan's commands do."
         )
-    return tuple(found)
+    return tuple(reports)
 
 
 def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> Judgement:
@@ -79,7 +79,7 @@ def _expected(plan: Plan, group: str) -> Iterator[tuple[Nic, Nic]]:
     for unit in unit_of(plan, group):
         ways = CabledPaths(plan, unit.fabric.name)
         tests = [test for pairs in together(unit) for one, other in pairs for test in tests_of(unit, ways, one, other)]
-        for test in (*tests, *(each for wave in across(unit, ways) for each in wave)):
+        for test in (*tests, *(test for wave in across(unit, ways) for test in wave)):
             yield (test.server, str(test.near.rdma_device)), (test.client, str(test.far.rdma_device))
 
 
@@ -112,9 +112,9 @@ def _verdict(
 def _nic(plan: Plan, nic: Nic, name: str) -> HostNic:
     node, device = nic
     if node in plan.by_name:
-        for found in nics_of(plan, plan.by_name[node]):
-            if found.rdma_device == device and found.fabric.technology in RDMA:
-                return found
+        for host_nic in nics_of(plan, plan.by_name[node]):
+            if host_nic.rdma_device == device and host_nic.fabric.technology in RDMA:
+                return host_nic
     raise UnreadableReportError(f"{name}: {plan.name} has no RDMA NIC {device} in a node {node}.")
 
 

@@ -27,8 +27,8 @@ def together(unit: BringupUnit) -> tuple[Round, ...]:
     schedules = [tournament(names) for names in _classes(unit)]
     most = max(map(len, schedules), default=0)
     return tuple(
-        tuple(pair for schedule in schedules for pair in (schedule[at] if at < len(schedule) else ()))
-        for at in range(most)
+        tuple(pair for schedule in schedules for pair in (schedule[round_index] if round_index < len(schedule) else ()))
+        for round_index in range(most)
     )
 
 
@@ -38,7 +38,7 @@ def across(unit: BringupUnit, ways: CabledPaths) -> tuple[tuple[Test, ...], ...]
     The nodes of a rack take turns. Two tests run at once only where no path of one has a cable of a path of the other.
     """
     classes = {names[0]: names for names in _classes(unit)}
-    found: list[tuple[Test, ...]] = []
+    waves: list[tuple[Test, ...]] = []
     for turn, pairs in enumerate(tournament(list(classes))):
         waiting = []
         for one, other in pairs:
@@ -53,9 +53,9 @@ def across(unit: BringupUnit, ways: CabledPaths) -> tuple[tuple[Test, ...], ...]
                 else:
                     taken |= test.way.hops
                     now.append(test)
-            found.append(tuple(now))
+            waves.append(tuple(now))
             waiting = later
-    return tuple(found)
+    return tuple(waves)
 
 
 def tests_of(unit: BringupUnit, ways: CabledPaths, server: str, client: str) -> Iterator[Test]:

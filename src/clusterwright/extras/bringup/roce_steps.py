@@ -29,8 +29,8 @@ def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
 
 def _platforms(plan: Plan, unit: BringupUnit) -> list[SwitchSystem]:
     """The platforms of the unit's switches, by name."""
-    found = {plan.spec.catalogue[switch.model].network_os or "" for switch in unit.switches}
-    return [SYSTEMS[system] for system in sorted(found & SYSTEMS.keys())]
+    system_names = {plan.spec.catalogue[switch.model].network_os or "" for switch in unit.switches}
+    return [SYSTEMS[system] for system in sorted(system_names & SYSTEMS.keys())]
 
 
 def _asked(platform: SwitchSystem, commands: Iterable[str] | Unsupported) -> Iterator[Command]:
@@ -97,7 +97,7 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
     on_switches = [
         command for platform in _platforms(plan, unit) for command in _asked(platform, platform.probes.counters)
     ]
-    told = (
+    instruction = (
         f"{pauses} are compared before and after: at rest they stand still, under load they may count" if pauses else ""
     )
     return Step(
@@ -114,7 +114,7 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
         must_hold=(
             f"every Speed is {speed * 1000}Mb/s",
             "no counter beyond these limits between two readings",
-            *([told] if told else []),
+            *([instruction] if instruction else []),
         ),
         otherwise=(
             "Errors of one link: clean and reseat both ends, then swap the cable. Discards in the lossless priority:"

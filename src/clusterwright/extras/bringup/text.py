@@ -47,8 +47,8 @@ def _limits(thresholds: Sequence[Threshold]) -> Iterator[str]:
     for threshold in thresholds:
         bound = f"{threshold.relation} {threshold.value:,.6g} {threshold.unit}".rstrip()
         groups.setdefault((bound, threshold.formula), []).append(threshold)
-    for (bound, formula), found in groups.items():
-        yield f"{', '.join(item.name for item in found)} {bound} ({formula})"
+    for (bound, formula), group_thresholds in groups.items():
+        yield f"{', '.join(item.name for item in group_thresholds)} {bound} ({formula})"
 
 
 def _rounds(rounds: Sequence[Round], indent: str) -> Iterator[str]:

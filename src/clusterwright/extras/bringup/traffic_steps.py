@@ -181,8 +181,8 @@ def ring_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Itera
 def _ring(unit: BringupUnit, limits: AcceptanceLimits, rings: int, share: Share) -> Threshold:
     payload = unit_payload(unit)
     value = round(ring_bus_gb_per_s(payload, rings) * share.part * limits.collective, 1)
-    left = f" × {share.part:.3g}: {share.why};" if share.why else ""
-    formula = f"{limits.collective:.0%} of {rings} × {payload.gbps:.1f} Gb/s / 8{left} ({payload.formula})"
+    reduction = f" × {share.part:.3g}: {share.why};" if share.why else ""
+    formula = f"{limits.collective:.0%} of {rings} × {payload.gbps:.1f} Gb/s / 8{reduction} ({payload.formula})"
     return Threshold(name="bus bandwidth", relation="≥", value=value, unit="GB/s", formula=formula)
 
 

@@ -62,15 +62,15 @@ def unit_of(plan: Plan, group: str) -> tuple[BringupUnit, ...]:
         for device in plan.devices
         if device.rank is not None and group in device.groups and device.state == "active"
     )
-    found = []
+    units = []
     for name in [fabric.name for fabric in plan.spec.fabrics if fabric.technology in RDMA]:
         here = {node.name: _in_service(plan, node, nics_by_fabric(plan, node).get(name, ())) for node in nodes}
-        own = tuple(node for node in nodes if here[node.name])
-        if own:
-            found.append(_unit(plan, group, fabric_of(plan, name), own, here))
-    if not found:
+        unit_nodes = tuple(node for node in nodes if here[node.name])
+        if unit_nodes:
+            units.append(_unit(plan, group, fabric_of(plan, name), unit_nodes, here))
+    if not units:
         raise ClusterwrightError(f"{group} has no active GPU node on an InfiniBand or RoCE fabric; name another group.")
-    return tuple(found)
+    return tuple(units)
 
 
 def _in_service(plan: Plan, node: Device, nics: tuple[HostNic, ...]) -> tuple[HostNic, ...]:
@@ -82,7 +82,7 @@ def _unit(
     plan: Plan, group: str, fabric: Fabric, nodes: tuple[Device, ...], nics: Mapping[str, tuple[HostNic, ...]]
 ) -> BringupUnit:
     names = {node.name for node in nodes}
-    own = {
+    unit_switches = {
         device.name
         for device in plan.devices
         if device.kind == "switch" and device.fabric == fabric.name and group in (device.group, *device.groups)
@@ -91,9 +91,9 @@ def _unit(
         cable
         for cable in plan.cables
         if cable.fabric == fabric.name and cable.in_service and cable.a.side != "management"
-        if cable.a.device in names or cable.a.device in own or cable.b.device in own
+        if cable.a.device in names or cable.a.device in unit_switches or cable.b.device in unit_switches
     )
-    touched = {cable.b.device for cable in cables if cable.a.device in names} | own
+    touched = {cable.b.device for cable in cables if cable.a.device in names} | unit_switches
     switches = tuple(device for device in plan.devices if device.name in touched)
     return BringupUnit(
         group=group,

@@ -66,7 +66,7 @@ class CabledPaths:
         if not meeting:
             raise ClusterwrightError(f"Nothing of {self._fabric} leads from {one} to {other}: they cannot be tested.")
         _, up, down = min(meeting)
-        stretches = (*(Stretch(each, UP) for each in near[:up]), *(Stretch(each, DOWN) for each in far[:down]))
+        stretches = (*(Stretch(switch, UP) for switch in near[:up]), *(Stretch(switch, DOWN) for switch in far[:down]))
         return Way(stretches, min((speed for stretch in stretches for speed in self.cables(stretch)), default=None))
 
     def _climb(self, switch: str) -> list[frozenset[str]]:

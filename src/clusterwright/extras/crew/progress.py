@@ -55,7 +55,9 @@ def crew_progress(inventory: Inventory, states: Mapping[tuple[str, str], str]) -
         for word in CableProgress._fields[-4:]
     }
     for pull in bundles(routes):
-        counted = Counter({word: found.get(pull._replace(cables=0), 0) for word, found in by_state.items()})
+        counted = Counter(
+            {word: count_by_state.get(pull._replace(cables=0), 0) for word, count_by_state in by_state.items()}
+        )
         yield CableProgress("pull", *_columns(pull), *_counts(counted))
 
 
@@ -74,6 +76,6 @@ def _columns(pull: CableBundle) -> tuple[str, str, str, str, str, str, int, floa
     )  # fmt: skip
 
 
-def _counts(found: Counter[str]) -> tuple[int, ...]:
+def _counts(count_by_state: Counter[str]) -> tuple[int, ...]:
     words = CableProgress._fields[-4:]
-    return (sum(found.values()), *(found[word] for word in words))
+    return (sum(count_by_state.values()), *(count_by_state[word] for word in words))

@@ -50,7 +50,7 @@ def bundles(routes: Iterable[LaidRoute]) -> list[CableBundle]:
         for route in routes
     )  # fmt: skip
     keys = {rack: natural_key(rack) for key in counted for rack in key[:2]}
-    return [CableBundle(*key, counted[key]) for key in sorted(counted, key=lambda each: (keys[each[0]], keys[each[1]]))]
+    return [CableBundle(*key, counted[key]) for key in sorted(counted, key=lambda ends: (keys[ends[0]], keys[ends[1]]))]
 
 
 def tray_loads(pulled: Iterable[CableBundle]) -> Iterator[TrayLoad]:
@@ -61,6 +61,6 @@ def tray_loads(pulled: Iterable[CableBundle]) -> Iterator[TrayLoad]:
             for tray in bundle.pathway.split(" > "):
                 loads[tray, bundle.fabric, bundle.colour, bundle.medium, bundle.length_m].append(bundle)
     for key in sorted(loads):
-        own = loads[key]
-        pairs = {(each.from_rack, each.to_rack) for each in own}
-        yield TrayLoad(*key, len(pairs), sum(each.cables for each in own))
+        tray_bundles = loads[key]
+        pairs = {(bundle.from_rack, bundle.to_rack) for bundle in tray_bundles}
+        yield TrayLoad(*key, len(pairs), sum(bundle.cables for bundle in tray_bundles))

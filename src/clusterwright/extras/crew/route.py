@@ -65,10 +65,10 @@ class LaidRoute(NamedTuple):
 def laid_routes(inventory: Inventory) -> Iterator[LaidRoute]:
     """Every cable of the inventory in the plan's order."""
     plan = inventory.plan
-    runs, found = runs_of(plan), rack_places(plan.spec.site.floor)
-    cabinets = {device.rack: _cabinet(device.rack, found.get(device.rack)) for device in plan.devices}
+    runs, places = runs_of(plan), rack_places(plan.spec.site.floor)
+    cabinets = {device.rack: _cabinet(device.rack, places.get(device.rack)) for device in plan.devices}
     technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
-    colours = {fabric.name: _COLOURS[at % len(_COLOURS)][0] for at, fabric in enumerate(plan.spec.fabrics)}
+    colours = {fabric.name: _COLOURS[index % len(_COLOURS)][0] for index, fabric in enumerate(plan.spec.fabrics)}
     names = PanelNames(plan)
     for cable in inventory.cable_list:
         lower, upper = (_end(plan.by_name[end.device], end, cabinets, names.of(end)) for end in (cable.a, cable.b))
@@ -88,7 +88,7 @@ def colour_code(name: str) -> str:
 def in_floor_order(routes: list[LaidRoute]) -> list[LaidRoute]:
     """Routes by the lower end's rack, unit and port, as somebody walks."""
     keys = {text: natural_key(text) for route in routes for text in (route.lower.rack, route.lower.port)}
-    return sorted(routes, key=lambda each: (keys[each.lower.rack], each.lower.unit, keys[each.lower.port]))
+    return sorted(routes, key=lambda laid: (keys[laid.lower.rack], laid.lower.unit, keys[laid.lower.port]))
 
 
 def _end(device: Device, end: Interface, cabinets: Mapping[str, str], panel: str) -> CableEnd:

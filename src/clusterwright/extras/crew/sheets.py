@@ -38,9 +38,9 @@ def label_sheets(inventory: Inventory) -> Mapping[str, Iterator[str]]:
             by_rack[near.rack].append((near, far, route))
     size = _COLUMNS * _ROWS
     return {
-        f"labels-{rack}-{at // size + 1}.svg": _sheet(labels[at : at + size])
+        f"labels-{rack}-{start // size + 1}.svg": _sheet(labels[start : start + size])
         for rack, labels in by_rack.items()
-        for at in range(0, len(labels), size)
+        for start in range(0, len(labels), size)
     }
 
 
@@ -66,8 +66,8 @@ def _label(near: CableEnd, far: CableEnd, route: LaidRoute) -> str:
         (f"{route.length_m:g} m {route.medium} {route.speed_gbps}G", False),
     )
     words = "".join(
-        f'<text x="6" y="{8 + 4 * at}" font-weight="{"bold" if bold else "normal"}">{escape(line)}</text>'
-        for at, (line, bold) in enumerate(lines)
+        f'<text x="6" y="{8 + 4 * row}" font-weight="{"bold" if bold else "normal"}">{escape(line)}</text>'
+        for row, (line, bold) in enumerate(lines)
     )
     colour = f'<rect x="2" y="3" width="2.5" height="{_LABEL_HEIGHT - 6:g}" fill="{colour_code(route.colour)}"/>'
     return colour + words + code.replace("<svg ", f"<svg {side} ", 1)
@@ -75,5 +75,5 @@ def _label(near: CableEnd, far: CableEnd, route: LaidRoute) -> str:
 
 def _wrapped(text: str, bold: bool) -> Iterator[tuple[str, bool]]:
     """An identifier in lines that end before the code."""
-    for at in range(0, len(text), _MOST_LETTERS):
-        yield text[at : at + _MOST_LETTERS], bold
+    for start in range(0, len(text), _MOST_LETTERS):
+        yield text[start : start + _MOST_LETTERS], bold

@@ -159,8 +159,8 @@ def _start_routers(twin: Twin) -> None:
             )
             for view in twin.views
         ]
-        for each in started:
-            each.result()
+        for start in started:
+            start.result()
 
 
 def _start_node(twin: Twin, node: Device) -> None:

@@ -120,8 +120,8 @@ def await_sessions(twin: Twin, switches: Iterable[str], timeout_s: float) -> Non
 def check_routes(twin: Twin, expected: ExpectedRoutes) -> list[Deviation]:
     """Differences between the kernel's routing tables and the expected ports of every prefix."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda view: _route_problems(twin, view, expected), twin.views)
-        return [problem for problems in found for problem in problems]
+        problem_lists = pool.map(lambda view: _route_problems(twin, view, expected), twin.views)
+        return [problem for problems in problem_lists for problem in problems]
 
 
 def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
@@ -149,19 +149,19 @@ def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> l
         prefix: frozenset(twin.interfaces[name, port] for port in ports)
         for prefix, ports in expected.ports[name].items()
     }
-    found = kernel_routes(twin, name)
+    routes = kernel_routes(twin, name)
     problems = []
-    missing = [prefix for prefix in wanted if prefix not in found]
-    leaked = [prefix for prefix in found if prefix not in wanted]
+    missing = [prefix for prefix in wanted if prefix not in routes]
+    leaked = [prefix for prefix in routes if prefix not in wanted]
     if missing:
         problems.append(Deviation(name, f"lacks {len(missing)} of {len(wanted)} routes: {_listed(missing)}"))
     if leaked:
         problems.append(Deviation(name, f"has {len(leaked)} routes that the policy forbids: {_listed(leaked)}"))
-    wrong = [prefix for prefix, ports in wanted.items() if prefix in found and found[prefix] != ports]
+    wrong = [prefix for prefix, ports in wanted.items() if prefix in routes and routes[prefix] != ports]
     if wrong:
         prefix = wrong[0]
-        gone, more = sorted(wanted[prefix] - found[prefix]), sorted(found[prefix] - wanted[prefix])
-        detail = f"{prefix} has {len(found[prefix])} paths, planned {len(wanted[prefix])}"
+        gone, more = sorted(wanted[prefix] - routes[prefix]), sorted(routes[prefix] - wanted[prefix])
+        detail = f"{prefix} has {len(routes[prefix])} paths, planned {len(wanted[prefix])}"
         detail += f"; without {_listed(gone)}" * bool(gone) + f"; also {_listed(more)}" * bool(more)
         problems.append(Deviation(name, f"reaches {len(wrong)} prefixes over other links than planned: {detail}"))
     return problems
@@ -169,8 +169,8 @@ def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> l
 
 def _check_sessions(twin: Twin, expected: ExpectedRoutes) -> list[Deviation]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda view: _session_problems(twin, view, expected), twin.views)
-        return [problem for problems in found for problem in problems]
+        problem_lists = pool.map(lambda view: _session_problems(twin, view, expected), twin.views)
+        return [problem for problems in problem_lists for problem in problems]
 
 
 def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Deviation]:

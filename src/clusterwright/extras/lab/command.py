@@ -126,8 +126,8 @@ def _check_isolation(plan: Plan, fabric: str | None, form: str) -> int:
     running = [name.partition(".")[2] for name in running_labs() if name.partition(".")[0] == plan.name]
     wanted = [fabric] if fabric is not None or not running else running
     results = []
-    for each in wanted:
-        twin, state = _running(plan, each)
+    for fabric_name in wanted:
+        twin, state = _running(plan, fabric_name)
         if state.faults:
             raise ClusterwrightError(f"{twin.name}: a fault is kept in it. Start it anew with `clusterwright lab up`.")
         with exclusively(twin.name):
@@ -192,7 +192,7 @@ def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: boo
         yield try_change(before, after, fault, fix=False, timeout_s=timeout_s)
         if keep:
             kept, before = (*kept, fault), after
-            write_state(whole.name, replace(state, faults=tuple((each.device, each.port) for each in kept)))
+            write_state(whole.name, replace(state, faults=tuple((fault.device, fault.port) for fault in kept)))
         else:
             yield try_change(after, before, fault, fix=True, timeout_s=timeout_s)
 

@@ -82,8 +82,8 @@ def kept_nodes(plan: Plan, fabric: str, switches: Sequence[Device], limit: int |
                 behind[node.name] = node
         ranked += [(rank, place[switch.pod], node) for rank, node in enumerate(behind.values())]
         place[switch.pod] += 1
-    found = {node.name: node for _, _, node in sorted(ranked, key=lambda item: item[:2])}
-    return tuple(found.values())[:limit]
+    node_by_name = {node.name: node for _, _, node in sorted(ranked, key=lambda item: item[:2])}
+    return tuple(node_by_name.values())[:limit]
 
 
 def _pods(plan: Plan, bottoms: dict[str, list[Device]], wanted: tuple[str, ...]) -> list[str]:

@@ -49,7 +49,7 @@ def expected_routes(twin: Twin) -> ExpectedRoutes:
         for name, path in _descend(links, origin, climbed).items():
             for prefix in prefixes:
                 ports[name][prefix] = path.ports
-    return ExpectedRoutes(ports, {name: frozenset(found) for name, found in upward.items()})
+    return ExpectedRoutes(ports, {name: frozenset(ports_up) for name, ports_up in upward.items()})
 
 
 class _Links:
@@ -73,19 +73,19 @@ class _Links:
 
 def _climb(links: _Links, origin: Device) -> dict[str, Path]:
     """Paths of the switches above the origin, each over its links downwards."""
-    found: dict[str, Path] = {}
+    path_by_device: dict[str, Path] = {}
     announced: dict[str, tuple[int, ...]] = {origin.name: (origin.asn or 0,)}
     for device in links.switches:
         path = None if device.name == origin.name else _best(device, links.below[device.name], announced)
         if path is not None:
-            found[device.name] = path
+            path_by_device[device.name] = path
             announced[device.name] = (device.asn or 0, *path.as_path)
-    return found
+    return path_by_device
 
 
 def _descend(links: _Links, origin: Device, climbed: Mapping[str, Path]) -> dict[str, Path]:
     """Paths of all switches: of those above the origin downwards, of all others upwards."""
-    found = dict(climbed)
+    path_by_device = dict(climbed)
     announced: dict[str, tuple[int, ...]] = {
         device.name: (device.asn or 0, *climbed[device.name].as_path)
         for device in links.switches
@@ -93,13 +93,13 @@ def _descend(links: _Links, origin: Device, climbed: Mapping[str, Path]) -> dict
     }
     announced[origin.name] = (origin.asn or 0,)
     for device in reversed(links.switches):
-        if device.name in found or device.name == origin.name:
+        if device.name in path_by_device or device.name == origin.name:
             continue
         path = _best(device, links.above[device.name], announced)
         if path is not None:
-            found[device.name] = path
+            path_by_device[device.name] = path
             announced[device.name] = (device.asn or 0, *path.as_path)
-    return found
+    return path_by_device
 
 
 def _best(device: Device, links: list[tuple[str, str]], announced: Mapping[str, tuple[int, ...]]) -> Path | None:

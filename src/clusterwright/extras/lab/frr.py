@@ -217,5 +217,5 @@ def _word(view: SwitchView) -> str:
 
 def _pool(network: str, length: int) -> str:
     """A pool and the one length that its prefixes have, in a prefix list's words."""
-    own = int(network.rpartition("/")[2])
-    return network if own == length else f"{network} ge {length} le {length}"
+    prefix_length = int(network.rpartition("/")[2])
+    return network if prefix_length == length else f"{network} ge {length} le {length}"

@@ -93,7 +93,7 @@ def remove_lab(name: str) -> bool:
     prefix = namespace_prefix(name)
     if folder_of(name).is_symlink():
         raise ClusterwrightError(f"{folder_of(name)}: a link, where the lab's folder should be. Remove it.")
-    found = bool(namespaces_named(prefix)) or folder_of(name).exists()
+    was_running = bool(namespaces_named(prefix)) or folder_of(name).exists()
     remove_namespaces(prefix)
     if folder_of(name).exists():
         shutil.rmtree(folder_of(name))
@@ -102,7 +102,7 @@ def remove_lab(name: str) -> bool:
             for path, value in json.loads(_LIMITS.read_text()).items():
                 Path(path).write_text(value)
             _LIMITS.unlink()
-    return found
+    return was_running
 
 
 def raise_limits(wanted: Mapping[str, int]) -> None:

@@ -76,17 +76,17 @@ class Twin:
 
     def owner_of(self) -> Mapping[str, str]:
         """Which device has an address, for the addresses that answer on the way of a packet."""
-        found = {}
+        owner_by_address = {}
         for view in self.views:
             if view.loopback is not None:
-                found[view.loopback] = view.device.name
+                owner_by_address[view.loopback] = view.device.name
             if view.host_subnet is not None and view.host_subnet.gateway is not None:
-                found[format_address(view.host_subnet.gateway, self.version)] = view.device.name
+                owner_by_address[format_address(view.host_subnet.gateway, self.version)] = view.device.name
         for cable in self.cables:
             for end in (cable.a, cable.b):
                 if end.address is not None:
-                    found[format_address(end.address, self.version)] = end.device
-        return found
+                    owner_by_address[format_address(end.address, self.version)] = end.device
+        return owner_by_address
 
 
 def namespace_prefix(name: str) -> str:

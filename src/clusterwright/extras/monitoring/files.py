@@ -61,8 +61,8 @@ def _yaml_lines(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield from _yaml_lines(value, "  ")
         elif isinstance(value, list) and value:
             yield f"{indent}{key}:\n"
-            for each in value:
-                yield f"{indent}- {json.dumps(each, ensure_ascii=False)}\n"
+            for item in value:
+                yield f"{indent}- {json.dumps(item, ensure_ascii=False)}\n"
         else:
             name = json.dumps(key, ensure_ascii=False) if indent else key
             yield f"{indent}{name}: {json.dumps(value, ensure_ascii=False)}\n"

@@ -18,12 +18,12 @@ def expected_neighbours(inventory: Inventory) -> Neighbours:
     """Device and port to the neighbour's device and its port as LLDP names it, of every Ethernet cable in service."""
     ethernet = {fabric.name for fabric in inventory.plan.spec.fabrics if fabric.technology != "infiniband"}
     announced = PanelNames(inventory.plan)
-    found: Neighbours = defaultdict(dict)
+    neighbours: Neighbours = defaultdict(dict)
     for cable in inventory.cable_list:
         if cable.in_service and cable.fabric in ethernet:
             for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                found[near.device][near.port] = (far.device, announced.of(far))
-    return dict(found)
+                neighbours[near.device][near.port] = (far.device, announced.of(far))
+    return dict(neighbours)
 
 
 def anta_inventory(inventory: Inventory) -> dict[str, Any]:

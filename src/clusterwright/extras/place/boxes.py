@@ -26,8 +26,8 @@ BOXES_KEPT = 3  # best boxes of one size
 
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors, ascending."""
-    small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
-    return tuple(sorted({*small, *(number // each for each in small)}))
+    small = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]
+    return tuple(sorted({*small, *(number // divisor for divisor in small)}))
 
 
 def chains(job: Job, streams: tuple[Stream, ...], capacities: tuple[int, ...], per_node: int) -> tuple[Chain, ...]:
@@ -37,15 +37,17 @@ def chains(job: Job, streams: tuple[Stream, ...], capacities: tuple[int, ...], p
     """
     leaving = _Leaving(job, streams)
     whole: Box = tuple(job.sizes[axis] for axis in AXES)
-    found: list[Chain] = [()]
+    kept_chains: list[Chain] = [()]
     for capacity in capacities:
-        found = [
+        kept_chains = [
             (*chain, box)
-            for chain in found
+            for chain in kept_chains
             for box in _blocks(leaving, chain[-1] if chain else whole, capacity, per_node)
         ]
     return tuple(
-        (*chain, box) for chain in found for box in _best(leaving, chain[-1] if chain else whole, per_node)[:BOXES_KEPT]
+        (*chain, box)
+        for chain in kept_chains
+        for box in _best(leaving, chain[-1] if chain else whole, per_node)[:BOXES_KEPT]
     )
 
 
@@ -82,8 +84,8 @@ def _boxes(outer: Box, size: int) -> tuple[Box, ...]:
     *sides, last = (divisors(side) for side in outer)
     boxes = []
     for box in product(*sides):
-        rest, left = divmod(size, prod(box))
-        if not left and rest in last:
+        rest, remainder = divmod(size, prod(box))
+        if not remainder and rest in last:
             boxes.append((*box, rest))
     return tuple(boxes)
 

@@ -52,7 +52,7 @@ def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: i
     elif output == "hostfile":
         click.echo(hostfile(room, planned), nl=False)
     else:
-        found = PlacementComparison(
+        comparison = PlacementComparison(
             cluster=plan.name,
             job=job,
             room=room,
@@ -61,7 +61,7 @@ def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: i
             random=shuffled(room, job, seed),
             seed=seed,
         )
-        click.echo(json.dumps(as_document(found), indent=1) if output == "json" else text(found))
+        click.echo(json.dumps(as_document(comparison), indent=1) if output == "json" else text(comparison))
     return 0
 
 
@@ -71,10 +71,10 @@ def _job(plan: Plan, name: str | None) -> Job:
         raise ClusterwrightError(f"{plan.name} describes no jobs; add one under `jobs:`.")
     if name is None and len(names) == 1:
         name = names[0]
-    found = plan.spec.job(name) if name is not None else None
-    if found is None:
+    chosen_job = plan.spec.job(name) if name is not None else None
+    if chosen_job is None:
         hint = did_you_mean(name or "", names, f"There are: {', '.join(names)}.")
         raise ClusterwrightError(
             f'{plan.name} describes no job "{name}". {hint}' if name else f"Say which with --job. {hint}"
         )
-    return found
+    return chosen_job

@@ -26,22 +26,22 @@ class Edges:
 
 def coordinates(job: Job) -> Ints:
     """Each rank's place along each of AXES, as [rank, axis]; ranks are numbered in the job's order."""
-    found = np.empty((job.ranks, len(AXES)), np.int64)
+    places = np.empty((job.ranks, len(AXES)), np.int64)
     rest = np.arange(job.ranks)
     for axis in job.order:
-        found[:, AXES.index(axis)] = rest % job.sizes[axis]
+        places[:, AXES.index(axis)] = rest % job.sizes[axis]
         rest //= job.sizes[axis]
-    return found
+    return places
 
 
 def rank_at(job: Job, place: Ints) -> Ints:
     """The inverse of ``coordinates``: the ranks at these places."""
-    found = np.zeros(len(place), np.int64)
+    ranks = np.zeros(len(place), np.int64)
     step = 1
     for axis in job.order:
-        found += place[:, AXES.index(axis)] * step
+        ranks += place[:, AXES.index(axis)] * step
         step *= job.sizes[axis]
-    return found
+    return ranks
 
 
 def edges(job: Job, streams: tuple[Stream, ...]) -> tuple[Edges, ...]:

@@ -123,12 +123,12 @@ def crossing(room: Room, edges: tuple[Edges, ...], node_of: Ints) -> Mapping[str
 
     ``node_of`` is each rank's node, as an index of the room's.
     """
-    found = {}
+    bytes_by_axis = {}
     for edge in edges:
         climbed = room.layer_of(node_of[edge.source], node_of[edge.target])
         counts = np.bincount(climbed, minlength=len(room.layers))
-        found[edge.axis] = tuple(float(count) * edge.sent_bytes for count in counts)
-    return found
+        bytes_by_axis[edge.axis] = tuple(float(count) * edge.sent_bytes for count in counts)
+    return bytes_by_axis
 
 
 def cost(bytes_by_axis: Mapping[str, tuple[float, ...]]) -> tuple[float, ...]:
@@ -171,19 +171,19 @@ def _deal(free: list[int], count: int, block: int) -> list[tuple[int, int]]:
     capacity = [space // block * block for space in free]
     if sum(capacity) < count:
         return []
-    found: list[tuple[int, int]] = []
+    dealt: list[tuple[int, int]] = []
     open_domains = sorted(range(len(free)), key=lambda domain: (-capacity[domain], domain))
-    left = count
-    while left:
+    remaining = count
+    while remaining:
         roomiest = open_domains[0]
-        if capacity[roomiest] >= left:
-            fitting = [domain for domain in open_domains if capacity[domain] >= left]
-            found.append((min(fitting, key=lambda domain: (free[domain], domain)), left))
+        if capacity[roomiest] >= remaining:
+            fitting = [domain for domain in open_domains if capacity[domain] >= remaining]
+            dealt.append((min(fitting, key=lambda domain: (free[domain], domain)), remaining))
             break
         open_domains.pop(0)
-        found.append((roomiest, capacity[roomiest]))
-        left -= capacity[roomiest]
-    return found
+        dealt.append((roomiest, capacity[roomiest]))
+        remaining -= capacity[roomiest]
+    return dealt
 
 
 MOST_RANKS = 256
@@ -231,9 +231,9 @@ def _best_exchange(room: Room, weights: Floats, node_of: Ints, noise: float) -> 
 def _gains(weights: Floats, labels: Ints) -> Floats:
     """Bytes that no longer cross between domains when two ranks exchange places, for every pair."""
     _, dense = np.unique(labels, return_inverse=True)
-    own = np.zeros((len(labels), int(dense.max()) + 1))
-    own[np.arange(len(labels)), dense] = 1
-    towards = weights @ own  # bytes between a rank and each domain
+    membership = np.zeros((len(labels), int(dense.max()) + 1))
+    membership[np.arange(len(labels)), dense] = 1
+    towards = weights @ membership  # bytes between a rank and each domain
     here = towards[np.arange(len(labels)), dense]
     there = towards[:, dense]
     apart = dense[:, None] != dense[None, :]

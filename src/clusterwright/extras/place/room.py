@@ -78,7 +78,7 @@ def room_for(plan: Plan, job: Job, failed: Collection[str] = ()) -> Room:
     )
 
 
-def _refuse_unknown(failed: Collection[str], known: list[str], job: Job) -> None:
-    for name in sorted(set(failed) - set(known)):
-        hint = did_you_mean(name, known, f"They are named like {known[0]}.")
+def _refuse_unknown(failed: Collection[str], node_names: list[str], job: Job) -> None:
+    for name in sorted(set(failed) - set(node_names)):
+        hint = did_you_mean(name, node_names, f"They are named like {node_names[0]}.")
         raise ClusterwrightError(f'There is no node "{name}" among the {job.nodes} nodes. {hint}')

@@ -52,45 +52,46 @@ def hostfile(room: Room, placement: Placement) -> str:
     return "".join(f"{room.nodes[node]}\n" for node in placement.node_of.tolist())
 
 
-def text(found: PlacementComparison) -> str:
+def text(comparison: PlacementComparison) -> str:
     """The whole comparison for people."""
-    job, room = found.job, found.room
-    used = nodes_of(room, found.planned)
+    job, room = comparison.job, comparison.room
+    used = nodes_of(room, comparison.planned)
+    nodes_in_use = f"{len(used):,} of {len(room.nodes):,} nodes in service"
     lines = [
-        f"{job.name} on {found.cluster}: {job.ranks:,} ranks on {len(used):,} of {len(room.nodes):,} nodes in service",
-        f"domains used: {_domains(room, found.planned)}",
+        f"{job.name} on {comparison.cluster}: {job.ranks:,} ranks on {nodes_in_use}",
+        f"domains used: {_domains(room, comparison.planned)}",
         *([f"left out: {hostlist(room.left_out)}"] if room.left_out else []),
         "",
-        *_axes(found),
+        *_axes(comparison),
         "",
         "Bytes of a step by the highest layer that they cross",
-        *_table(_layer_rows(found)),
+        *_table(_layer_rows(comparison)),
         "",
         f"nodes: {hostlist(used)}",
     ]
     return "\n".join(lines)
 
 
-def as_document(found: PlacementComparison) -> dict[str, Any]:
+def as_document(comparison: PlacementComparison) -> dict[str, Any]:
     """The same for programs; ``ranks`` has node and GPU of each rank, runs of ranks on one node in one entry."""
-    job, room = found.job, found.room
+    job, room = comparison.job, comparison.room
     return {
-        "cluster": found.cluster,
+        "cluster": comparison.cluster,
         "job": job.name,
         "axes": {axis: job.sizes[axis] for axis in AXES},
         "layers": list(room.layers),
         "sent_bytes_per_rank": {s.axis: s.sent_bytes * (2 if s.both_ways else 1) for s in streams(job)},
-        "seed": found.seed,
+        "seed": comparison.seed,
         "bytes": {
             name: {
-                "by_layer": list(each.bytes_by_layer()),
-                "by_axis": {k: list(v) for k, v in each.bytes_by_axis.items()},
+                "by_layer": list(placement.bytes_by_layer()),
+                "by_axis": {k: list(v) for k, v in placement.bytes_by_axis.items()},
             }
-            for name, each in found.placements
+            for name, placement in comparison.placements
         },
         "left_out": list(room.left_out),
-        "nodes": nodes_of(room, found.planned),
-        "ranks": _runs(room, found.planned),
+        "nodes": nodes_of(room, comparison.planned),
+        "ranks": _runs(room, comparison.planned),
     }
 
 
@@ -112,21 +113,23 @@ def _domains(room: Room, placement: Placement) -> str:
     return ", ".join(reversed(parts)) or "one switch for all"
 
 
-def _axes(found: PlacementComparison) -> list[str]:
+def _axes(comparison: PlacementComparison) -> list[str]:
     """Each axis: ranks, bytes of one rank, and the share of its traffic that climbs to each layer."""
-    sent = {stream.axis: stream.sent_bytes * (2 if stream.both_ways else 1) for stream in streams(found.job)}
-    rows = [["axis", "ranks", "sent by a rank", *(_layer(name) for name in found.room.layers)]]
-    for axis, by_layer in found.planned.bytes_by_axis.items():
+    sent = {stream.axis: stream.sent_bytes * (2 if stream.both_ways else 1) for stream in streams(comparison.job)}
+    rows = [["axis", "ranks", "sent by a rank", *(_layer(name) for name in comparison.room.layers)]]
+    for axis, by_layer in comparison.planned.bytes_by_axis.items():
         total = sum(by_layer)
         shares = [f"{part / total:.1%}" if part else "–" for part in by_layer]
-        rows.append([axis, f"{found.job.sizes[axis]:,}", _bytes(sent[axis]), *shares])
+        rows.append([axis, f"{comparison.job.sizes[axis]:,}", _bytes(sent[axis]), *shares])
     return ["What travels along each axis in a step, and the layer that it climbs to", *_table(rows)]
 
 
-def _layer_rows(found: PlacementComparison) -> list[list[str]]:
-    rows = [["layer", *(name if name != "random" else f"random ({found.seed})" for name, _ in found.placements)]]
-    columns = [placement.bytes_by_layer() for _, placement in found.placements]
-    for number, name in enumerate(found.room.layers):
+def _layer_rows(comparison: PlacementComparison) -> list[list[str]]:
+    rows = [
+        ["layer", *(name if name != "random" else f"random ({comparison.seed})" for name, _ in comparison.placements)]
+    ]
+    columns = [placement.bytes_by_layer() for _, placement in comparison.placements]
+    for number, name in enumerate(comparison.room.layers):
         rows.append([_layer(name), *(_bytes(column[number]) if column else "–" for column in columns)])
     return rows
 

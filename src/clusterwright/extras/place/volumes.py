@@ -42,7 +42,7 @@ def streams(job: Job) -> tuple[Stream, ...]:
     """What the job sends, for every axis along which it has more than one rank."""
     if job.model is None:
         given = job.bytes_per_step
-        found = [
+        all_streams = [
             Stream("tensor", ("tensor",), ring=True, sent_bytes=given.get("tensor", 0)),
             Stream("context", ("context",), ring=True, sent_bytes=given.get("context", 0)),
             _pipeline(job, given.get("pipeline", 0) / 2),
@@ -50,8 +50,10 @@ def streams(job: Job) -> tuple[Stream, ...]:
             Stream("replicas", ("replicas",), ring=True, sent_bytes=given.get("replicas", 0)),
         ]
     else:
-        found = _from_model(job, job.model)
-    return tuple(each for each in found if each.sent_bytes > 0 and any(job.sizes[axis] > 1 for axis in each.axes))
+        all_streams = _from_model(job, job.model)
+    return tuple(
+        stream for stream in all_streams if stream.sent_bytes > 0 and any(job.sizes[axis] > 1 for axis in stream.axes)
+    )
 
 
 def _pipeline(job: Job, one_way_bytes: float) -> Stream:

@@ -108,7 +108,7 @@ def _prepare(network: FabricGraph, traffic: Traffic, placement: NicPlacement) ->
     involved = np.concatenate([placement.job.ravel(), placement.neighbour.ravel()])
     routes = build_routes(network, np.unique(network.nics.switch[involved]))
     every = phases(traffic, placement)
-    evenly = tuple(spread_evenly(network, routes, each.source, each.target, each.amount) for each in every)
+    evenly = tuple(spread_evenly(network, routes, message.source, message.target, message.amount) for message in every)
     return _Prepared(routes, every, evenly)
 
 
@@ -150,8 +150,8 @@ def _phase_loads(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: 
             job += counts
         else:
             other += counts
-    each = phase.amount / maker.transport.qps
-    return job * each, (job + other) * each
+    share = phase.amount / maker.transport.qps
+    return job * share, (job + other) * share
 
 
 def _average(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int, busy: Floats) -> float:

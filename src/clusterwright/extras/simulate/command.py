@@ -139,15 +139,15 @@ def simulate_command(
 
 def _profile(plan: Plan, fabric: str, nodes: str | None) -> NcclProfile | None:
     """The NCCL profile of the job: that of its node group, else the only one on the fabric."""
-    known = [group.name for group in plan.spec.node_groups]
-    if nodes is not None and nodes not in known:
-        raise ClusterwrightError(f'{plan.name} has no node group "{nodes}"; it has {", ".join(known)}.')
+    node_groups = [group.name for group in plan.spec.node_groups]
+    if nodes is not None and nodes not in node_groups:
+        raise ClusterwrightError(f'{plan.name} has no node group "{nodes}"; it has {", ".join(node_groups)}.')
     if nodes is not None:
-        own = plan.spec.nccl(nodes)
-        return own if own is not None and own.fabric == fabric else None
+        profile = plan.spec.nccl(nodes)
+        return profile if profile is not None and profile.fabric == fabric else None
     on_it = [nccl_profile for nccl_profile in plan.spec.nccl_profiles if nccl_profile.fabric == fabric]
     if len(on_it) > 1:
-        groups = ", ".join(name for each in on_it for name in each.nodes)
+        groups = ", ".join(name for attachment in on_it for name in attachment.nodes)
         raise ClusterwrightError(f"Several NCCL profiles use {fabric}. Name a node group with --nodes: {groups}.")
     return next(iter(on_it), None)
 
@@ -158,7 +158,7 @@ def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:
     from clusterwright.intent.hashing import hashed_fields
 
     if asked == PATH_PINNING:
-        yield from ({"tier": each.tier.role, "fields": "destination's slice"} for each in network.hashing)
+        yield from ({"tier": layer.tier.role, "fields": "destination's slice"} for layer in network.hashing)
         return
     for tier, layer in zip(network.hashing, layers_of(network, asked), strict=True):
         if tier.function is not None:

@@ -45,7 +45,7 @@ def layers_of(network: FabricGraph, asked: str) -> tuple[SimulatedHashing, ...]:
 
     Raises ClusterwrightError for switches of which nothing is known, or that cannot hash the queue pairs asked for.
     """
-    return tuple(_layer(each, asked) for each in network.hashing)
+    return tuple(_layer(layer, asked) for layer in network.hashing)
 
 
 def _layer(tier: TierHashing, asked: str) -> SimulatedHashing:
@@ -113,11 +113,11 @@ class FieldHashes:
 
     def keys(self, source: Ints, target: Ints, source_port: Ints, queue_pair: Ints) -> Hashes:
         """``keys[layer, flow]`` of flows between NICs."""
-        found = self.source[:, source] ^ self.target[:, target] ^ self.port[:, source_port]
+        hashes = self.source[:, source] ^ self.target[:, target] ^ self.port[:, source_port]
         if self.queue_pair.size:
             for position in range(3):
-                found ^= self.queue_pair[:, position, (queue_pair >> (16 - 8 * position)) & 0xFF]
-        return found
+                hashes ^= self.queue_pair[:, position, (queue_pair >> (16 - 8 * position)) & 0xFF]
+        return hashes
 
 
 def field_hashes(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> FieldHashes:
@@ -125,7 +125,9 @@ def field_hashes(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> Fi
     address = network.nics.address
     width = address.shape[1]
     every_byte = as_bytes(np.arange(256), 1)
-    pairs = [[_added(layer, every_byte, 2 - at, pair=True) for at in range(_UDF_BYTES)] for layer in layers]
+    pairs = [
+        [_added(layer, every_byte, 2 - byte_index, pair=True) for byte_index in range(_UDF_BYTES)] for layer in layers
+    ]
     return FieldHashes(
         source=np.stack([_added(layer, address, width + 4) for layer in layers]),
         target=np.stack([_added(layer, address, 4) for layer in layers]),

@@ -47,19 +47,19 @@ def _hops(network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows
     flow = np.arange(len(flows.source))
     yield flow, nics.up[flows.source]
     yield flow, nics.down[flows.target]
-    at, goal = nics.switch[flows.source], nics.switch[flows.target]
+    current, goal = nics.switch[flows.source], nics.switch[flows.target]
     while True:
-        on_the_way = np.flatnonzero(at != goal)
+        on_the_way = np.flatnonzero(current != goal)
         if not len(on_the_way):
             return
-        at, goal, flow = at[on_the_way], goal[on_the_way], flow[on_the_way]
-        group = routes.group[at, routes.column[goal]]
+        current, goal, flow = current[on_the_way], goal[on_the_way], flow[on_the_way]
+        group = routes.group[current, routes.column[goal]]
         size = routes.size[group]
         if not size.all():
-            raise _no_way(network, int(at[np.argmin(size)]), int(goal[np.argmin(size)]))
-        link = routes.members[routes.start[group] + chooser.choice(flows.keys, at, flow) % size]
+            raise _no_way(network, int(current[np.argmin(size)]), int(goal[np.argmin(size)]))
+        link = routes.members[routes.start[group] + chooser.choice(flows.keys, current, flow) % size]
         yield flow, link
-        at = network.head[link]
+        current = network.head[link]
 
 
 def spread_evenly(network: FabricGraph, routes: EqualCostGroups, source: Ints, target: Ints, amount: float) -> Floats:
@@ -71,9 +71,9 @@ def spread_evenly(network: FabricGraph, routes: EqualCostGroups, source: Ints, t
     links = len(network.head)
     ends = np.bincount(nics.up[source], minlength=links) + np.bincount(nics.down[target], minlength=links)
     load: Floats = ends.astype(np.float64)
-    at, goal = nics.switch[source], nics.switch[target]
+    current, goal = nics.switch[source], nics.switch[target]
     columns = routes.group.shape[1]
-    pairs = np.bincount(at * columns + routes.column[goal], minlength=len(network.switches) * columns)
+    pairs = np.bincount(current * columns + routes.column[goal], minlength=len(network.switches) * columns)
     demand: Floats = pairs.astype(np.float64).reshape(-1, columns)
     demand[routes.column >= 0, routes.column[routes.column >= 0]] = 0  # has arrived
     by_tier = np.argsort(network.tier, kind="stable")
@@ -98,12 +98,12 @@ def _pass_on(
             raise _no_way(network, switch, goal)
         if bool(members[0] % 2) != downwards:
             continue
-        each = demand[switch, columns] / len(members)
-        load[members] += each.sum()
+        share = demand[switch, columns] / len(members)
+        load[members] += share.sum()
         for far in network.head[members]:
             if far != HOST:
                 arrived = routes.column[far]
-                demand[far, columns] += np.where(columns == arrived, 0.0, each)
+                demand[far, columns] += np.where(columns == arrived, 0.0, share)
         demand[switch, columns] = 0
 
 

@@ -82,7 +82,7 @@ def fabric_to_simulate(plan: Plan, name: str | None) -> str:
     Raises ClusterwrightError when profiles use several, and when it is not an Ethernet fabric with addresses:
     InfiniBand is not routed by hashes.
     """
-    known = {fabric.name: fabric for fabric in plan.spec.fabrics}
+    fabric_by_name = {fabric.name: fabric for fabric in plan.spec.fabrics}
     if name is None:
         roce = [fabric.name for fabric in plan.spec.fabrics if fabric.technology == "roce"]
         used = list(dict.fromkeys(profile.fabric for profile in plan.spec.nccl_profiles))
@@ -90,13 +90,13 @@ def fabric_to_simulate(plan: Plan, name: str | None) -> str:
         if len(chosen) > 1:
             raise ClusterwrightError(f"NCCL's profiles use {' and '.join(chosen)}. Name one with --fabric.")
         name = (chosen or roce or used or [""])[0]
-    if name not in known:
-        there_are = ", ".join(known) or "none"
+    if name not in fabric_by_name:
+        there_are = ", ".join(fabric_by_name) or "none"
         raise ClusterwrightError(f'{plan.name} has no fabric "{name}" to simulate; fabrics: {there_are}.')
-    if known[name].technology == "infiniband" or known[name].addressing is None:
+    if fabric_by_name[name].technology == "infiniband" or fabric_by_name[name].addressing is None:
         raise ClusterwrightError(
-            f'Fabric "{name}" of {plan.name} is {known[name].technology}: its subnet manager routes by destination, '
-            "not by hashes. Name a RoCE fabric with --fabric."
+            f'Fabric "{name}" of {plan.name} is {fabric_by_name[name].technology}: its subnet manager routes'
+            " by destination, not by hashes. Name a RoCE fabric with --fabric."
         )
     return name
 
@@ -115,12 +115,12 @@ def build_network(plan: Plan, fabric: str) -> FabricGraph:
     upper = np.array([index[cable.b.device] for cable in cables], np.int64)
     hosts = [(number, cable) for number, cable in enumerate(cables) if cable.a.side == "host"]
     slices = _slices(planned)
-    at = np.array([number for number, _ in hosts], np.int64)
+    host_switches = np.array([number for number, _ in hosts], np.int64)
     nics = Nics(
-        switch=upper[at],
+        switch=upper[host_switches],
         slice=np.array([slices[cable.b.device, cable.b.port] for _, cable in hosts], np.int64),
-        up=2 * at,
-        down=2 * at + 1,
+        up=2 * host_switches,
+        down=2 * host_switches + 1,
         address=np.frombuffer(
             b"".join((cable.a.address or 0).to_bytes(size, "big") for _, cable in hosts), np.uint8
         ).reshape(-1, size),
@@ -160,9 +160,9 @@ def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[Simula
     for number, cable in enumerate(hosts):
         nics.setdefault(cable.a.device, []).append(number)
     nodes = []
-    for name, own in nics.items():
+    for name, node_nics in nics.items():
         device = plan.by_name[name]
         gpus = plan.spec.catalogue[device.model].gpus
-        if gpus is not None and device.state == "active" and len(own) == wanted[name]:
-            nodes.append(SimulatedNode(device, gpus.count, tuple(own)))
+        if gpus is not None and device.state == "active" and len(node_nics) == wanted[name]:
+            nodes.append(SimulatedNode(device, gpus.count, tuple(node_nics)))
     return tuple(nodes)

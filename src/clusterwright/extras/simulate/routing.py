@@ -54,14 +54,14 @@ def build_routes(network: FabricGraph, destinations: Ints) -> EqualCostGroups:
         )
         packed = np.ascontiguousarray(np.packbits(usable, axis=0).T)
         patterns = packed.view(f"V{packed.shape[1]}").ravel().tolist()
-        number = {pattern: len(starts) + at for at, pattern in enumerate(dict.fromkeys(patterns))}
+        number = {pattern: len(starts) + index for index, pattern in enumerate(dict.fromkeys(patterns))}
         group[switch] = [number[pattern] for pattern in patterns]
         for pattern in number:
-            found = links[np.unpackbits(np.frombuffer(pattern, np.uint8), count=len(links)).astype(bool)]
+            group_links = links[np.unpackbits(np.frombuffer(pattern, np.uint8), count=len(links)).astype(bool)]
             starts.append(filled)
-            sizes.append(len(found))
-            members.append(found)
-            filled += len(found)
+            sizes.append(len(group_links))
+            members.append(group_links)
+            filled += len(group_links)
     return EqualCostGroups(
         column=column, group=group, start=np.array(starts), size=np.array(sizes), members=np.concatenate(members)
     )
@@ -100,4 +100,4 @@ def _outgoing(network: FabricGraph) -> list[Ints]:
     between = np.flatnonzero((network.tail != HOST) & (network.head != HOST))
     order = between[np.argsort(network.tail[between], kind="stable")]
     ends = np.searchsorted(network.tail[order], np.arange(len(network.switches) + 1))
-    return [order[ends[at] : ends[at + 1]] for at in range(len(network.switches))]
+    return [order[ends[switch] : ends[switch + 1]] for switch in range(len(network.switches))]

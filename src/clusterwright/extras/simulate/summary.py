@@ -87,7 +87,7 @@ def _layers(network: FabricGraph, outcomes: Sequence[SeedResult]) -> tuple[Layer
 
 
 def _worst(network: FabricGraph, outcomes: Sequence[SeedResult], count: int) -> tuple[CrowdedLink, ...]:
-    found: dict[int, CrowdedLink] = {}
+    crowded_by_link: dict[int, CrowdedLink] = {}
     for outcome in outcomes:
         busy = np.where(outcome.job_load > 0, outcome.load / network.gbps, 0)
         for link in np.argsort(-busy, kind="stable")[:count].tolist():
@@ -98,6 +98,10 @@ def _worst(network: FabricGraph, outcomes: Sequence[SeedResult], count: int) -> 
                 times_ideal=float(busy[link]) / outcome.ideal_seconds,
                 times_even=float(outcome.load[link]) / even,
             )
-            if link not in found or crowded.times_ideal > found[link].times_ideal:
-                found[link] = crowded
-    return tuple(sorted(found.values(), key=lambda each: (-each.times_ideal, each.name))[:count])
+            if link not in crowded_by_link or crowded.times_ideal > crowded_by_link[link].times_ideal:
+                crowded_by_link[link] = crowded
+    return tuple(
+        sorted(crowded_by_link.values(), key=lambda crowded_link: (-crowded_link.times_ideal, crowded_link.name))[
+            :count
+        ]
+    )

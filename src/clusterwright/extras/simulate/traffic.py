@@ -127,27 +127,31 @@ def phases(traffic: Traffic, placement: NicPlacement) -> tuple[Phase, ...]:
         )
     windows = [range(first, min(first + WINDOW, len(job))) for first in range(1, len(job), WINDOW)]
     sampled = min(SAMPLED, len(windows))
-    picked = [(2 * at + 1) * len(windows) // (2 * sampled) for at in range(sampled)]
+    picked = [(2 * sample + 1) * len(windows) // (2 * sampled) for sample in range(sampled)]
     return tuple(
         _phase(
             traffic,
-            [(job, step) for step in windows[at]],
-            [(neighbour, step % len(neighbour)) for step in windows[at] if len(neighbour) and step % len(neighbour)],
+            [(job, step) for step in windows[window]],
+            [
+                (neighbour, step % len(neighbour))
+                for step in windows[window]
+                if len(neighbour) and step % len(neighbour)
+            ],
             1.0,
         )
-        for at in picked
+        for window in picked
     )
 
 
 def _phase(traffic: Traffic, job: list[tuple[Ints, int]], neighbour: list[tuple[Ints, int]], amount: float) -> Phase:
     """Connections of node i to node i + step (i xor -step for a negative step), of the job, then of its neighbour."""
     across = traffic.algorithm == "pairwise" and not traffic.pxn
-    own = [_connections(nics, step, across=across) for nics, step in job]
+    measured_pairs = [_connections(nics, step, across=across) for nics, step in job]
     other = [_connections(nics, step, across=across) for nics, step in neighbour if len(nics) > 1]
-    source = np.concatenate([pair[0] for pair in own + other]).repeat(traffic.channels)
-    target = np.concatenate([pair[1] for pair in own + other]).repeat(traffic.channels)
+    source = np.concatenate([pair[0] for pair in measured_pairs + other]).repeat(traffic.channels)
+    target = np.concatenate([pair[1] for pair in measured_pairs + other]).repeat(traffic.channels)
     rails = job[0][0].shape[1] if across else 1
-    measured = sum(len(pair[0]) for pair in own) * traffic.channels
+    measured = sum(len(pair[0]) for pair in measured_pairs) * traffic.channels
     return Phase(source=source, target=target, amount=amount / traffic.channels / rails, measured=measured)
 
 

@@ -48,60 +48,60 @@ class _Item(NamedTuple):
     body: Any
 
 
-def apply(known: ServerObjects, found: ServerDifference, told: Callable[[str], None]) -> Done:
-    """Takes away, then makes and changes, table by table; ``told`` hears of each table that is finished.
+def apply(server: ServerObjects, changes: ServerDifference, progress: Callable[[str], None]) -> Done:
+    """Takes away, then makes and changes, table by table; ``progress`` hears of each table that is finished.
 
     A server that no longer answers ends it: ``stopped`` says why, and the counts what was done until then.
     """
     done = Done()
     try:
-        for table in reversed(known.system.tables):
-            items = [_Item(key, identity) for key, identity in found.take[table.name]]
-            send = partial(known.client.take_away, table.endpoint)
-            for batch, _ in _batches(known, items, send, done, table):
+        for table in reversed(server.system.tables):
+            items = [_Item(key, identity) for key, identity in changes.take[table.name]]
+            send = partial(server.client.take_away, table.endpoint)
+            for batch, _ in _batches(server, items, send, done, table):
                 done.taken[table.name] += len(batch)
-        for table in known.system.tables:
-            _fill(known, table, found, done)
+        for table in server.system.tables:
+            _fill(server, table, changes, done)
             if table.name in done.made or table.name in done.changed:
-                told(table.name)
+                progress(table.name)
     except ClusterwrightError as error:
         done.stopped = str(error)
     return done
 
 
-def _fill(known: ServerObjects, table: KeptTable, found: ServerDifference, done: Done) -> None:
+def _fill(server: ServerObjects, table: KeptTable, planned: ServerDifference, done: Done) -> None:
     amended = table.amends is not None
-    changes = found.change[table.name] + (found.make[table.name] if amended else [])
-    items = _items(known, table, changes, done, changing=True)
-    rows = {change.row.key: change.row for change in found.make[table.name]}
-    for batch, _ in _retried(known, items, partial(known.client.change, table.endpoint), done, table):
+    changes = planned.change[table.name] + (planned.make[table.name] if amended else [])
+    items = _items(server, table, changes, done, changing=True)
+    rows = {change.row.key: change.row for change in planned.make[table.name]}
+    for batch, _ in _retried(server, items, partial(server.client.change, table.endpoint), done, table):
         done.changed[table.name] += len(batch)
     if amended:
         return
-    items = _items(known, table, found.make[table.name], done, changing=False)
-    for batch, answer in _retried(known, items, partial(known.client.make, table.endpoint), done, table, twice=False):
+    items = _items(server, table, planned.make[table.name], done, changing=False)
+    for batch, answer in _retried(server, items, partial(server.client.make, table.endpoint), done, table, twice=False):
         done.made[table.name] += len(batch)
         untagged: list[_Item] = []
         for item, record in zip(batch, answer, strict=True):
-            known.made(rows[item.key], record["id"])
+            server.made(rows[item.key], record["id"])
             if item.body.get("tags") and (table.forgets_tags or not record.get("tags")):
                 untagged.append(_Item(item.key, {"id": record["id"], "tags": item.body["tags"]}))
-        for _ in _batches(known, untagged, partial(known.client.change, table.endpoint), done, table):
+        for _ in _batches(server, untagged, partial(server.client.change, table.endpoint), done, table):
             pass  # it is counted as made
 
 
 def _items(
-    known: ServerObjects, table: KeptTable, changes: Iterable[RowChange], done: Done, *, changing: bool
+    server: ServerObjects, table: KeptTable, changes: Iterable[RowChange], done: Done, *, changing: bool
 ) -> list[_Item]:
     items: list[_Item] = []
     for change in changes:
         names = {field.name for field in change.fields} if change.record is not None else set(change.row.fields)
         try:
-            body = {name: known.payload(value) for name, value in change.row.fields.items() if name in names}
+            body = {name: server.payload(value) for name, value in change.row.fields.items() if name in names}
             if change.record is not None and "tags" in body:
-                body["tags"] += [identity_of(each) for each in change.record.get("tags") or ()]
+                body["tags"] += [identity_of(tag) for tag in change.record.get("tags") or ()]
             if changing:
-                body["id"] = known.payload(Ref(table.amends or table.name, change.row.key))
+                body["id"] = server.payload(Ref(table.amends or table.name, change.row.key))
         except NotThereError as missing:
             done.failed.append(Failed(table.name, change.row.key, f"not tried: {missing}"))
             continue
@@ -110,20 +110,20 @@ def _items(
 
 
 def _retried(
-    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
+    server: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
     *, twice: bool = True,
 ) -> Iterator[tuple[Sequence[_Item], Any]]:  # fmt: skip
     """The batches; what is refused is tried once more at the end, when what was in its way may have moved."""
     before = len(done.failed)
-    yield from _batches(known, items, send, done, table, twice=twice)
+    yield from _batches(server, items, send, done, table, twice=twice)
     refused = {failed.key for failed in done.failed[before:]}
     if refused and len(refused) < len(items):
         del done.failed[before:]
-        yield from _batches(known, [item for item in items if item.key in refused], send, done, table, twice=twice)
+        yield from _batches(server, [item for item in items if item.key in refused], send, done, table, twice=twice)
 
 
 def _batches(
-    known: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
+    server: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
     *, twice: bool = True,
 ) -> Iterator[tuple[Sequence[_Item], Any]]:  # fmt: skip
     """Sends the items, several requests at a time, and gives those that were taken with their answer.
@@ -136,17 +136,17 @@ def _batches(
     at_a_time = _AT_FIRST
     stopped: ClusterwrightError | None = None
     while waiting or asked:
-        while waiting and len(asked) < known.client.connections:
+        while waiting and len(asked) < server.client.connections:
             batch = waiting.popleft()
             if len(batch) > at_a_time:
                 waiting.appendleft(batch[at_a_time:])
                 batch = batch[:at_a_time]
-            asked.append((batch, known.client.pool.submit(_timed, send, [item.body for item in batch])))
+            asked.append((batch, server.client.pool.submit(_timed, send, [item.body for item in batch])))
         batch, answer = asked.popleft()
         try:
-            seconds, told = answer.result()
+            seconds, refusals = answer.result()
             at_a_time = paced(len(batch), seconds, at_a_time)
-            yield batch, told
+            yield batch, refusals
         except (RefusedError, UnansweredError) as error:
             middle = len(batch) // 2
             if isinstance(error, UnansweredError) and not (twice and middle):
@@ -178,10 +178,10 @@ def paced(sent: int, seconds: float, at_a_time: int) -> int:
 def told_of(failed: Sequence[Failed], most: int) -> Iterator[str]:
     """The lines about what was not done, ``most`` of each table."""
     shown: dict[str, int] = defaultdict(int)
-    for each in failed:
-        shown[each.table] += 1
-        if shown[each.table] <= most:
-            yield f"  ! {each.table} {' '.join(each.key)}: {each.why}"
+    for failure in failed:
+        shown[failure.table] += 1
+        if shown[failure.table] <= most:
+            yield f"  ! {failure.table} {' '.join(failure.key)}: {failure.why}"
     for table, count in shown.items():
         if count > most:
             yield f"  ! {table}: {count - most:,} more"

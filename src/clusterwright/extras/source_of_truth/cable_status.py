@@ -34,10 +34,10 @@ _UNRELATED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CableStatuses:
-    """``found`` is what to change, in cables' statuses alone; ``absent`` are cables that the server does not have."""
+    """``changes`` is what to change, in cables' statuses alone; ``absent`` are cables that the server does not have."""
 
-    known: ServerObjects
-    found: ServerDifference
+    server: ServerObjects
+    changes: ServerDifference
     absent: tuple[Key, ...]
     unknown: int
     """Cables of which the observation says nothing."""
@@ -59,13 +59,13 @@ def cable_statuses(
         ),
     )
     wanted = _wanted(listing, states)
-    known = ServerObjects(reduced, client, _rows(reduced, listing, wanted), listing.tag)
-    every = difference(known, whole=False)
-    found = ServerDifference()
-    found.change[CABLES] = list(_of_status(every.change[CABLES]))
-    found.others[CABLES] = list(_of_status(every.others[CABLES]))
+    server = ServerObjects(reduced, client, _rows(reduced, listing, wanted), listing.tag)
+    every = difference(server, whole=False)
+    changes = ServerDifference()
+    changes.change[CABLES] = list(_of_status(every.change[CABLES]))
+    changes.others[CABLES] = list(_of_status(every.others[CABLES]))
     absent = tuple(change.row.key for change in every.make[CABLES])
-    return CableStatuses(known=known, found=found, absent=absent, unknown=len(states) - len(wanted))
+    return CableStatuses(server=server, changes=changes, absent=absent, unknown=len(states) - len(wanted))
 
 
 def _wanted(listing: Listing, states: Mapping[tuple[str, str], str]) -> dict[Key, str]:

@@ -87,7 +87,7 @@ class Client:
 
     def take_away(self, endpoint: str, ids: Sequence[Any]) -> None:
         """Deletes objects: all of them or none."""
-        self._ask("DELETE", f"{endpoint}/", [{"id": each} for each in ids])
+        self._ask("DELETE", f"{endpoint}/", [{"id": identity} for identity in ids])
 
     def _halved(self, endpoint: str, query: Sequence[tuple[str, str]], offset: int, size: int) -> Sequence[Record]:
         """A page that is not the first: in halves where the server has not the time for the whole."""
@@ -115,17 +115,17 @@ class Client:
         import httpx
 
         answer = self._answer(method, path, body)
-        status, said = answer.status_code, answer_text(answer)
+        status, text = answer.status_code, answer_text(answer)
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
-            raise ClusterwrightError(f"{self.url} refuses the token: {said}.")
+            raise ClusterwrightError(f"{self.url} refuses the token: {text}.")
         if status in {httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT}:
-            raise UnansweredError(f"{self.url} does not answer in time: {said}.")
+            raise UnansweredError(f"{self.url} does not answer in time: {text}.")
         if answer.is_server_error:
-            raise ClusterwrightError(f"{self.url} failed: {said}.")
+            raise ClusterwrightError(f"{self.url} failed: {text}.")
         if answer.is_redirect:
-            raise ClusterwrightError(f"{self.url} answers with {said}. Name the address that it leads to.")
+            raise ClusterwrightError(f"{self.url} answers with {text}. Name the address that it leads to.")
         if not answer.is_success:
-            raise RefusedError(status, said)
+            raise RefusedError(status, text)
         try:
             return answer.json() if answer.content else None
         except ValueError as error:

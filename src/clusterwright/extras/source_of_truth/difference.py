@@ -57,7 +57,7 @@ class ServerDifference:
     kept: dict[str, list[tuple[Key, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def __bool__(self) -> bool:
-        return any(any(each.values()) for each in (self.make, self.change, self.take))
+        return any(any(rows_by_table.values()) for rows_by_table in (self.make, self.change, self.take))
 
 
 class ServerObjects:
@@ -105,19 +105,19 @@ class ServerObjects:
     def payload(self, value: Any) -> Any:
         """A value with ids in the place of references. Raises NotThereError for one that has none yet."""
         if isinstance(value, Ref):
-            found = self.id_of(value)
-            if found is MISSING:
+            identity = self.id_of(value)
+            if identity is MISSING:
                 raise NotThereError(value)
-            return found
+            return identity
         if isinstance(value, tuple):
-            return [self.payload(each) for each in value]
+            return [self.payload(item) for item in value]
         if isinstance(value, dict):
-            return {name: self.payload(each) for name, each in value.items()}
+            return {name: self.payload(item) for name, item in value.items()}
         return value
 
     def _read(self, table: KeptTable) -> None:
         keep = {name for row in self.rows[table.name] for name in row.fields} | {"id", "tags"} | self._further
-        keep |= {name for each in self.system.tables if each.amends == table.name for name in _AMENDED}
+        keep |= {name for other_table in self.system.tables if other_table.amends == table.name for name in _AMENDED}
         tag = self.ids["tags"].get((self._tag,), MISSING)
         for record in self._list(table):
             key = self._key(table, record)
@@ -188,7 +188,9 @@ class ServerObjects:
             values = {str(row.fields[parameter]) for row in self.rows[table.name]}
         else:
             values = {
-                str(found) for row in self.rows[other] if (found := self.id_of(Ref(other, row.key))) is not MISSING
+                str(identity)
+                for row in self.rows[other]
+                if (identity := self.id_of(Ref(other, row.key))) is not MISSING
             }
         return [(parameter, value) for value in sorted(values)] if values else None
 
@@ -201,10 +203,10 @@ class ServerObjects:
             if other is None:
                 parts.append(str(value))
                 continue
-            found = self.key_of(other, identity_of(value))
-            if found is None:
+            other_key = self.key_of(other, identity_of(value))
+            if other_key is None:
                 return None
-            parts += found
+            parts += other_key
         return tuple(parts)
 
 
@@ -212,57 +214,57 @@ class ServerObjects:
 _AMENDED = ("primary_ip4", "primary_ip6", "oob_ip", "primary_mac_address", "lag")
 
 
-def difference(known: ServerObjects, *, whole: bool) -> ServerDifference:
+def difference(server: ServerObjects, *, whole: bool) -> ServerDifference:
     """What is to be done. Where not the ``whole`` cluster is listed, nothing is taken away."""
-    found = ServerDifference()
-    for table in known.system.tables:
-        records = known.records[table.amends or table.name]
-        wanted = known.rows[table.name]
+    changes = ServerDifference()
+    for table in server.system.tables:
+        records = server.records[table.amends or table.name]
+        wanted = server.rows[table.name]
         for row in wanted:
             record = records.get(row.key)
             if record is None:
-                found.make[table.name].append(RowChange(row, None))
+                changes.make[table.name].append(RowChange(row, None))
                 continue
             if table.shared:
                 continue
-            fields = tuple(_differing(known, table, row, record))
-            owned = known.is_ours(table.amends or table.name, record["id"]) or _stands_in_ours(known, table, row)
+            fields = tuple(_differing(server, table, row, record))
+            owned = server.is_ours(table.amends or table.name, record["id"]) or _stands_in_ours(server, table, row)
             if fields:
-                (found.change if owned else found.others)[table.name].append(RowChange(row, record, fields))
+                (changes.change if owned else changes.others)[table.name].append(RowChange(row, record, fields))
         if whole and not table.shared and table.amends is None:
             planned = {row.key for row in wanted}
             for key, record in records.items():
-                if key not in planned and known.is_ours(table.name, record["id"]):
-                    found.take[table.name].append((key, record["id"]))
-    _keep_what_holds_others(known, found)
-    return found
+                if key not in planned and server.is_ours(table.name, record["id"]):
+                    changes.take[table.name].append((key, record["id"]))
+    _keep_what_holds_others(server, changes)
+    return changes
 
 
-def _stands_in_ours(known: ServerObjects, table: KeptTable, row: KeptRow) -> bool:
+def _stands_in_ours(server: ServerObjects, table: KeptTable, row: KeptRow) -> bool:
     if table.owner is None:
         return False
     ref = row.fields[table.owner[0]]
-    return known.is_ours(ref.table, known.id_of(ref))
+    return server.is_ours(ref.table, server.id_of(ref))
 
 
-def _differing(known: ServerObjects, table: KeptTable, row: KeptRow, record: Record) -> Iterator[Field]:
+def _differing(server: ServerObjects, table: KeptTable, row: KeptRow, record: Record) -> Iterator[Field]:
     identifying = {name for name, _ in table.key}
     for name, value in row.fields.items():
-        is_key = name in identifying and not (table.name == "devices" and row.key in known.renamed)
+        is_key = name in identifying and not (table.name == "devices" and row.key in server.renamed)
         if is_key or name in table.set_once or (table.locate is not None and "termination" in name):
             continue
         if name not in record and isinstance(value, Ref):
             continue  # a key that the server does not repeat, such as an address's namespace
         current = record.get(name)
-        if not _same(known, name, value, current):
-            yield Field(name, _said(known, value, current), _planned(value))
+        if not _same(server, name, value, current):
+            yield Field(name, _said(server, value, current), _planned(value))
 
 
-def _same(known: ServerObjects, name: str, value: Any, current: Any) -> bool:
+def _same(server: ServerObjects, name: str, value: Any, current: Any) -> bool:
     if isinstance(value, Ref):
-        return bool(known.id_of(value) == identity_of(current))
+        return bool(server.id_of(value) == identity_of(current))
     if isinstance(value, tuple):  # tags: others' may stand beside ours
-        return {known.id_of(each) for each in value} <= set(map(identity_of, current or ()))
+        return {server.id_of(ref) for ref in value} <= set(map(identity_of, current or ()))
     if isinstance(current, dict):
         current = current.get("value")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -281,14 +283,14 @@ def _planned(value: Any) -> str:
     return ", ".join(map(_planned, value)) if isinstance(value, tuple) else str(value)
 
 
-def _said(known: ServerObjects, value: Any, current: Any) -> str:
+def _said(server: ServerObjects, value: Any, current: Any) -> str:
     if isinstance(value, Ref):
-        key = known.key_of(value.table, identity_of(current))
+        key = server.key_of(value.table, identity_of(current))
         return "none" if current is None else "another" if key is None else " ".join(key)
     if isinstance(current, dict):
         return str(current.get("value"))
     if isinstance(current, list):
-        return ", ".join(str(each.get("name", each.get("display", "another"))) for each in current) or "none"
+        return ", ".join(str(item.get("name", item.get("display", "another"))) for item in current) or "none"
     return "none" if current in (None, "") else str(current)
 
 
@@ -297,35 +299,37 @@ def identity_of(value: Any) -> Any:
     return value.get("id") if isinstance(value, dict) else value
 
 
-def _holding_ports(known: ServerObjects, ending: Mapping[Key, Any]) -> dict[Key, str]:
+def _holding_ports(server: ServerObjects, ending: Mapping[Key, Any]) -> dict[Key, str]:
     """Devices of ``ending`` that have interfaces or cables of others, each with the reason."""
     holding: dict[Key, str] = {}
-    for key, record in known.records["interfaces"].items():
-        if key[:1] in ending and not known.is_ours("interfaces", record["id"]):
+    for key, record in server.records["interfaces"].items():
+        if key[:1] in ending and not server.is_ours("interfaces", record["id"]):
             holding.setdefault(key[:1], f"others made its interface {key[1]}")
-    for key, record in known.records["cables"].items():
+    for key, record in server.records["cables"].items():
         for device in (key[:1], key[2:3]):
-            if device in ending and not known.is_ours("cables", record["id"]):
+            if device in ending and not server.is_ours("cables", record["id"]):
                 holding.setdefault(device, "others laid a cable to it")
     return holding
 
 
-def _keep_what_holds_others(known: ServerObjects, found: ServerDifference) -> None:
+def _keep_what_holds_others(server: ServerObjects, changes: ServerDifference) -> None:
     """Leaves interfaces with others' cables and addresses, and devices with anything of others', as they are.
 
     A server takes away what hangs at an object together with it, whoever made it.
     """
-    ending = dict(found.take["devices"])
+    ending = dict(changes.take["devices"])
     if not ending:
         return
-    holding = _holding_ports(known, ending)
+    holding = _holding_ports(server, ending)
     names = {identity: key for key, identity in ending.items()}
-    for endpoint, parameter in known.system.belongings:
+    for endpoint, parameter in server.system.belongings:
         query = [(parameter, str(identity)) for identity in names]
-        for record in known.client.read(endpoint, query):
-            at = names.get(identity_of(record.get("device") or record.get("parent_object_id") or record.get("parent")))
-            for each in (at,) if at else names.values():
-                holding.setdefault(each, f"others put something into it ({endpoint.rpartition('/')[2]})")
+        for record in server.client.read(endpoint, query):
+            device_key = names.get(
+                identity_of(record.get("device") or record.get("parent_object_id") or record.get("parent"))
+            )
+            for device_name in (device_key,) if device_key else names.values():
+                holding.setdefault(device_name, f"others put something into it ({endpoint.rpartition('/')[2]})")
     for name in ("devices", "interfaces"):
-        found.kept[name] = [(key, holding[key[:1]]) for key, _ in found.take[name] if key[:1] in holding]
-        found.take[name] = [each for each in found.take[name] if each[0][:1] not in holding]
+        changes.kept[name] = [(key, holding[key[:1]]) for key, _ in changes.take[name] if key[:1] in holding]
+        changes.take[name] = [row for row in changes.take[name] if row[0][:1] not in holding]

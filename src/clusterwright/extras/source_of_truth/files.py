@@ -28,7 +28,7 @@ _A_MARK = re.compile(f"([{MARKS[0]}-\ufdef])")
 def table_files(
     listing: Listing,
     tables: Sequence[KeptTable],
-    told: Mapping[str, Callable[[Listing], Iterator[Told]]],
+    rows_by_table: Mapping[str, Callable[[Listing], Iterator[Told]]],
     writers: Mapping[str, tuple[str, Callable[[Iterable[Told]], Iterator[str]]]],
 ) -> Mapping[str, Iterator[str]]:
     """``NN-TABLE.ENDING`` for each table that has rows and one of ``writers``, which are endings and lines by table.
@@ -39,7 +39,7 @@ def table_files(
     for table in tables:
         if table.name in writers:
             ending, write = writers[table.name]
-            rows = told[table.name](listing)
+            rows = rows_by_table[table.name](listing)
             first = next(rows, None)
             if first is not None:
                 files[f"{len(files) + 1:02}-{table.name}.{ending}"] = write(chain((first,), rows))
@@ -55,8 +55,8 @@ def csv_lines(
     """A table with its header. Raises ClusterwrightError for a cell that a spreadsheet would run."""
 
     def spelled(pattern: Pattern) -> str:
-        own = cells(pattern)
-        return _csv_row([own.get(column, "") for column in columns])
+        cell_by_column = cells(pattern)
+        return _csv_row([cell_by_column.get(column, "") for column in columns])
 
     yield _csv_row(columns)
     yield from row_lines(rows, spelled, computed)
@@ -90,12 +90,12 @@ def row_lines(
     yield "".join(lines)
 
 
-def _are_plain(words: Words, known: set[str]) -> bool:
+def _are_plain(words: Words, plain_words: set[str]) -> bool:
     for word in words:
-        if word not in known:
+        if word not in plain_words:
             if not _is_plain(word):
                 return False
-            known.add(word)
+            plain_words.add(word)
     return True
 
 

@@ -45,62 +45,64 @@ class ServerFacts:
     addresses: dict[_End, int] = field(default_factory=dict)
 
 
-def server_facts(known: ServerObjects) -> ServerFacts:
-    """What ``known``, read with FURTHER, has of the planned devices and ports."""
+def server_facts(server: ServerObjects) -> ServerFacts:
+    """What ``server``, read with FURTHER, has of the planned devices and ports."""
     rows: dict[_End, dict[str, Any]] = {}
     places: dict[str, tuple[str, float]] = {}
-    for row in known.rows["devices"]:
-        found = known.records["devices"].get(row.key)
-        if found is None:
+    for row in server.rows["devices"]:
+        record = server.records["devices"].get(row.key)
+        if record is None:
             continue
-        _note(rows, (row.key[0], ""), serial=found.get("serial"), asset_tag=found.get("asset_tag"))
-        rack = known.key_of("racks", identity_of(found.get("rack")))
-        if rack is not None and found.get("position"):
-            places[row.key[0]] = (rack[-1], float(found["position"]))
-    for row in known.rows["interfaces"]:
-        found = known.records["interfaces"].get(row.key)
-        if found is not None:
-            guid = guid_of(found["wwn"]) if found.get("wwn") else None
-            mac = mac_of(str(found["mac_address"])) if found.get("mac_address") else None
+        _note(rows, (row.key[0], ""), serial=record.get("serial"), asset_tag=record.get("asset_tag"))
+        rack = server.key_of("racks", identity_of(record.get("rack")))
+        if rack is not None and record.get("position"):
+            places[row.key[0]] = (rack[-1], float(record["position"]))
+    for row in server.rows["interfaces"]:
+        record = server.records["interfaces"].get(row.key)
+        if record is not None:
+            guid = guid_of(record["wwn"]) if record.get("wwn") else None
+            mac = mac_of(str(record["mac_address"])) if record.get("mac_address") else None
             _note(rows, (row.key[0], row.key[1]), mac=mac, guid=guid if isinstance(guid, int) else None)
-    for row in known.rows["cables"]:
-        found = known.records["cables"].get(row.key)
-        if found is not None:
-            _note(rows, (row.key[0], row.key[1]), cable=found.get("label"))
-    assigned = "ip-address-to-interface" if known.rows["ip-address-to-interface"] else "ip-addresses"
-    addresses = {(key[2], key[3]): int(ip_interface(key[1]).ip) for key in known.records[assigned] if len(key) == 4}
+    for row in server.rows["cables"]:
+        record = server.records["cables"].get(row.key)
+        if record is not None:
+            _note(rows, (row.key[0], row.key[1]), cable=record.get("label"))
+    assigned = "ip-address-to-interface" if server.rows["ip-address-to-interface"] else "ip-addresses"
+    addresses = {(key[2], key[3]): int(ip_interface(key[1]).ip) for key in server.records[assigned] if len(key) == 4}
     empty = dict.fromkeys(Noted._fields)
-    labels = tuple(Noted(**{**empty, "device": end[0], "port": end[1], "line": 0, **own}) for end, own in rows.items())
+    labels = tuple(
+        Noted(**{**empty, "device": end[0], "port": end[1], "line": 0, **noted}) for end, noted in rows.items()
+    )
     wrong = tuple((row, why) for row in labels if (why := refused(row)))
     kept = tuple(row for row in labels if all(row is not other for other, _ in wrong))
     return ServerFacts(labels=kept, refused=wrong, places=places, addresses=addresses)
 
 
 def _note(rows: dict[_End, dict[str, Any]], end: _End, **values: Any) -> None:
-    told = {name: value for name, value in values.items() if value}
-    if told:
-        rows.setdefault(end, {}).update(told)
+    present = {name: value for name, value in values.items() if value}
+    if present:
+        rows.setdefault(end, {}).update(present)
 
 
-def merged_labels(before: tuple[Noted, ...], found: tuple[Noted, ...]) -> tuple[Noted, ...]:
+def merged_labels(before: tuple[Noted, ...], imported: tuple[Noted, ...]) -> tuple[Noted, ...]:
     """The rows of an overlay file with what a server has beside them; the server's value counts where both have one."""
     rows = {(row.device, row.port): row for row in before}
-    for row in found:
-        own = rows.get((row.device, row.port))
-        told = {name: value for name, value in row._asdict().items() if value is not None and name != "line"}
-        rows[row.device, row.port] = row if own is None else own._replace(**told)
+    for row in imported:
+        previous = rows.get((row.device, row.port))
+        present = {name: value for name, value in row._asdict().items() if value is not None and name != "line"}
+        rows[row.device, row.port] = row if previous is None else previous._replace(**present)
     return tuple(rows.values())
 
 
-def left_aside(plan: Plan, known: ServerObjects, facts: ServerFacts) -> Iterator[str]:
+def left_aside(plan: Plan, server: ServerObjects, facts: ServerFacts) -> Iterator[str]:
     """A line for each thing that the server has otherwise, and that is not taken: names, devices, racks."""
-    for (planned,), (name,) in known.renamed.items():
+    for (planned,), (name,) in server.renamed.items():
         yield f"{planned} is called {name} on the server: names follow from the spec, and sync gives it that."
-    absent = [row.key[0] for row in known.rows["devices"] if row.key not in known.records["devices"]]
+    absent = [row.key[0] for row in server.rows["devices"] if row.key not in server.records["devices"]]
     if absent:
         yield f"Not on the server: {and_more(absent, _MOST_TOLD)}."
-    names = {row.key for row in known.rows["devices"]}
-    strange = [key[0] for key in known.records["devices"] if key not in names]
+    names = {row.key for row in server.rows["devices"]}
+    strange = [key[0] for key in server.records["devices"] if key not in names]
     if strange:
         yield f"Not planned, and left alone: {and_more(strange, _MOST_TOLD)}."
     for row, why in facts.refused:
@@ -134,14 +136,17 @@ def pinned(plan: Plan, facts: ServerFacts, day: date) -> tuple[Plan, Allocated]:
         for name, switch in stands.switches.items()
     }
     cables = {
-        fabric: {end: _addressed(cable, facts) for end, cable in own.items()} for fabric, own in stands.cables.items()
+        fabric: {end: _addressed(cable, facts) for end, cable in cables.items()}
+        for fabric, cables in stands.cables.items()
     }
     wanted = replace(stands, nodes=nodes, switches=switches, cables=cables, freed_ports={}, freed_addresses={})
     after = build_plan(replace(plan.spec, allocated=wanted))
-    told = [disagreement.message for disagreement in Comparison(after, wanted).disagreements]
-    if told:
-        more = f" And {len(told) - _MOST_TOLD:,} more." if len(told) > _MOST_TOLD else ""
-        raise ClusterwrightError(f"What the server has cannot stand by the spec: {' '.join(told[:_MOST_TOLD])}{more}")
+    messages = [disagreement.message for disagreement in Comparison(after, wanted).disagreements]
+    if messages:
+        more = f" And {len(messages) - _MOST_TOLD:,} more." if len(messages) > _MOST_TOLD else ""
+        raise ClusterwrightError(
+            f"What the server has cannot stand by the spec: {' '.join(messages[:_MOST_TOLD])}{more}"
+        )
     return after, record(after, day, plan.spec.allocated)
 
 

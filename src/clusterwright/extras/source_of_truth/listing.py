@@ -126,7 +126,7 @@ class Listing:
     def devices(self) -> Iterator[tuple[ListedDeviceKind, tuple[str, ...]]]:
         """Every device: its kind; its name, rack, serial number, asset tag and AS number, empty where it has none."""
         for device in self.inventory.devices():
-            own = tuple(device[name] for name in ("rack", "serial", "asset_tag", "asn"))
+            noted = tuple(device[name] for name in ("rack", "serial", "asset_tag", "asn"))
             kind = ListedDeviceKind(
                 device["model"],
                 device["manufacturer"],
@@ -134,14 +134,14 @@ class Listing:
                 device["role"],
                 device["state"],
                 device["unit"],
-                *map(bool, own),
+                *map(bool, noted),
             )
-            yield kind, (device["name"], *("" if value is None else str(value) for value in own))
+            yield kind, (device["name"], *("" if value is None else str(value) for value in noted))
 
     def interfaces(
-        self, said: Callable[[ListedInterface, HardwareModel], Pattern], guid_text: Callable[[str], str] = str
+        self, pattern_for: Callable[[ListedInterface, HardwareModel], Pattern], guid_text: Callable[[str], str] = str
     ) -> Iterator[Told]:
-        """A row for each interface, ``said`` of one like it; one that others are a part of comes before these.
+        """A row for each interface, ``pattern_for`` of one like it; one that others are a part of comes before these.
 
         Words are the device's name, its own and, where labels have any, GUID and MAC address. A GUID that is a
         placeholder is none.
@@ -164,8 +164,8 @@ class Listing:
                         words = (*words, guid_text(scanned) if scanned else "", mac.upper() if mac else "")
                     pattern = patterns.get(key)
                     if pattern is None:
-                        each = ListedInterface(device.name, name, scanned, mac, *kind)
-                        pattern = patterns[key] = said(each, model)
+                        interface = ListedInterface(device.name, name, scanned, mac, *kind)
+                        pattern = patterns[key] = pattern_for(interface, model)
                     yield pattern, words
 
     @cached_property
@@ -219,9 +219,9 @@ class Listing:
             for shorter in lengths[fabric, version]
             if shorter < length
         }
-        for own, text in self.addresses:
-            fabric, version, length = own.fabric, own.version, own.prefix_length
-            bits, number = 32 if version == 4 else 128, own.address
+        for address, text in self.addresses:
+            fabric, version, length = address.fabric, address.version, address.prefix_length
+            bits, number = 32 if version == 4 else 128, address.address
             for longer in lengths[fabric, version]:
                 if (fabric, version, longer, number >> (bits - longer)) in seen:
                     break
@@ -231,7 +231,7 @@ class Listing:
                 seen.setdefault(
                     place,
                     ListedPrefix(
-                        fabric=fabric, prefix=around, is_container=False, description=f"{own.device} {own.port}"
+                        fabric=fabric, prefix=around, is_container=False, description=f"{address.device} {address.port}"
                     ),
                 )
         for place, prefix in seen.items():

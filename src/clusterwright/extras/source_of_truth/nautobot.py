@@ -175,14 +175,16 @@ def _devices(listing: Listing) -> Iterator[Told]:
 def _interfaces(listing: Listing) -> Iterator[Told]:
     device, name, guid, mac = _M[:4]
 
-    def said(each: ListedInterface, model: HardwareModel) -> Pattern:
+    def said(interface: ListedInterface, model: HardwareModel) -> Pattern:
         # Its GUID too, for which Nautobot has no field.
-        description = f"{each.fabric} {each.role} {guid}" if each.guid else f"{each.fabric} {each.role}"
+        description = (
+            f"{interface.fabric} {interface.role} {guid}" if interface.guid else f"{interface.fabric} {interface.role}"
+        )
         return Pattern(KeptRow("interfaces", (device, name), {
             "device": Ref("devices", (device,)), "name": name,
-            "type": interface_type(each, model, by_lanes=False), "enabled": each.in_service,
-            "mgmt_only": is_management(each, model), **({"mac_address": mac} if each.mac else {}),
-            **({"description": description} if each.fabric else {}), **_ours(listing), **_status("active"),
+            "type": interface_type(interface, model, by_lanes=False), "enabled": interface.in_service,
+            "mgmt_only": is_management(interface, model), **({"mac_address": mac} if interface.mac else {}),
+            **({"description": description} if interface.fabric else {}), **_ours(listing), **_status("active"),
         }))  # fmt: skip
 
     return listing.interfaces(said)
@@ -229,7 +231,7 @@ def _addresses(listing: Listing) -> Iterator[Told]:
             **_status("active"),
         }))  # fmt: skip
 
-    return ((pattern(own.fabric, own.prefix_length), (text,)) for own, text in listing.addresses)
+    return ((pattern(address.fabric, address.prefix_length), (text,)) for address, text in listing.addresses)
 
 
 def _borne(listing: Listing) -> Iterator[Told]:
@@ -243,8 +245,8 @@ def _borne(listing: Listing) -> Iterator[Told]:
             "ip_address": Ref("ip-addresses", key), "interface": Ref("interfaces", (device, port)),
         }))  # fmt: skip
 
-    for own, text in listing.addresses:
-        yield pattern(own.fabric, own.prefix_length), (text, own.device, own.port)
+    for own_address, text in listing.addresses:
+        yield pattern(own_address.fabric, own_address.prefix_length), (text, own_address.device, own_address.port)
 
 
 def _reachable(listing: Listing) -> Iterator[Told]:
@@ -258,12 +260,12 @@ def _reachable(listing: Listing) -> Iterator[Told]:
         }
         return Pattern(KeptRow("reachable-at", (_M[0],), fields))
 
-    found: dict[str, dict[str, tuple[OwnAddress, str]]] = defaultdict(dict)
-    for own, text in listing.addresses:
-        if listing.reached.get(own.device) == text:
-            found[own.device][f"primary_ip{own.version}"] = (own, text)
-    for device, fields in found.items():
-        where = ((field, own.fabric, own.prefix_length) for field, (own, _) in fields.items())
+    addresses_by_device: dict[str, dict[str, tuple[OwnAddress, str]]] = defaultdict(dict)
+    for address, text in listing.addresses:
+        if listing.reached.get(address.device) == text:
+            addresses_by_device[address.device][f"primary_ip{address.version}"] = (address, text)
+    for device, fields in addresses_by_device.items():
+        where = ((field, address.fabric, address.prefix_length) for field, (address, _) in fields.items())
         yield pattern(*where), (device, *(text for _, text in fields.values()))
 
 
@@ -353,21 +355,23 @@ def nautobot_files(listing: Listing) -> Mapping[str, Iterator[str]]:
 
 
 def _cells(pattern: Pattern) -> Mapping[str, str]:
-    row, own = pattern.row, dict[str, str]()
+    row, cell_by_column = pattern.row, dict[str, str]()
     for name, value in row.fields.items():
         if isinstance(value, Ref) and name.startswith("termination_"):
-            own[name] = _id(value)
+            cell_by_column[name] = _id(value)
         elif isinstance(value, Ref):
             parts = zip(_NATURAL.get(value.table, ("name",)), value.key, strict=True)
-            own |= {f"{name}__{part}": text.partition("/")[0] if part == "host" else text for part, text in parts}
+            cell_by_column |= {
+                f"{name}__{part}": text.partition("/")[0] if part == "host" else text for part, text in parts
+            }
         elif name == "tags":
-            own["tags__name"] = ",".join(each.key[-1] for each in value)
+            cell_by_column["tags__name"] = ",".join(tag.key[-1] for tag in value)
         else:
-            own[name] = _cell(value)
+            cell_by_column[name] = _cell(value)
     if row.table in _WITH_ID:
-        own["id"] = _id(Ref(_WITH_ID[row.table], row.key))
+        cell_by_column["id"] = _id(Ref(_WITH_ID[row.table], row.key))
     absent = {name: _NO_VALUE for name in _COLUMNS[row.table] if "__" in name}
-    return absent | own
+    return absent | cell_by_column
 
 
 def _id(ref: Ref) -> str:
@@ -375,9 +379,9 @@ def _id(ref: Ref) -> str:
     return _OF_WORDS[ref.key[0]] if ref.key[0] in _OF_WORDS else _id_of("\n".join((ref.table, *ref.key)))
 
 
-def _id_of(told: str) -> str:
+def _id_of(identity: str) -> str:
     """The UUID of version 5 (RFC 9562) of a table and a key: as uuid5 makes it, several times as fast."""
-    text = sha1(_ID_SPACE + told.encode()).hexdigest()  # noqa: S324  # that version is made so
+    text = sha1(_ID_SPACE + identity.encode()).hexdigest()  # noqa: S324  # that version is made so
     return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-{_VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
 
 
@@ -388,13 +392,13 @@ def _cell(value: Any) -> str:
 
 
 NAUTOBOT = ServerKind(
-    "nautobot",
-    "Nautobot",
-    TABLES,
-    _ROWS,
-    nautobot_files,
-    {"depth": "0", "exclude_m2m": "false"},
-    lambda _: "Token",
-    tuple((endpoint, "device") for endpoint in BELONGINGS),
-    ("tags", {"exclude_m2m": "true"}),
+    name="nautobot",
+    title="Nautobot",
+    tables=TABLES,
+    rows_by_table=_ROWS,
+    files=nautobot_files,
+    query={"depth": "0", "exclude_m2m": "false"},
+    token_kind=lambda _: "Token",
+    belongings=tuple((endpoint, "device") for endpoint in BELONGINGS),
+    tagged=("tags", {"exclude_m2m": "true"}),
 )

@@ -184,16 +184,16 @@ def _devices(listing: Listing) -> Iterator[Told]:
 def _interfaces(listing: Listing) -> Iterator[Told]:
     device, name, guid = _M[:3]
 
-    def said(each: ListedInterface, model: HardwareModel) -> Pattern:
+    def said(interface: ListedInterface, model: HardwareModel) -> Pattern:
         kept = KeptRow("interfaces", (device, name), {
             "device": Ref("devices", (device,)), "name": name,
-            "type": interface_type(each, model, by_lanes=True), "enabled": each.in_service,
-            "mgmt_only": is_management(each, model),
-            **({"speed": each.speed_gbps * 1_000_000} if each.speed_gbps else {}),
-            **({"wwn": guid} if each.guid else {}),
-            **({"description": f"{each.fabric} {each.role}"} if each.fabric else {}), **_ours(listing),
+            "type": interface_type(interface, model, by_lanes=True), "enabled": interface.in_service,
+            "mgmt_only": is_management(interface, model),
+            **({"speed": interface.speed_gbps * 1_000_000} if interface.speed_gbps else {}),
+            **({"wwn": guid} if interface.guid else {}),
+            **({"description": f"{interface.fabric} {interface.role}"} if interface.fabric else {}), **_ours(listing),
         })  # fmt: skip
-        return Pattern(kept, {"lag": each.lag or ""})
+        return Pattern(kept, {"lag": interface.lag or ""})
 
     return listing.interfaces(said, _wwn)
 
@@ -219,8 +219,8 @@ def _mac_addresses(listing: Listing) -> Iterator[Told]:
 
 def _primary_macs(listing: Listing) -> Iterator[Told]:
     """The interfaces whose own they are."""
-    own = Ref("mac-addresses", _M[:3])
-    pattern = Pattern(KeptRow("primary-macs", _M[:2], {"primary_mac_address": own}))
+    mac_address = Ref("mac-addresses", _M[:3])
+    pattern = Pattern(KeptRow("primary-macs", _M[:2], {"primary_mac_address": mac_address}))
     return ((pattern, words) for words in listing.noted_macs())
 
 
@@ -274,29 +274,29 @@ def _addresses(listing: Listing) -> Iterator[Told]:
         return Pattern(kept, {"device": device, "interface": port, **further})
 
     reached, out_of_band = listing.reached, listing.out_of_band
-    for own, text in listing.addresses:
+    for own_address, text in listing.addresses:
         made = pattern(
-            own.fabric,
-            own.prefix_length,
-            is_loopback=own.side == "loopback",
-            is_primary=reached.get(own.device) == text,
-            is_oob=out_of_band.get(own.device) == text,
+            own_address.fabric,
+            own_address.prefix_length,
+            is_loopback=own_address.side == "loopback",
+            is_primary=reached.get(own_address.device) == text,
+            is_oob=out_of_band.get(own_address.device) == text,
         )
-        yield made, (text, own.device, own.port)
+        yield made, (text, own_address.device, own_address.port)
 
 
 def _reachable(listing: Listing) -> Iterator[Told]:
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    fields_by_device: dict[str, dict[str, Any]] = defaultdict(dict)
     reached, out_of_band = listing.reached, listing.out_of_band
-    for own, text in listing.addresses:
-        fields = [f"primary_ip{own.version}"] if reached.get(own.device) == text else []
-        fields += ["oob_ip"] if out_of_band.get(own.device) == text else []
+    for address, text in listing.addresses:
+        fields = [f"primary_ip{address.version}"] if reached.get(address.device) == text else []
+        fields += ["oob_ip"] if out_of_band.get(address.device) == text else []
         if not fields:
             continue
-        key = (listing.space(own.fabric), f"{text}/{own.prefix_length}", own.device, own.port)
+        key = (listing.space(address.fabric), f"{text}/{address.prefix_length}", address.device, address.port)
         for name in fields:
-            found[own.device][name] = Ref("ip-addresses", key)
-    return (told(KeptRow("reachable-at", (device,), fields)) for device, fields in found.items())
+            fields_by_device[address.device][name] = Ref("ip-addresses", key)
+    return (told(KeptRow("reachable-at", (device,), fields)) for device, fields in fields_by_device.items())
 
 
 _ROWS: Mapping[str, Callable[[Listing], Iterator[Told]]] = {
@@ -386,7 +386,7 @@ NETBOX = ServerKind(
     name="netbox",
     title="NetBox",
     tables=TABLES,
-    told=_ROWS,
+    rows_by_table=_ROWS,
     files=netbox_files,
     query={"exclude": "config_context"},
     token_kind=_token_kind,

@@ -69,9 +69,9 @@ def _filled(value: Any, placed: dict[int, str]) -> Any:
     if isinstance(value, Ref):
         return Ref(value.table, tuple(part.translate(placed) for part in value.key))
     if isinstance(value, tuple):
-        return tuple(_filled(each, placed) for each in value)
+        return tuple(_filled(item, placed) for item in value)
     if isinstance(value, dict):
-        return {name: _filled(each, placed) for name, each in value.items()}
+        return {name: _filled(item, placed) for name, item in value.items()}
     return value
 
 
@@ -128,23 +128,23 @@ class KeptTable:
 
 @dataclass(frozen=True, slots=True)
 class ServerKind:
-    """A kind of server: its tables in the order in which they can be filled, what goes into them, and as which files.
-
-    ``told`` are the rows of each table, ``files`` the lines of each file. ``query`` goes with every list that is read.
-    ``tagged``, where reading tags is dear, is the parameter that chooses objects by theirs, and what goes with a list
-    of ours, whose tags need not be told. ``token_kind`` is the word before a token. ``belongings`` are lists of what
-    else people put into a device, with their parameter.
-    """
+    """A source of truth: its tables, their rows, and the files that its import reads."""
 
     name: str
     title: str
     tables: tuple[KeptTable, ...]
-    told: Mapping[str, Callable[[Listing], Iterator[Told]]]
+    """In the order in which they can be filled."""
+    rows_by_table: Mapping[str, Callable[[Listing], Iterator[Told]]]
     files: Callable[[Listing], Mapping[str, Iterator[str]]]
+    """Lines of each file."""
     query: Mapping[str, str]
+    """Parameters of every list that is read."""
     token_kind: Callable[[str], str]
+    """The word before a token in the header of requests."""
     belongings: tuple[tuple[str, str], ...]
+    """Lists of objects that others put into a device, with the parameter that names the device."""
     tagged: tuple[str, Mapping[str, str]] | None = None
+    """Where reading tags is slow: the parameter that selects objects by tag, and those of lists without tags."""
 
     def table(self, name: str) -> KeptTable:
         """The table ``name``. Raises KeyError when there is none."""
@@ -153,8 +153,8 @@ class ServerKind:
     def all_told(self, listing: Listing) -> Iterator[Told]:
         """Every row of a cluster, each after those that it refers to."""
         for table in self.tables:
-            if table.name in self.told:
-                yield from self.told[table.name](listing)
+            if table.name in self.rows_by_table:
+                yield from self.rows_by_table[table.name](listing)
 
     def rows(self, listing: Listing) -> Iterator[KeptRow]:
         """The same, each row whole."""

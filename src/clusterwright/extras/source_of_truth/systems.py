@@ -40,6 +40,6 @@ def _row_lines(kind: ServerKind, listing: Listing) -> Iterator[str]:
         }
         for table in kind.tables
     ]  # fmt: skip
-    told = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-    yield f"{told(tables)}\n"
-    yield from row_lines(kind.all_told(listing), lambda pattern: f"{told(pattern.row)}\n")
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    yield f"{encode(tables)}\n"
+    yield from row_lines(kind.all_told(listing), lambda pattern: f"{encode(pattern.row)}\n")

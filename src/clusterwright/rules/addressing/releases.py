@@ -1,4 +1,7 @@
-"""CW351 and CW352: releases of switch systems whose words are not known, and those that lack what a spec asks."""
+"""CW351 and CW352.
+
+Releases of switch systems that no writer knows, and releases without a setting that a spec needs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _IPV6 = 6
 
 @rule("CW351", Severity.ERROR)
 def unknown_releases(subject: Subject) -> Iterator[Problem]:
-    """Releases that a tier or its model states, and whose words nobody here knows."""
+    """Releases of tiers or models that no writer of configurations knows."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             stated, system = tier.release or tier.model.release, system_of(tier.model)
@@ -36,7 +39,7 @@ def unknown_releases(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW352", Severity.ERROR)
 def lacking_releases(subject: Subject) -> Iterator[Problem]:
-    """Releases that lack words of what is written for their tier."""
+    """Releases that do not support a setting that is written for their tier."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             yield from _lacking_words(subject, fabric, tier)
@@ -94,5 +97,5 @@ def _lacks_relays(tier: Tier) -> bool:
 
 
 def _place(tier: Tier) -> Path:
-    """Where the release of a tier is stated, or what names its model."""
+    """Path of a tier's release, or of the model's name where the model sets it."""
     return (*tier.path, "release" if tier.release is not None else "model")

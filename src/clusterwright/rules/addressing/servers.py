@@ -118,7 +118,7 @@ def _borders_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: 
 
 
 def _stopped(subject: Subject, skeleton: FabricSkeleton, whom: Party, key: str) -> Iterator[str]:
-    """The switches of a fabric whose requests no flow names, by role and what they ask from."""
+    """Switches of a fabric whose requests no flow permits, by role and source interface."""
     spec, fabric = subject.spec, skeleton.fabric
     is_shared = fabric.addressing is not None and fabric.addressing.host_links == "shared"
     with_hosts = subject.filter_bound.tenants[fabric.name]
@@ -135,7 +135,7 @@ def _stopped(subject: Subject, skeleton: FabricSkeleton, whom: Party, key: str) 
 
 
 def _asks_as_relay(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> bool:
-    """Whether switches ask from the loopback that what they relay to boot servers leaves from (``plan.asking``)."""
+    """Whether switches send requests from the loopback of their DHCP relay (``plan.asking``)."""
     system = system_of(tier.model)
     if spec.boot is None or spec.boot.fabric != fabric.name or fabric.addressing is None or system is None:
         return False

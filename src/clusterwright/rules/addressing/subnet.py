@@ -1,4 +1,4 @@
-"""Who manages an InfiniBand subnet, with what, and where: CW160, CW215, CW217, CW255, CW256 and CW310 to CW313."""
+"""Subnet managers of InfiniBand fabrics: CW160, CW215, CW217, CW255, CW256 and CW310 to CW313."""
 
 from __future__ import annotations
 

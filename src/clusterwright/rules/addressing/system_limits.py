@@ -1,4 +1,4 @@
-"""CW322 and CW334: settings of fabrics beyond what systems of their switches take, and those they have no word for.
+"""CW322 and CW334: settings of fabrics outside the limits of their switch systems.
 
 What of the site's servers, keys and names a system has no place for is left out for its switches alone (CW321, CW354).
 """

@@ -136,7 +136,7 @@ def _in_the_way(
     speeds: Callable[[], Mapping[str, int]],
     taken: AbstractSet[tuple[str, int]],
 ) -> str | None:
-    """What else is in the cage of a border's port that no mode of its speed has as well, or disables it."""
+    """Other uses of the cage of a border's port that rule out its speed."""
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
             if not any(border.port in mode.ports(cage) for mode in block.modes):

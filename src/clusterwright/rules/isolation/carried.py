@@ -46,7 +46,7 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW249", Severity.WARNING)
 def carried_at_random(subject: Subject) -> Iterator[Problem]:
-    """Zones outside that a node group meets over several plain fabrics, of which one has no border to them."""
+    """Outside zones that a node group reaches over several fabrics, one without a border to them."""
     spec, wirings, reported = subject.spec, dict(_known(subject)), set[str]()
     for flow in spec.flows:
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):

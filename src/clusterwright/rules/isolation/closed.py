@@ -1,4 +1,4 @@
-"""CW527 to CW539: what stands open beside the flows: management, listeners, default routes, fabrics in no zone."""
+"""CW527 to CW539: access that no flow controls: management, listeners, default routes, fabrics in no zone."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Limit = Callable[[HardwareModel, int], int]
 
 
 class _Fullest(NamedTuple):
-    """The switch of a fabric with most entries, and how many switches are beyond what is asked about."""
+    """The switch of a fabric with most entries, and the number of switches above the threshold."""
 
     switch: str
     model: HardwareModel

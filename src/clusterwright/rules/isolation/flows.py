@@ -1,4 +1,4 @@
-"""CW520 to CW526: flows that break a promise, that nobody wants any more, or that allow nothing.
+"""CW520 to CW526: flows that break a promise, that have expired, or that permit no traffic.
 
 CW533: promises that nothing in the spec keeps. Each promise stands for checks that can fail. Those of the flows, mounts
 and keys are rules of their own; what is left here is that there is something for them to check.

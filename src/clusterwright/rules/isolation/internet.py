@@ -61,7 +61,7 @@ def _isolated_with_the_same_machines(spec: ClusterSpec, zone: Zone) -> Zone | No
 
 
 def _why_not_carried(subject: Subject, internet: InternetFlow) -> tuple[str, str] | None:
-    """What is missing, and what to do; None where nodes of the zone get a default route."""
+    """The missing condition and its remedy; None where nodes of the zone get a default route."""
     spec = subject.spec
     members = members_of(spec, internet.zone)
     if not members:

@@ -1,4 +1,4 @@
-"""CW505, CW609, CW614, CW621 and CW622 to CW626: what machines need of each other, and no flow lets through.
+"""CW505, CW609, CW614, CW621 and CW622 to CW626: requests between machines that no flow permits.
 
 What they need is one table (``intent/needs``); a rule here is a part of it, and lists nothing itself. CW559:
 have nodes the client of what storage of others speaks? CW429: does it speak the nodes' version of IP?
@@ -53,13 +53,13 @@ def execution_flow(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW622", Severity.ERROR)
 def boot_flows(subject: Subject) -> Iterator[Problem]:
-    """What machines ask that start or install themselves, against the flows to zones of kind boot."""
+    """Requests of machines that boot or install, against the flows to zones of kind boot."""
     yield from _unmet(subject.spec, booting.booting(subject.spec))
 
 
 @rule("CW623", Severity.ERROR)
 def scheduler_flows(subject: Subject) -> Iterator[Problem]:
-    """What Slurm's daemons and commands and the kubelet need, against the flows."""
+    """Traffic of Slurm's daemons and commands and of the kubelet, against the flows."""
     yield from _unmet(subject.spec, (*jobs.slurm(subject.spec), *jobs.kueue(subject.spec)))
 
 
@@ -71,7 +71,7 @@ def job_flows(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW625", Severity.ERROR)
 def management_flows(subject: Subject) -> Iterator[Problem]:
-    """SSH to machines with an image, and what management ports ask and are asked, against the flows."""
+    """SSH to machines with an image, and traffic of management ports, against the flows."""
     spec = subject.spec
     yield from _unmet(
         spec, (*hosts.deployment(spec, _group_of(subject)), *hosts.metrics(spec), *switches.switches(spec))

@@ -1,4 +1,4 @@
-"""CW513 and CW693: what switches' filters pass whole, and more entries than their chips hold."""
+"""CW513 and CW693: port ranges that switches' filters do not restrict, and filters larger than the chips' tables."""
 
 from __future__ import annotations
 

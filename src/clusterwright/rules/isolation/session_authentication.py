@@ -1,4 +1,4 @@
-"""CW554, CW556: sessions with other owners prove who speaks, and no session asks for what an end does not have."""
+"""CW554, CW556: sessions with other owners are authenticated, by a method that both ends support."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _WORDS = "SNMP_COMMUNITY"
 
 @rule("CW175", Severity.ERROR)
 def opening_patch(subject: Subject) -> Iterator[Problem]:
-    """Patches that take away or loosen what stands between a switch and those who reach it."""
+    """Patches that remove or loosen access control of a switch."""
     fix = "Leave it out, and name people, servers and collectors under `site`."
     for item in subject.spec.extra_config:
         if item.file != _FILE:
@@ -60,7 +60,7 @@ def openings(patch: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _loosened(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong at ``path`` of one of the tables and below it."""
+    """Errors at ``path`` of one of the tables and below it."""
     key = path[-1].lower()
     is_row = len(path) <= _ROW
     if value is None or (is_row and not isinstance(value, Mapping)):

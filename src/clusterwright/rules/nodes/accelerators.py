@@ -1,4 +1,4 @@
-"""CW356 to CW358, CW428, CW439 and CW440: drivers and services of GPUs, by what is written for their vendor."""
+"""CW356 to CW358, CW428, CW439 and CW440: drivers and services of GPUs, by vendor."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from clusterwright.spec.hardware.models import IMAGE_ARCH
 
 @rule("CW640", Severity.ERROR)
 def image_of_another_architecture(subject: Subject) -> Iterator[Problem]:
-    """Nodes whose processors do not run what is built, booted and installed."""
+    """Nodes whose processors cannot run their image or its installer."""
     for group in subject.spec.node_groups:
         image = subject.spec.image(group.image or "")
         if image is None or image.is_existing or group.model.runs_images:

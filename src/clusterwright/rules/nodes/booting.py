@@ -143,7 +143,7 @@ def unknown_adapter(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW631", Severity.ERROR)
 def placeholder_noted(subject: Subject) -> Iterator[Problem]:
-    """Addresses of the MAC file and of the overlay file that the plan gives adapters which nobody has noted."""
+    """Placeholder addresses in the MAC file and the overlay file."""
     boot, overlay = subject.spec.boot, subject.spec.overlay
     noted = boot.macs if boot is not None else None
     rows = [(noted.file, row.line, row.mac) for row in noted.rows] if noted is not None else []

@@ -1,4 +1,4 @@
-"""CW629 and CW630: keys and certificates that nobody brings, or that whoever answers as a node is given."""
+"""CW629 and CW630: keys and certificates without a source, or with a source that does not identify the node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PRIVATE = ("private_key", "keytab", "watch_key")
 
 @rule("CW629", Severity.WARNING)
 def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
-    """Files that nodes with an image read and of which `credentials` says nothing, each once."""
+    """Files that nodes with an image read and that `credentials` does not name, each once."""
     reported: set[str] = set()
     for group in subject.spec.node_groups:
         for credential in credentials_of(subject.spec, group.name):

@@ -1,4 +1,4 @@
-"""CW107 to CW109, CW123 and CW124: nodes that somebody else installed, and what is asked beyond what is taken."""
+"""CW107 to CW109, CW123 and CW124: nodes with an operating system of another owner, and settings outside `takes`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parts_of_own_image(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW108", Severity.ERROR)
 def promise_beyond_parts(subject: Subject) -> Iterator[Problem]:
-    """Promises that lean on what somebody else owns of a node."""
+    """Promises that depend on a part of a node that another owner manages."""
     spec = subject.spec
     for promise in spec.promises:
         for image in _existing_in_use(spec):

@@ -1,4 +1,4 @@
-"""CW570 to CW574: the server of first contact, the devices that it can tell apart, and what it serves them."""
+"""CW570 to CW574: the server of first contact, the devices that it identifies, and the files that it serves."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def nobody_to_serve(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW571", Severity.ERROR)
 def nobody_configures(subject: Subject) -> Iterator[Problem]:
-    """First configurations that let nobody in."""
+    """First configurations without a login."""
     section, operators = subject.spec.first_contact, subject.spec.site.operators
     if section is not None and not any(operator.role == "admin" and operator.keys for operator in operators):
         message = "No operator has the role admin and a key: switches would let nobody in."

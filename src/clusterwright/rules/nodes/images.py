@@ -127,7 +127,7 @@ def driver_without_packages(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW348", Severity.NOTE)
 def driver_not_looked_up(subject: Subject) -> Iterator[Problem]:
-    """Drivers of which it is not known whether they are published for their distribution, and that cite nothing."""
+    """Drivers without a citation that may not be published for their distribution."""
     for image, driver, missing in _drivers(subject):
         if missing is None and "source" not in (subject.spec.document.at(driver.path) or {}):
             message = f"Whether {driver.name} {driver.version} is published for {image.distribution} is not known."

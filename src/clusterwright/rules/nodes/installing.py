@@ -1,4 +1,4 @@
-"""CW632 to CW634: images that an installer brings to disk, and what it wipes."""
+"""CW632 to CW634: images that an installer writes to disk, and the disks that it wipes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wrong_disk(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW634", Severity.WARNING)
 def scratch_that_may_be_wiped(subject: Subject) -> Iterator[Problem]:
-    """Scratch disks whose names cannot be compared with what an installer takes."""
+    """Scratch disks whose names cannot be compared with the installer's disks."""
     for image in (image for image in subject.spec.images if image.delivery == "disk"):
         for scratch in _scratch_of(subject, image):
             path, folder = (*scratch.path, "device"), scratch.device.rpartition("/")[0]

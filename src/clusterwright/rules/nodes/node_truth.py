@@ -1,4 +1,4 @@
-"""CW337, CW610 to CW613 and CW615: what an image says, against fabrics and NCCL, which have to mean the same."""
+"""CW337, CW610 to CW613 and CW615: an image's settings against those of fabrics and NCCL."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def locked_memory(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW612", Severity.ERROR)
 def containers(subject: Subject) -> Iterator[Problem]:
-    """What containers get, against what RDMA and NCCL need of them."""
+    """Settings of containers against the needs of RDMA and NCCL."""
     spec = subject.spec
     names = dict.fromkeys(image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group))
     for image in spec.images:

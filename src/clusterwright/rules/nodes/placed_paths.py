@@ -86,7 +86,7 @@ def paths_of_the_system(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW164", Severity.ERROR)
 def paths_in_each_others_way(subject: Subject) -> Iterator[Problem]:
-    """Two paths of a spec that are the same on a device, or of which one hides the other."""
+    """Two paths of a spec that are the same on a device, or one below the other's mount."""
     for first, second in combinations(_placed(subject), 2):
         if first.nodes is not None and second.nodes is not None and not first.nodes & second.nodes:
             continue
@@ -102,7 +102,7 @@ def _placed(subject: Subject) -> Sequence[Placed]:
 
 
 def _nodes_above(subject: Subject, path: Path) -> object:
-    """What the nearest section around a path names as its `nodes`; None where none does."""
+    """The value of `nodes` in the nearest section around a path; None where none has it."""
     for length in range(len(path) - 1, 0, -1):
         section = subject.spec.document.at(path[:length])
         if isinstance(section, dict) and "nodes" in section:
@@ -153,7 +153,7 @@ def _closed_above(path: str) -> str | None:
 
 
 def _conflict(first: Placed, second: Placed) -> str | None:
-    """What the second path is to the first where both cannot be; None where they can."""
+    """How the second path conflicts with the first; None where it does not."""
     kinds = {first.string.kind, second.string.kind}
     if first.path == second.path:
         both_are_authorities = {first.string.path[-1], second.string.path[-1]} <= {"truststore", "authority"}

@@ -1,4 +1,4 @@
-"""CW516, CW517, CW519: fabrics of a provider, and what cannot be asked of nodes on them."""
+"""CW516, CW517, CW519: fabrics of a provider, and settings that their nodes cannot have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEYS_OF_RENTERS = ("addresses", "pkey_index")
 
 @rule("CW516", Severity.ERROR)
 def beyond_the_provider(subject: Subject) -> Iterator[Problem]:
-    """Keys of a provider's fabric that its technology does not have, and networks of which nobody knows addresses."""
+    """Keys of a provider's fabric that its technology does not have, and networks without known addresses."""
     spec = subject.spec
     for fabric in spec.fabrics:
         for attach in fabric.attach:

@@ -1,4 +1,4 @@
-"""CW268 to CW273, CW338, CW359, CW616 to CW618, CW635, CW636: schedulers, who runs them, what is asked.
+"""CW268 to CW273, CW338, CW359, CW616 to CW618, CW635, CW636: schedulers and their hosts.
 
 CW620: execution nodes that can be given work.
 """
@@ -122,7 +122,7 @@ def partitions_and_nodes(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW271", Severity.ERROR)
 def state_not_shared(subject: Subject) -> Iterator[Problem]:
-    """Slurms with several controllers whose `state` lies on no mount, and of which nobody says how it is shared."""
+    """Slurms with several controllers whose `state` is on no mount and has no statement on how it is shared."""
     spec = subject.spec
     for scheduler in spec.schedulers:
         wanted, group = scheduler.controllers, controller_group(spec, scheduler)
@@ -148,7 +148,7 @@ def accounts_without_records(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW635", Severity.ERROR)
 def words_of_slurm(subject: Subject) -> Iterator[Problem]:
-    """Names of partitions, groups and accounts that Slurm takes for a word of its own, in whatever case."""
+    """Names of partitions, groups and accounts that are keywords of Slurm, in any case."""
     for scheduler in subject.spec.schedulers:
         if scheduler.slurm is not None:
             for part in scheduler.partitions:

@@ -1,4 +1,4 @@
-"""CW637 to CW639: releases of Slurm that go together, and what one of them lacks."""
+"""CW637 to CW639: releases of Slurm that work together, and features that a release lacks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def releases_that_do_not_go_together(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW638", Severity.WARNING)
 def releases_that_nobody_compared(subject: Subject) -> Iterator[Problem]:
-    """Daemons of one Slurm on several distributions, the release of one of which is not known."""
+    """Daemons of one Slurm on several distributions, one with an unknown release."""
     for scheduler in subject.spec.schedulers:
         if scheduler.slurm is None:
             continue
@@ -72,7 +72,7 @@ def fetches_nothing_over_ipv6(subject: Subject) -> Iterator[Problem]:
 
 
 def _pairs(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[tuple[Image, Image, str]]:
-    """Images of two daemons, of which the first is to be the newer one, and what it does."""
+    """Images of two daemons, the one with the newer release first, and the first one's task."""
     slurm = scheduler.slurm
     controllers = _images(spec, _controller_groups(spec, scheduler))
     for controller in controllers:

@@ -1,4 +1,4 @@
-"""CW680 to CW683: what an image masks, sets or brings along, against what is rendered for its nodes."""
+"""CW680 to CW683: units, settings and packages of an image against the files rendered for its nodes."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def masked_need(subject: Subject) -> Iterator[Problem]:
 
 
 def needed_for(spec: ClusterSpec, image: Image, unit: str) -> str | None:
-    """What nodes of ``image`` have ``unit`` for; None where nothing that is rendered for them needs it."""
+    """The purpose of ``unit`` on nodes of ``image``; None where no rendered file needs it."""
     if unit.startswith(_GATE):
         return "the gate before encrypted data sets"
     return _ALWAYS.get(unit) or dict(_chosen(spec, image)).get(unit)
 
 
 def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
-    """Units that are needed because of something in the spec, with what for."""
+    """Units that a section of the spec needs, with their purpose."""
     node_groups = [group for group in spec.node_groups if group.image == image.name]
     groups = {group.name for group in node_groups}
     slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
@@ -136,7 +136,7 @@ _PARAMETER = "sysctl."  # Linux, Documentation/admin-guide/kernel-parameters.txt
 
 @rule("CW680", Severity.ERROR)
 def decided_setting(subject: Subject) -> Iterator[Problem]:
-    """Settings of images, and those among their kernel parameters, that say other than what is decided."""
+    """Settings and kernel parameters of images that contradict the rendered ones."""
     for image in subject.spec.images:
         for name, value, path in _settings(image):
             setting = decided(name)

@@ -1,4 +1,4 @@
-"""CW176: choices of a spec of which no program has read what is rendered."""
+"""CW176: choices of a spec whose rendered files no program has read in a test."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def misleading_line(subject: Subject) -> Iterator[Problem]:
 
 
 def misleading(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Those of the lines of one entry that EOS reads as something else, by number, and as what."""
+    """Lines of an entry that EOS reads as another command, by number, with that command."""
     below = ""
     for index, line in enumerate(lines):
         if not line.startswith(" "):
@@ -141,7 +141,7 @@ def misleading(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _misleading(line: str, below: str) -> str | None:
-    """What is wrong with a line of the section that begins with the line ``below``; None when it is sound."""
+    """The error in a line of the section that begins with the line ``below``; None when it is sound."""
     words = line.lower().split()
     first, is_indented = words[0], line.startswith(" ")
     if is_indented and below.startswith("!"):

@@ -20,7 +20,7 @@ MOST_SUGGESTIONS = 20
 
 
 def unknown(kind: str, name: str, names: Iterable[str], path: Path, owner: str = "") -> Problem:
-    """A problem that says what does not exist (and in which model or device) and what was probably meant."""
+    """A problem about a missing name, with the model or device that lacks it and the nearest name."""
     choices = sorted(names)
     shown = ", ".join(choices[:MOST_CHOICES]) + (f", ... ({len(choices):,} in all)" if choices[MOST_CHOICES:] else "")
     hint = did_you_mean(name, choices, f"There is: {shown or 'none'}.")
@@ -226,7 +226,7 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
 
 
 def _ports(model: HardwareModel) -> set[str]:
-    """What a cable may end in: cages in every mode, NICs, and management ports."""
+    """Ports that a cable may end in: cages in every mode, NICs, and management ports."""
     cages = {port for block in model.blocks for cage in block.cages for m in block.modes for port in m.ports(cage)}
     nics = {nic.interface for group in model.nic_groups for nic in group.nics}
     return cages | nics | set(model.management_names)
@@ -252,7 +252,7 @@ def duplicate_name(subject: Subject) -> Iterator[Problem]:
 
 
 def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
-    """What must be told apart by name: its kind, and each name with its place.
+    """Lists whose items need different names: the kind of item, and each name with its place.
 
     What the skeleton is built of comes first: doubts about another list must not leave that unjudged.
     """

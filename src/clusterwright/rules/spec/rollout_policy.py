@@ -11,7 +11,7 @@ from clusterwright.signatures import public_key_of
 
 @rule("CW565", Severity.ERROR)
 def unknown_clock(subject: Subject) -> Iterator[Problem]:
-    """Rollout windows on the clock of a time zone that nobody knows."""
+    """Rollout windows in an unknown time zone."""
     for window in subject.spec.rollout.windows:
         if window.zone is None:
             message = f"This machine knows no time zone {window.timezone}: no wave would ever start."
@@ -20,7 +20,7 @@ def unknown_clock(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW566", Severity.ERROR)
 def too_few_approvers(subject: Subject) -> Iterator[Problem]:
-    """Approvals that nobody can give: too few approvers, two of one key or name, keys that are none."""
+    """Approvals that cannot be given: too few approvers, repeated keys or names, invalid keys."""
     policy = subject.spec.rollout
     names: dict[str, str] = {}
     for approver in policy.approvers:

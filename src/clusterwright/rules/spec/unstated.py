@@ -1,4 +1,4 @@
-"""Figures of which a program has written that somebody must say where they come from."""
+"""Generated figures that still lack their source."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def boot_over_bond(subject: Subject) -> Iterator[Problem]:
 
 
 def _system(subject: Subject, fabric: Fabric, attach: Attach) -> System | None:
-    """What the switches run that the NICs are cabled to."""
+    """The system of the switches that the NICs are cabled to."""
     group = subject.spec.node_group(attach.nodes or "")
     tier = attached_tier(fabric, attach, group) if group is not None else None
     return system_of(tier.model) if tier is not None else None

@@ -28,7 +28,7 @@ def unnamed_neighbours(subject: Subject) -> Iterator[Problem]:
 
 
 def _takes_more(tier: Tier, mode: PortMode) -> bool:
-    """Whether a mode takes lanes beside its cage, and does not say of which."""
+    """Whether a mode takes lanes of another cage without naming it."""
     system = system_of(tier.model)
     most = None if system is None else system.most_ports_alone
     return most is not None and len(mode.subports) > most and mode.disables is None

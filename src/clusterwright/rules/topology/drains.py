@@ -1,4 +1,4 @@
-"""CW216, CW253, CW323 and CW325: what no proof can follow: `verify` would refute a spec that lint calls clean."""
+"""CW216, CW253, CW323 and CW325: specs that lint would accept and `verify` would refute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CW240, CW241, CW245: what exceptions take away: ways between nodes, nodes' own ways, and bandwidth."""
+"""CW240, CW241, CW245: paths and bandwidth that exceptions remove."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
 
 
 def _cut(remaining: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, AttachedEnd] | None:
-    """Two devices that do not meet by what is left, or two ports that did when all was in service.
+    """Two devices without a path over ``remaining``, or two ports that had one with all in service.
 
     A fabric that ``is_whole`` has no planes: two pieces of it are a cut, though every device may have a port in both.
     """
@@ -155,7 +155,7 @@ def behind_an_exception(subject: Subject) -> Iterator[Problem]:
 
 
 def _what(item: SpecException) -> str:
-    """What an exception concerns, as people call it."""
+    """The target of an exception, as shown to users."""
     return f"{item.device or item.group}" + (f" {item.port}" if item.port else "")
 
 

@@ -138,7 +138,7 @@ def too_large(subject: Subject) -> Iterator[Problem]:
 
 
 def _too_much(devices: int, cables: int) -> str:
-    """What a plan of these takes of the memory, where it is too much; otherwise ""."""
+    """The memory that a plan of these expectations takes, where it is too much; otherwise ""."""
     size = devices * _DEVICE_BYTES + cables * _CABLE_BYTES
     most = f"and this program ends a slip in a count at {_MOST_BYTES / 1e9:g} GB"
     return f"would take {size / 1e9:,.1f} GB of memory, {most}" if size > _MOST_BYTES else ""

@@ -21,7 +21,7 @@ _DOMAIN = "nvlink_domain"
 
 @rule("CW285", Severity.ERROR)
 def possible_domains(subject: Subject) -> Iterator[Problem]:
-    """`nvlink_domain` of node groups, against their levels and what their model's switch trays join."""
+    """`nvlink_domain` of node groups, against their levels and the switch trays of their model."""
     for group in subject.spec.node_groups:
         if group.nvlink_domain is None:
             continue
@@ -67,7 +67,7 @@ def shared_nvlink_without_domain(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW287", Severity.ERROR)
 def memory_exchange_is_there(subject: Subject) -> Iterator[Problem]:
-    """What nodes of an NVLink domain run: IMEX of the driver's version, and a Slurm that gives out its channels."""
+    """Software of nodes in an NVLink domain: IMEX of the driver's version, and a Slurm that allots its channels."""
     spec = subject.spec
     for group in spec.node_groups:
         image = spec.image(group.image or "")

@@ -1,4 +1,4 @@
-"""CW280 to CW283: the overlay file, what the floor has noted of devices and ports, against the plan."""
+"""CW280 to CW283: the overlay file, with labels of installed devices and ports, against the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands: the ports, addresses, numbers and names that a cluster has, one fact a line of its allocation file.
+"""Allocated ports, addresses, numbers and names of a cluster, one fact a line.
 
 Names are those of the spec that the file was written for; ``renamed`` of a later one says what they are called now.
 """

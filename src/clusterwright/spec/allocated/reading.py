@@ -274,7 +274,7 @@ class _FactReader:
 
 
 def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[Allocated, list[Finding]]:
-    """What the file at ``path`` says that stands, and what is wrong with it (CW260, CW261); ``file`` is its name there.
+    """Facts of the allocation file at ``path``, and its errors (CW260, CW261); ``file`` is its name there.
 
     Raises SpecError for a file that cannot be read.
     """

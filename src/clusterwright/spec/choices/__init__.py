@@ -1,1 +1,1 @@
-"""What a spec chooses by name, and how far tests went with what is rendered for it."""
+"""Choices that a spec makes by name, and how far their rendered files are tested."""

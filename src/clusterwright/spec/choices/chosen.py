@@ -1,4 +1,4 @@
-"""What a spec chooses, with the place where it does."""
+"""Choices of a spec, with their places."""
 
 from __future__ import annotations
 

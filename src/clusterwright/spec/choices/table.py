@@ -24,7 +24,7 @@ FIRST_CONTACT = "first_contact.server"
 
 @dataclass(frozen=True, slots=True)
 class ChoiceValue:
-    """A value of a key, and what people call it."""
+    """A value of a key, and its title."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class ChoiceKey:
     otherwise: Walk | None = None
 
     def value(self, name: str) -> ChoiceValue:
-        """What is known of a value. Raises KeyError for one that the key cannot have."""
+        """The facts about a value. Raises KeyError for one that the key cannot have."""
         for value in self.values:
             if value.name == name:
                 return value

@@ -1,4 +1,4 @@
-"""How far tests went with what is rendered for a choice, as the files of inventory/ have it beside each."""
+"""How far the rendered files of a choice are tested, as the files of inventory/ record it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WALKED, CHECKED, UNTRIED = "walked", "checked", "untried"
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The extent of what was tried."""
+    """The extent of the tests."""
 
     extent: str
     """``walked``: a real program took the rendered text to its effect. ``checked``: a schema or a parser took it.
@@ -23,5 +23,5 @@ class Walk:
 
     @property
     def is_untried(self) -> bool:
-        """True where no program read what is rendered."""
+        """True where no program read the rendered files."""
         return self.extent == UNTRIED

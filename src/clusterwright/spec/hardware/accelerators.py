@@ -109,7 +109,7 @@ class Vendor:
 
     @property
     def unwritten(self) -> tuple[str, ...]:
-        """What a node with accelerators needs and nothing is written for, in words."""
+        """Software that a node with accelerators needs and that is not rendered."""
         wanted = {
             "their device files for Slurm": self.device_files,
             "who holds them after a job": self.held_by,

@@ -1,4 +1,4 @@
-"""What no schema can say of a hardware model: blocks that its ports stand for, and figures that contradict others."""
+"""Checks of hardware models beyond the schema: blocks of their ports, and figures that contradict others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LoadedModel:
 
 
 def load_models(document: Document) -> tuple[list[LoadedModel], list[Finding]]:
-    """The models in ``document``, and what is inconsistent in them (CW131); such models are left out."""
+    """The consistent models in ``document``, and findings about the others (CW131)."""
     models: list[LoadedModel] = []
     findings: list[Finding] = []
     for index, data in enumerate(document.data["models"]):
@@ -55,7 +55,7 @@ def load_models(document: Document) -> tuple[list[LoadedModel], list[Finding]]:
 
 
 class _ModelReading(Structuring):
-    """Types the model at ``path`` and collects what contradicts itself in it."""
+    """Reader of the model at ``path`` that collects its contradictions."""
 
     def __init__(self, document: Document, path: Path) -> None:
         super().__init__("hardware")
@@ -98,7 +98,7 @@ class _ModelReading(Structuring):
         )
 
     def _platform(self, data: Mapping[str, Any]) -> MachinePorts | None:
-        """What its network OS calls the machine's ports: by its vendor's files, or by its name; None where unknown."""
+        """Port names of the machine in its network OS, from the vendor's files or by its name; None where unknown."""
         name = data.get("platform", "")
         if "platform_file" not in data:
             return platforms().get((data.get("network_os", ""), name))
@@ -378,7 +378,7 @@ class _ModelReading(Structuring):
 
 
 def _assumed(data: Mapping[str, Any]) -> Iterable[str]:
-    """What the model assumes, as ``figure: reason``."""
+    """Assumptions of the model, as ``figure: reason``."""
     for key, value in data.items():
         if isinstance(value, dict) and "assumed" in value:
             yield f"{key}: {value['assumed']}"

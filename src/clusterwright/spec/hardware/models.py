@@ -117,7 +117,7 @@ class PartCounts:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """What a processor says of itself: by CPUID on x86_64; others have an architecture alone."""
+    """Identification of a processor: CPUID on x86_64; others have an architecture alone."""
 
     arch: str
     vendor: str | None
@@ -226,7 +226,7 @@ class HardwareModel:
 
     @property
     def management_names(self) -> tuple[str, ...]:
-        """What it calls its out-of-band ports."""
+        """Names of the out-of-band ports."""
         return tuple(port.name for port in self.management)
 
     @property
@@ -238,7 +238,7 @@ class HardwareModel:
 
     @property
     def runs_images(self) -> bool:
-        """Whether nodes run what images bring, which is built for x86_64; true where nobody states the architecture."""
+        """Whether nodes can run images, which are built for x86_64; true without a stated architecture."""
         return self.arch in (None, IMAGE_ARCH)
 
     @property
@@ -257,7 +257,7 @@ class HardwareModel:
         return self.pcie.nvlinks if self.pcie is not None else 0
 
     def platform_port(self, name: str, mode: PortMode | None) -> PlatformPort:
-        """What the network OS calls the port ``name`` in a mode. Raises PlatformPortError where that is not known."""
+        """The network OS's name of the port ``name`` in a mode. Raises PlatformPortError where it is not known."""
         if self.platform_ports is None:
             of = f"the platform {self.platform}" if self.platform else "a model without `platform`"
             raise PlatformPortError(

@@ -1,4 +1,4 @@
-"""What a network OS knows of a machine's ports beside their names."""
+"""Facts of a network OS about a machine's ports beside their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a network OS calls the ports of a machine beside their names: numbers, lanes, aliases, breakouts, speeds.
+"""Ports of a machine in a network OS: numbers, lanes, aliases, breakouts, speeds.
 
 Facts of the machine, kept as data with their sources in inventory/hardware/platforms, one file a system; a model names
 its platform, or a file of its vendor's (``platform_files``).

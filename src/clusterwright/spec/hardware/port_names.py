@@ -72,7 +72,7 @@ class PortNames:
         return system is not None and system.announces_aliases
 
     def announced(self, port: str, mode: PortMode | None) -> str:
-        """What LLDP says of a port of a switch in a mode of its cage."""
+        """Name of a switch port in LLDP, in a mode of its cage."""
         if not self.announces_aliases:
             return port
         try:

@@ -23,7 +23,7 @@ class Untold:
 
 
 def site_for(site: Site, system: System) -> Site:
-    """The site without what ``system`` has no place for: of a list the first values stay."""
+    """The site within the limits of ``system``: of a longer list the first values stay."""
     if ends_accounts(system) and not any(True for _ in untold(site, system)):
         return site
     limits = system.limits
@@ -41,7 +41,7 @@ def site_for(site: Site, system: System) -> Site:
 
 
 def untold(site: Site, system: System) -> Iterator[Untold]:
-    """What that leaves out."""
+    """Values of the site that exceed those limits."""
     limits = system.limits
     for operator in site.operators:
         most = limits.operator_keys

@@ -1,4 +1,4 @@
-"""What switch systems can be told, as data: one file of inventory/systems for each, every figure with its source.
+"""Settings that switch systems support, as data: a file of inventory/systems each, every figure with its source.
 
 Rules, intent and the simulator read it and know no system by name. It says how equal paths are chosen, who sizes
 headroom, what the vendor has to add, what BGP has, which interfaces the system names and what people may add by hand.
@@ -90,7 +90,7 @@ def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
 
 @dataclass(frozen=True, slots=True)
 class FilterTables:
-    """What the filters at hosts' ports may take of a chip: ``tables`` of ``entries`` each, one of them for the denies.
+    """Tables of a chip for the filters at host ports: ``tables`` of ``entries`` each, one for the denies.
 
     ``reply_flags`` are the values of TCP's flags, each an entry of its own, that a reply can have. ``is_of_chip`` is
     False for a bound of the numbers of rules: what the chip takes is not known then.
@@ -129,7 +129,7 @@ class PfcLooks:
 
 @dataclass(frozen=True, slots=True)
 class UnheardKey:
-    """A key of specs that a system is not told, and what its switches do instead."""
+    """A key of specs that a system does not support, and its switches' behaviour instead."""
 
     key: str
     reason: str
@@ -313,7 +313,7 @@ class System:
         return tuple(service.name for service in needed if service.started != "fixed")
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
-        """What holds for switches with a chip; None where nothing is known of it."""
+        """Hashing of switches with a chip; None where it is not known."""
         return next((hashing for hashing in self.hashing if not hashing.asics or asic in hashing.asics), None)
 
     def queues_on(self, asic: str | None) -> QueueWords | None:
@@ -360,7 +360,7 @@ def release_of(model: HardwareModel, stated: str | None) -> str:
 
 
 def filter_tables_of(name: str) -> FilterTables:
-    """What a system's filters may take of a chip. Raises KeyError for one of which no bound is known."""
+    """Tables for a system's filters. Raises KeyError for a system without a known bound."""
     tables = systems()[name].filter_tables
     if tables is None:
         raise KeyError(name)

@@ -25,7 +25,7 @@ _ALL_ONES = (1 << 64) - 1
 
 
 def guid_of(text: str) -> int | tuple[str, str]:
-    """The GUID that a label has, or what is wrong with it and how to mend that."""
+    """The GUID of a label, or its error and the remedy."""
     digits = _SEPARATORS.sub("", text.lower().removeprefix("0x"))
     if len(digits) == _MAC_DIGITS and _is_hexadecimal(digits):
         return f'"{text}" has 12 digits: a MAC address.', "Scan the label that says GUID."

@@ -70,7 +70,7 @@ def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
 
 
 def macs_named(reading: Reading, _: str, path: Path) -> MacFile | None:
-    """What the file holds that the spec names at ``path``; lines that cannot be read are recorded."""
+    """Entries of the file named at ``path``; unreadable lines are recorded."""
     return reading.named_file(path, read_macs)
 
 

@@ -64,7 +64,7 @@ NO_OVERLAY = Overlay("", ())
 
 
 def read_overlay(path: FilePath, file: str) -> tuple[Overlay, list[Finding]]:
-    """What the file at ``path`` notes, and what is wrong with it. Raises SpecError for one that cannot be read."""
+    """Rows of the file at ``path``, and their errors. Raises SpecError for an unreadable file."""
     findings: list[Finding] = []
     text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff").replace("\r\n", "\n")
     refuse_characters(text, file)
@@ -137,7 +137,7 @@ def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
 
 
 def _row_of(fields: list[str], order: list[str], line: int) -> Noted | tuple[str, str]:
-    """What a line notes, its fields being in the ``order`` of the header; else what is wrong with it, and a hint."""
+    """The row of a line whose fields are in the ``order`` of the header; else its error, and a hint."""
     if len(fields) != len(order):
         return f"The line has {len(fields)} of {len(order)} fields.", "Write one comma between two."
     return _row(dict(zip(order, fields, strict=True)), line)
@@ -191,7 +191,7 @@ def _row(cells: Mapping[str, str], line: int) -> Noted | tuple[str, str]:
 
 
 def _unit_of(text: str) -> float | None:
-    """A rack unit, None where none is written, 0 for what is none."""
+    """A rack unit; None for an empty cell, 0 for an invalid one."""
     if not text:
         return None
     try:

@@ -80,7 +80,7 @@ class LabelFile:
 
 
 def _fields(line: str, delimiter: str) -> list[tuple[int, str]]:
-    """The fields of a line, each with its column from 1. Quotes around a field are what a spreadsheet adds."""
+    """The fields of a line without a spreadsheet's quotes, each with its column from 1."""
     fields: list[tuple[int, str]] = []
     column = 1
     for field_text in line.split(delimiter):

@@ -92,7 +92,7 @@ def c_number(text: str) -> int:
 
 
 def switched_off(variables: Mapping[str, str]) -> Iterable[RuntimeSwitch]:
-    """What variables with these values switch off."""
+    """Functions that variables with these values turn off."""
     for name, value in variables.items():
         for switch in _by_name().get(name, ()):
             if switch.is_off(value):

@@ -52,7 +52,7 @@ def acceptance(schemas: Schemas, file: str) -> Accepts:
 
 
 def references(schemas: Schemas) -> Callable[[str, str], Accepts]:
-    """Whether a value keeps to what a ``$ref`` leads to, by that and the file of ``schemas`` in which it stands.
+    """Whether a value matches the target of a ``$ref``, by the reference and its file of ``schemas``.
 
     What that gives raises UnknownKeywordError, when it is asked, for a keyword that is not known here.
     """
@@ -180,7 +180,7 @@ def _plain(kind: str | None, fits: Callable[[Any, Any], bool], wanted: Any) -> A
 
 
 def _same(value: Any) -> Any:
-    """What is alike for values that JSON calls equal, and for no others: 1 and 1.0 are, 1 and true are not."""
+    """A key that is equal for values that JSON calls equal: 1 and 1.0 are, 1 and true are not."""
     if isinstance(value, bool):
         return "true" if value else "false", bool
     if isinstance(value, list):

@@ -34,7 +34,7 @@ _SAMPLES = (1, 0.5, True, "a", "a1", "/a", "1", "1-2", "1G", "10.0.0.0/8", "2001
 
 
 def check(document: Document, schema_name: str, folder: FilePath | None = None) -> list[Finding]:
-    """What ``<schema_name>.schema.json`` objects to in ``document``, in the order of the file, at most MAX_FINDINGS.
+    """Findings of ``<schema_name>.schema.json`` about ``document``, in the order of the file, at most MAX_FINDINGS.
 
     ``folder`` is where the schemas lie; the published ones when left out. Codes given out here: CW110 (unknown key),
     CW111 (missing key), CW112 (wrong type), CW113 (value not allowed), CW114 (out of bounds), CW172 (text of more than
@@ -118,7 +118,7 @@ def published(schema_name: str) -> Any:
 
 @cache
 def default_at(schema_name: str, keys: tuple[str, ...], none: Any = None) -> Any:
-    """What the published schema gives for the value below ``keys`` where it is left out, else ``none``.
+    """The schema's default for the value below ``keys``, else ``none``.
 
     Keys of mappings lead there; an item of a list is meant by its list.
     """

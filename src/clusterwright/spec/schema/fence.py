@@ -1,4 +1,4 @@
-"""A fence around what is in doubt: a spec from which everything can be read but what an error touches.
+"""A fence around doubtful values: a spec whose other values can all be read.
 
 Whoever judges a spec reads it; what he may not read, he cannot judge. So nobody has to say which rule relies on what:
 reading a value in doubt raises FencedError, which names the finding that put it there.
@@ -33,7 +33,7 @@ class FencedError(Exception):
 
 
 def fence(spec: ClusterSpec, doubts: Mapping[Path, Finding]) -> ClusterSpec:
-    """``spec``, of which no value can be read that stands at a path of ``doubts`` or holds what stands there.
+    """``spec``, with an error for each read of a value at or around a path of ``doubts``.
 
     Reading one raises FencedError with the finding that the path leads to. ``spec`` itself is not changed.
     """
@@ -41,7 +41,7 @@ def fence(spec: ClusterSpec, doubts: Mapping[Path, Finding]) -> ClusterSpec:
 
 
 def _fenced(thing: T, place: Path, doubts: list[tuple[Path, Finding]]) -> T:
-    """``thing``, which stands at ``place``, with its share of ``doubts``, all of which lie at or below ``place``."""
+    """``thing``, at ``place``, with its share of ``doubts``, all at or below ``place``."""
     closed: dict[str, Finding] = {}
     inner: dict[int, list[tuple[Path, Finding]]] = {}
     children = dict(_children(thing))
@@ -60,7 +60,7 @@ def _fenced(thing: T, place: Path, doubts: list[tuple[Path, Finding]]) -> T:
 
 
 def _holder(thing: Any, place: Path, children: Iterable[Any], path: Path) -> Any:
-    """Which child of ``thing``, at ``place``, holds what stands at ``path``; None for a field of its own, or nothing.
+    """The child of ``thing``, at ``place``, around ``path``; None for a field of its own.
 
     A child of the same place holds those keys that are none of the thing's.
     """
@@ -73,7 +73,7 @@ def _holder(thing: Any, place: Path, children: Iterable[Any], path: Path) -> Any
 
 
 def _children(thing: Any) -> Iterable[tuple[tuple[str, int | None], Any]]:
-    """What ``thing`` holds that knows its place: each by the field, and the index where the field is a tuple."""
+    """Children of ``thing`` with a place: each by the field, and the index where the field is a tuple."""
     for name in _names(thing):
         value = getattr(thing, name)
         if _knows_its_place(value):

@@ -250,7 +250,7 @@ def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterato
 
 
 def _distance(errors: list[SchemaError]) -> tuple[int, int, int]:
-    """How far a branch is from what was written: another type or another discriminator first, then by errors."""
+    """How far a branch is from the value: another type or discriminator first, then the number of errors."""
     types = sum(1 for error in errors if error.validator == "type" and not error.path)
     consts = sum(1 for error in errors if error.validator == "const")
     return types, consts, len(errors)
@@ -327,7 +327,7 @@ def _bound(error: SchemaError) -> str:
 
 
 def _described(error: SchemaError, otherwise: str) -> str:
-    """What the schema says that the value is; the best advice where a pattern or a bound is missed."""
+    """The schema's description of the value; the best advice where a pattern or a bound is missed."""
     return str(_mapping(error.schema).get("description", otherwise))
 
 

@@ -1,4 +1,4 @@
-"""What a spec that extends another may hold: the whole spec's schema, less what must be there.
+"""Schema of a spec that extends another: the whole spec's schema, without required keys.
 
 A file with ``extends`` changes some keys of its base. What it leaves out stands in the base, a ``null`` takes a key
 away, and which keys must stand together is known when both have been merged. Names and types of all keys stay.
@@ -32,7 +32,7 @@ def overlay_of(cluster: Schema) -> dict[str, Any]:
 
 
 def _loosened(schema: Schema) -> dict[str, Any]:
-    """``schema`` as it is for a part of what it describes."""
+    """``schema`` for a part of a value."""
     keys = schema.get("properties")
     loosened: dict[str, Any] = {}
     for word, value in schema.items():
@@ -52,7 +52,7 @@ def _loosened(schema: Schema) -> dict[str, Any]:
 
 
 def _or_none(schema: Schema) -> dict[str, Any]:
-    """What may stand at a key, or the ``null`` that takes the key of the base away."""
+    """The value at a key, or the ``null`` that removes the key of the base."""
     loosened = _loosened(schema)
     if "$ref" in loosened:
         if loosened["$ref"].startswith("#"):

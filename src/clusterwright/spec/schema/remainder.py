@@ -1,4 +1,4 @@
-"""What is left of a document when the parts that its schema refuses are taken out: enough to judge all else.
+"""A document without the parts that its schema refuses, so that all other rules can run.
 
 Positions stay those of the whole document, for nothing moves: a list loses no item, but goes as a whole.
 """
@@ -29,7 +29,7 @@ _STAND_INS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """A document that the schema accepts, and what was taken out: each path with the finding that is to blame.
+    """A document that the schema accepts, and the removed paths, each with its finding.
 
     Keys that have no meaning are taken out too, but no value is in doubt without them. ``unread`` are the findings
     because of which whole mappings and lists went: nobody has looked at what is in them.
@@ -41,7 +41,7 @@ class Remainder:
 
 
 def remainder(document: Document, schema_name: str, findings: Iterable[Finding]) -> Remainder | None:
-    """What is left of ``document`` without what ``findings`` of its schema object to; None when that is nothing."""
+    """``document`` without the parts that ``findings`` of its schema name; None when it is then empty."""
     blamed = list(findings)
     if not blamed or accepts(document.data, schema_name):
         return Remainder(document, {}, ())
@@ -72,7 +72,7 @@ def remainder(document: Document, schema_name: str, findings: Iterable[Finding])
 
 
 def _stands_in(data: Any, place: Path) -> bool:
-    """Whether what stands at ``place`` is there only because something must be; the schema need not like it."""
+    """Whether the value at ``place`` is a stand-in for a required one; the schema need not accept it."""
     return bool(place) and place[0] in _STAND_INS and data.get(place[0]) is _STAND_INS[str(place[0])]
 
 
@@ -110,7 +110,7 @@ def _has(data: Any, key: str | int) -> bool:
 
 
 def _to_blame(path: Path, findings: list[Finding]) -> Finding:
-    """The finding because of which ``path`` was taken out: the first in or above it, or in its section."""
+    """The finding that removed ``path``: the first in or above it, or in its section."""
     for depth in range(len(path), 0, -1):
         for finding in findings:
             if finding.place[:depth] == path[:depth]:
@@ -119,6 +119,6 @@ def _to_blame(path: Path, findings: list[Finding]) -> Finding:
 
 
 def _at_key(document: Document, path: Path, findings: list[Finding]) -> Finding:
-    """The finding about the key at ``path``, which nobody knows."""
+    """The finding about the unknown key at ``path``."""
     position = document.locate(path, key=True)
     return next((finding for finding in findings if finding.position == position), findings[0])

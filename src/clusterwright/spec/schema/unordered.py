@@ -31,7 +31,7 @@ def rank(item: Item) -> tuple[tuple[bool, float, str], ...]:
 
 
 class _Listing:
-    """What the schema ``whole`` says of the values at one place, by ``schemas``; what is below is looked up once."""
+    """Parts of the schema ``whole`` for the values at one place; those below are looked up once."""
 
     def __init__(self, schemas: list[Any], whole: Any) -> None:
         self._whole = whole
@@ -78,7 +78,7 @@ def _below(data: Any, place: _Listing, path: Path) -> Iterator[tuple[Path, list[
 
 
 def _forms(schema: Any, whole: Any) -> Iterator[Mapping[str, Any]]:
-    """``schema``, what it refers to in its own file, and what holds of a list of several or of one."""
+    """``schema``, its references in its own file, and its alternatives."""
     if not isinstance(schema, dict):
         return
     yield schema

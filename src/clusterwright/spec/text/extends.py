@@ -94,7 +94,7 @@ class _Merge:
     findings: list[Finding] = field(default_factory=list)
 
     def node(self, path: Path, below: Any, below_path: Path, above: Any, above_path: Path) -> Any:
-        """The merge, at ``path``, of what lies at ``below_path`` in the base and ``above_path`` in the overlay."""
+        """The merge, at ``path``, of the values at ``below_path`` in the base and ``above_path`` in the overlay."""
         if isinstance(below, dict) and isinstance(above, dict):
             return self.mapping(path, below, below_path, above, above_path)
         if _is_identified(below) and _is_identified(above):

@@ -1,4 +1,4 @@
-"""What spreadsheets run instead of showing it."""
+"""Text that spreadsheets run as a formula."""
 
 # A cell that begins with one of these is run as a formula (OWASP: CSV injection).
 FORMULA_STARTS = frozenset("=+-@\t\r\n")

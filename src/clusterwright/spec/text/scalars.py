@@ -1,4 +1,4 @@
-"""What an unquoted YAML scalar means: null, boolean, integer, number or text, after YAML 1.2's core schema.
+"""Types of unquoted YAML scalars: null, boolean, integer, number or text, after YAML 1.2's core schema.
 
 YAML 1.1 and 1.2 disagree about some spellings. Where text is the harmless reading (``no``, ``2024-03-12``,
 ``12:30``) it is text; where both readings are numbers, or one is (``010``, ``1_000``), the spelling is refused.
@@ -61,7 +61,7 @@ def resolve(text: str) -> Any:
 
 
 def describe(value: Any) -> str:
-    """What kind of thing ``value`` is, in words for a message: ``a list``, ``text``, ``the number 3``."""
+    """The kind of ``value``, in words for a message: ``a list``, ``text``, ``the number 3``."""
     if value is None:
         return "empty"
     if isinstance(value, bool):

@@ -60,7 +60,7 @@ def reading_instead(path: FilePath, content: bytes) -> Iterator[None]:
 
 
 def is_there(path: FilePath) -> bool:
-    """Whether ``read_text`` finds a file at ``path``, be it what ``reading_instead`` gives."""
+    """Whether ``read_text`` finds a file at ``path``, replaced by ``reading_instead`` or not."""
     given = _GIVEN.get()
     return path.is_file() or (given is not None and path.absolute() == given[0])
 
@@ -116,7 +116,7 @@ def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
 
 
 def _content(path: FilePath, file: str, most_bytes: int) -> tuple[bytes, bool]:
-    """What ``path`` holds, or that it is too large."""
+    """The content of ``path``, or an error where it is too large."""
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise SpecError([unreadable(file, "this is a directory", "Name a YAML file in it.")])
@@ -167,7 +167,7 @@ def unreadable(file: str, message: str, hint: str, position: Position | None = N
 
 
 def delimiter_of(text: str) -> str:
-    """What parts the fields of a table: a comma, or the semicolon or tab that its header has more of.
+    """The delimiter of a table's fields: a comma, or the semicolon or tab that its header has more of.
 
     Spreadsheets write semicolons where the comma is part of numbers (RFC 4180 has the comma alone).
     """

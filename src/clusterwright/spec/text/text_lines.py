@@ -1,4 +1,4 @@
-"""CW172: every text of a file is one line, whatever key it stands at, also where no schema says what it holds."""
+"""CW172: every text of a file is one line, at any key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def broken_lines(document: Document) -> Iterator[tuple[str, Finding]]:
 
 
 def texts_in(data: Any) -> list[str]:
-    """Every text and every key of what YAML or JSON may say, at any depth."""
+    """Every text and every key of YAML or JSON data, at any depth."""
     texts: list[str] = []
     remaining = [data]
     for value in remaining:  # which grows by what is in the values

@@ -122,18 +122,22 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
         with opened(stage, (OUTPUT, INPUT)):
             control = list(matrix(stage, PacketExpectation(stage, RUNNING), 0, first))
             differences += [_uncarried(probe) for probe in _missing(traffic, control)]
-        for at, (places, answers) in enumerate(_PHASES, start=1):
+        for phase_number, (places, answers) in enumerate(_PHASES, start=1):
             if LISTS in places and not lists:
                 lists = load_lists(stage)
             with opened(stage, {OUTPUT, INPUT} - places):
-                expectation, port = PacketExpectation(stage, RUNNING, places), first + at * _PORTS_OF_A_PHASE
-                own, found = _phase(traffic, expectation, len(control) + len(probes), port, answers=answers)
-            probes, differences, whole = [*probes, *own], [*differences, *found], own
+                expectation, port = PacketExpectation(stage, RUNNING, places), first + phase_number * _PORTS_OF_A_PHASE
+                phase_probes, phase_differences = _phase(
+                    traffic, expectation, len(control) + len(probes), port, answers=answers
+                )
+            probes, differences, whole = [*probes, *phase_probes], [*differences, *phase_differences], phase_probes
         if any(member.booting is not None for member in stage.members):
             with booting(stage, tree):
                 expectation, port = PacketExpectation(stage, BOOTING), first + (1 + len(_PHASES)) * _PORTS_OF_A_PHASE
-                own, found = _phase(traffic, expectation, len(control) + len(probes), port, answers=True)
-            probes, differences = [*probes, *own], [*differences, *found]
+                phase_probes, phase_differences = _phase(
+                    traffic, expectation, len(control) + len(probes), port, answers=True
+                )
+            probes, differences = [*probes, *phase_probes], [*differences, *phase_differences]
     return IsolationResult(
         zones=len({zone for member in stage.members for zone in member.zones}),
         members=len(stage.members),
@@ -163,7 +167,7 @@ def _phase(
     ]
     after = probes[-1].number + 1 if probes else number
     datagrams = [probe for probe in asked if probe.trip.packet.protocol == UDP]
-    replies = [answer_of(probe, at, expectation) for at, probe in enumerate(datagrams, start=after)]
+    replies = [answer_of(probe, number, expectation) for number, probe in enumerate(datagrams, start=after)]
     later = _exchange(traffic, replies)
     refusals = [_refusal(probe, expectation) for probe in asked if probe.trip.packet.protocol == TCP]
     differences = [

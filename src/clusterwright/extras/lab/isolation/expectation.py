@@ -92,15 +92,15 @@ class PacketExpectation:
         """The part of a set that can hold such packets; kept, as many packets differ in their ports alone."""
         key = (id(wanted), packet[FAMILY], packet[PROTO], packet[SRC], packet[DST])
         if key not in self._narrow:
-            family, proto, src, dst = (values(each) for each in key[1:])
+            family, proto, src, dst = (values(ranges) for ranges in key[1:])
             self._narrow[key] = wanted.limited(box(family=family, proto=proto, src=src, dst=dst))
         return self._narrow[key]
 
     def _places(self, trip: Trip) -> Iterator[tuple[str, PacketSet, _Change]]:
         sender, receiver = trip.sender, trip.receiver
         state = ESTABLISHED if trip.is_answer else INVALID if _is_error(trip.packet) else NEW
-        own = sender.at(self.phase)
-        if own is not None and not trip.past_filter and OUTPUT in self.places:
+        node_filter = sender.at(self.phase)
+        if node_filter is not None and not trip.past_filter and OUTPUT in self.places:
             leaving = {
                 CT: state,
                 IIF: _NO_INTERFACE,
@@ -108,11 +108,11 @@ class PacketExpectation:
                 ORIGIN: self._origin(sender, trip.packet),
                 FRAGMENT: 0,  # connection tracking puts fragments together
             }
-            yield f"{sender.name} output", self._node(own, "output"), leaving
+            yield f"{sender.name} output", self._node(node_filter, "output"), leaving
         if LISTS in self.places:
             yield from self._lists(sender, receiver)
-        own = receiver.at(self.phase)
-        if own is not None and INPUT in self.places:
+        node_filter = receiver.at(self.phase)
+        if node_filter is not None and INPUT in self.places:
             is_own = self._origin(receiver, trip.packet) != FOREIGN
             arriving = {
                 CT: state,
@@ -121,25 +121,27 @@ class PacketExpectation:
                 ORIGIN: OWN if is_own else FOREIGN,
                 FRAGMENT: 0,
             }
-            yield f"{receiver.name} input", self._node(own, "input"), arriving
+            yield f"{receiver.name} input", self._node(node_filter, "input"), arriving
 
     def _lists(self, sender: Member, receiver: Member) -> Iterator[tuple[str, PacketSet, _Change]]:
         if sender.edge is not None:
             yield f"{sender.edge.device} {sender.cable.b.port if sender.cable else ''} in", sender.edge.wanted, {}
         for outside, which in ((sender, "inward"), (receiver, "outward")):
             border = self.stage.border_of(outside) if outside.is_outside else None
-            found = getattr(border, which) if border is not None else None
-            if border is not None and found is not None:
-                yield f"{border.switch} border {border.name} {which}", found.wanted, {}
+            border_filter = getattr(border, which) if border is not None else None
+            if border is not None and border_filter is not None:
+                yield f"{border.switch} border {border.name} {which}", border_filter.wanted, {}
         if receiver.own_list is not None:
             yield f"{receiver.name} {receiver.own_list.ports[0]} in", receiver.own_list.wanted, {}
 
-    def _node(self, own: NodeFilter, hook: str) -> PacketSet:
-        key = (id(own), hook)
+    def _node(self, node_filter: NodeFilter, hook: str) -> PacketSet:
+        key = (id(node_filter), hook)
         if key not in self._sets:
             make = node_input if hook == "input" else node_output
             boots = self.phase != RUNNING
-            self._sets[key] = make(self.stage.declared, own.zones, own.nics, self.stage.numbers, boots=boots)
+            self._sets[key] = make(
+                self.stage.declared, node_filter.zones, node_filter.nics, self.stage.numbers, boots=boots
+            )
         return self._sets[key]
 
     def _interface(self, member: Member) -> int:
@@ -174,4 +176,4 @@ def _judged(packet: RawPacket, change: _Change) -> Iterator[Packet]:
         fields[FRAGMENT], later[FRAGMENT] = 1, 2
         parts.append(later)
     for part in parts:
-        yield tuple(change.get(at, value) for at, value in enumerate(part))
+        yield tuple(change.get(field_index, value) for field_index, value in enumerate(part))

@@ -109,11 +109,13 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
     for number, cable in enumerate(_hosts(twin, declared, nodes, lists), start=1):
         host = _host(twin, declared, cable, number)
         edge = _list(lists, HOSTS, cable.b.device, cable.b.port)
-        own = _list(lists, MANAGEMENT, cable.a.device, cable.a.port)
+        management_list = _list(lists, MANAGEMENT, cable.a.device, cable.a.port)
         running, booting = (nodes.get((host.name, file)) if host.is_real else None for file in (RUNNING, BOOTING))
-        hosts.append(replace(host, running=running, booting=booting, edge=edge, own_list=own))
+        hosts.append(replace(host, running=running, booting=booting, edge=edge, own_list=management_list))
     borders = tuple(_borders(twin, declared, lists))
-    here = tuple(each for each in lists if each.fabric == twin.fabric and each.device in twin.view_of)
+    here = tuple(
+        port_filter for port_filter in lists if port_filter.fabric == twin.fabric and port_filter.device in twin.view_of
+    )
     return Stage(
         twin=twin,
         declared=declared,
@@ -125,7 +127,14 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
 
 
 def _list(lists: Sequence[PortFilter], what: str, device: str, port: str) -> PortFilter | None:
-    return next((each for each in lists if each.what == what and each.device == device and port in each.ports), None)
+    return next(
+        (
+            port_filter
+            for port_filter in lists
+            if port_filter.what == what and port_filter.device == device and port in port_filter.ports
+        ),
+        None,
+    )
 
 
 def _hosts(
@@ -183,7 +192,7 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
 
     Zones of the cluster's other fabrics are among them, as nothing of theirs may come over this one either.
     """
-    found: dict[tuple[tuple[int, int], ...], list[str]] = {}
+    zones_by_addresses: dict[tuple[tuple[int, int], ...], list[str]] = {}
     for zone in declared.zones:
         if zone.on(twin.fabric) and not any(part.fabric == OUTSIDE for part in zone.parts):
             continue
@@ -196,15 +205,15 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
         if zone.kind == INTERNET:
             addresses = dict(_INTERNET) | addresses
         if addresses:
-            found.setdefault(tuple(sorted(addresses.items())), []).append(zone.name)
-    for each, zones in found.items():  # zones of the same machines are one member
+            zones_by_addresses.setdefault(tuple(sorted(addresses.items())), []).append(zone.name)
+    for version_addresses, zones in zones_by_addresses.items():  # zones of the same machines are one member
         name, namespace = "+".join(zones), twin.namespace(OUTSIDE_NAME)
         yield Member(
             name=name,
             zones=tuple(zones),
             namespace=namespace,
             interface="",
-            addresses=dict(each),
+            addresses=dict(version_addresses),
             cable=None,
             is_real=False,
         )
@@ -215,15 +224,17 @@ def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter
 
     Without any, the outside joins at a switch of the highest tier, unfiltered.
     """
-    own = [border for border in declared.borders if border.fabric == twin.fabric and border.switch in twin.view_of]
-    left = {zone.name for zone in declared.zones}
-    strangers = left - {name for border in own for name in border.zones}
-    for at, border in enumerate(own):
+    border_declarations = [
+        border for border in declared.borders if border.fabric == twin.fabric and border.switch in twin.view_of
+    ]
+    unassigned = {zone.name for zone in declared.zones}
+    strangers = unassigned - {name for border in border_declarations for name in border.zones}
+    for index, border in enumerate(border_declarations):
         inward = _list(lists, BORDER_IN, border.switch, border.port)
         outward = _list(lists, BORDER_OUT, border.switch, border.port)
-        zones = frozenset(left & set(border.zones)) | (strangers if at == 0 else frozenset())
-        left -= zones
+        zones = frozenset(unassigned & set(border.zones)) | (strangers if index == 0 else frozenset())
+        unassigned -= zones
         yield BorderPort(name=border.name, switch=border.switch, zones=zones, inward=inward, outward=outward)
-    if not own:
+    if not border_declarations:
         top = max(twin.views, key=lambda view: (view.device.tier, -view.device.index))
-        yield BorderPort(name="", switch=top.device.name, zones=frozenset(left), inward=None, outward=None)
+        yield BorderPort(name="", switch=top.device.name, zones=frozenset(unassigned), inward=None, outward=None)

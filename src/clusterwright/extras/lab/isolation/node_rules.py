@@ -43,14 +43,14 @@ def judging(stage: Stage, tree: RenderedTree) -> Iterator[None]:
 @contextmanager
 def booting(stage: Stage, tree: RenderedTree) -> Iterator[None]:
     """Within, every node has the rules under which it installs itself."""
-    found = {member.namespace: _listed(member) for member in _nodes(stage)}
+    listing_by_namespace = {member.namespace: _listed(member) for member in _nodes(stage)}
     try:
         for member in _nodes(stage):
             _replace(stage, member, tree.text(member.name, BOOTING) or "")
         yield
     finally:
         for member in _nodes(stage):
-            _load(member, f"flush ruleset\n{found[member.namespace]}")
+            _load(member, f"flush ruleset\n{listing_by_namespace[member.namespace]}")
 
 
 @contextmanager
@@ -104,9 +104,9 @@ def _close(member: Member) -> None:
         chain = ""
         for line in body.splitlines():
             chain = line.split()[1] if line.startswith("\tchain ") else chain
-            found = _HANDLE.search(line)
-            if found is not None:
-                lines.append(f"delete rule {table} {chain} handle {found[1]}\n")
+            match = _HANDLE.search(line)
+            if match is not None:
+                lines.append(f"delete rule {table} {chain} handle {match[1]}\n")
     if lines:
         _load(member, "".join(lines))
 

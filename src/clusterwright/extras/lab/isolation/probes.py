@@ -62,8 +62,12 @@ def mark(number: int) -> bytes:
 
 def number_in(content: bytes) -> int | None:
     """The probe that a received packet belongs to; None for one of somebody else's."""
-    at = content.find(_MARK)
-    return int.from_bytes(content[at + len(_MARK) : at + len(_MARK) + 6], "big") if at >= 0 else None
+    mark_offset = content.find(_MARK)
+    return (
+        int.from_bytes(content[mark_offset + len(_MARK) : mark_offset + len(_MARK) + 6], "big")
+        if mark_offset >= 0
+        else None
+    )
 
 
 def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) -> Iterator[Probe]:
@@ -73,12 +77,12 @@ def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) 
     so that connection tracking takes none for part of another's connection, the other direction's neither.
     """
     number = first
-    place = {member.name: at for at, member in enumerate(stage.members)}
+    place = {member.name: index for index, member in enumerate(stage.members)}
     for sender, receiver in _pairs(stage, expectation):
-        own = port + 2 * (place[sender.name] < place[receiver.name])
-        for at, (kind, packet) in enumerate(_packets(stage, expectation.phase, sender, receiver, port)):
+        pair_port = port + 2 * (place[sender.name] < place[receiver.name])
+        for index, (kind, packet) in enumerate(_packets(stage, expectation.phase, sender, receiver, port)):
             for past_filter in (False, True) if sender.at(expectation.phase) is not None else (False,):
-                marked = _marked(packet, number, own + 4 * at + past_filter, kind)
+                marked = _marked(packet, number, pair_port + 4 * index + past_filter, kind)
                 trip = Trip(sender=sender, receiver=receiver, packet=marked, past_filter=past_filter)
                 if expectation.is_judged(trip):
                     yield Probe(number=number, kind=kind, trip=trip, stopped=expectation.stopped_at(trip) or "")
@@ -137,8 +141,8 @@ def _packets(stage: Stage, phase: str, sender: Member, receiver: Member, port: i
         ends = (version, sender.addresses[version], receiver.addresses[version])
         usual = version == stage.twin.version
         for protocol in _NUMBERS:
-            for each in _ports(flows, protocol, neighbours=usual):
-                yield PORT if usual else OTHER, _segment(*ends, protocol, dport=each)
+            for dport in _ports(flows, protocol, neighbours=usual):
+                yield PORT if usual else OTHER, _segment(*ends, protocol, dport=dport)
         yield ECHO_REQUEST, _icmp(*ends, ECHO[version])
         if phase != RUNNING:
             continue
@@ -240,7 +244,7 @@ def _marked(packet: RawPacket, number: int, port: int, kind: str) -> RawPacket:
 def probe_phrase(probe: Probe) -> str:
     """A probe in words: ``TCP 10.0.0.1:20000 to 10.0.0.2:22``."""
     packet = probe.trip.packet
-    ends = [address(packet.version, each) for each in (packet.source, packet.target)]
+    ends = [address(packet.version, end) for end in (packet.source, packet.target)]
     name = {TCP: "TCP", UDP: "UDP", ICMP4: "ICMP", ICMP6: "ICMPv6"}[packet.protocol]
     if packet.protocol in {TCP, UDP}:
         shown = [f"[{end}]" if packet.version == 6 else end for end in ends]

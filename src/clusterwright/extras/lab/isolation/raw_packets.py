@@ -75,17 +75,17 @@ def _transport(packet: RawPacket) -> bytes:
     content = packet.content
     if packet.protocol == TCP:
         words = (packet.sport, packet.dport, packet.sequence, 1, 0x50, packet.flags, _WINDOW, 0, 0)
-        text, at = struct.pack("!HHIIBBHHH", *words) + content, 16
+        text, checksum_offset = struct.pack("!HHIIBBHHH", *words) + content, 16
     elif packet.protocol == UDP:
-        text, at = struct.pack("!HHHH", packet.sport, packet.dport, 8 + len(content), 0) + content, 6
+        text, checksum_offset = struct.pack("!HHHH", packet.sport, packet.dport, 8 + len(content), 0) + content, 6
     else:
         rest = struct.pack("!HH", packet.sport, 1) if packet.icmp in ECHO.values() else bytes(4)
         code = 0 if packet.icmp in ECHO.values() else {4: 3, 6: 4}[packet.version]  # port unreachable
-        text, at = struct.pack("!BBH", packet.icmp, code, 0) + rest + content, 2
+        text, checksum_offset = struct.pack("!BBH", packet.icmp, code, 0) + rest + content, 2
     summed = _checksum((b"" if packet.protocol == ICMP4 else _pseudo(packet, len(text))) + text)
     if packet.protocol == UDP:
         summed = summed or 0xFFFF
-    return text[:at] + struct.pack("!H", summed) + text[at + 2 :]
+    return text[:checksum_offset] + struct.pack("!H", summed) + text[checksum_offset + 2 :]
 
 
 def _pseudo(packet: RawPacket, length: int) -> bytes:

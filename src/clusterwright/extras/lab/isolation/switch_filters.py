@@ -64,9 +64,9 @@ def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset)
     """
     devices = ", ".join(f'"{interface}"' for interface in interfaces)
     yield f"table netdev {TABLE} {{"
-    for at, chain in enumerate(chain for table in ruleset.tables for chain in table.chains.values()):
-        yield f"chain {name}{f'_{at}' if at else ''} {{"
-        yield f"type filter hook {hook} devices = {{ {devices} }} priority {at}; policy {chain.policy};"
+    for index, chain in enumerate(chain for table in ruleset.tables for chain in table.chains.values()):
+        yield f"chain {name}{f'_{index}' if index else ''} {{"
+        yield f"type filter hook {hook} devices = {{ {devices} }} priority {index}; policy {chain.policy};"
         yield "meta protocol != { ip, ip6 } accept"
         for rule in chain.rules:
             yield from _rule(rule)
@@ -83,39 +83,43 @@ def _rule(rule: Rule) -> Iterator[str]:
                 yield from (f"{words} counter {rule.verdict}" for words in _terms(match, version))
 
 
-def _terms(found: Box, version: int) -> Iterator[str]:
+def _terms(box: Box, version: int) -> Iterator[str]:
     """The matches for one IP version: one of them, or two where a packet may be whole or a first fragment."""
-    limited = {at for at, (own, whole) in enumerate(zip(found, WHOLE, strict=True)) if own != whole}
+    limited = {
+        field_index for field_index, (ranges, whole) in enumerate(zip(box, WHOLE, strict=True)) if ranges != whole
+    }
     if limited - _UNDERSTOOD:
         raise ClusterwrightError("a switch's list matches on what a switch does not know")
     ip = "ip" if version == 4 else "ip6"
     words = [f"meta protocol {ip}"]
-    for at, side in ((SRC, "saddr"), (DST, "daddr")):
-        if at in limited and found[at] != _ALL_ADDRESSES[version]:
-            words.append(f"{ip} {side} {_addresses(version, found[at])}")
+    for field_index, side in ((SRC, "saddr"), (DST, "daddr")):
+        if field_index in limited and box[field_index] != _ALL_ADDRESSES[version]:
+            words.append(f"{ip} {side} {_addresses(version, box[field_index])}")
     if PROTO in limited:
-        words.append(f"meta l4proto {_numbers(found[PROTO])}")
-    ports = [at for at in (SPORT, DPORT) if at in limited]
-    if ports and not all(number in {TCP, UDP} for low, high in found[PROTO].bounds for number in (low, high)):
+        words.append(f"meta l4proto {_numbers(box[PROTO])}")
+    ports = [field_index for field_index in (SPORT, DPORT) if field_index in limited]
+    if ports and not all(number in {TCP, UDP} for low, high in box[PROTO].bounds for number in (low, high)):
         raise ClusterwrightError("a switch's list matches ports of a protocol that may have none")
-    words += [f"th {'sport' if at == SPORT else 'dport'} {_numbers(found[at])}" for at in ports]
+    words += [
+        f"th {'sport' if field_index == SPORT else 'dport'} {_numbers(box[field_index])}" for field_index in ports
+    ]
     if FLAGS in limited:
-        words.append(f"tcp flags {_numbers(found[FLAGS], singly=True)}")
+        words.append(f"tcp flags {_numbers(box[FLAGS], singly=True)}")
     if ICMP in limited:
-        name = {ICMP4: "icmp", ICMP6: "icmpv6"}[found[PROTO].bounds[0][0]]
-        words.append(f"{name} type {_numbers(found[ICMP])}")
+        name = {ICMP4: "icmp", ICMP6: "icmpv6"}[box[PROTO].bounds[0][0]]
+        words.append(f"{name} type {_numbers(box[ICMP])}")
     text = " ".join(words)
     if FRAGMENT not in limited or ports or {FLAGS, ICMP} & limited:
         yield text  # ports, flags and types are never found in a later fragment
     else:
-        yield from _fragment_terms(text, found, version)
+        yield from _fragment_terms(text, box, version)
 
 
-def _fragment_terms(text: str, found: Box, version: int) -> Iterator[str]:
+def _fragment_terms(text: str, box: Box, version: int) -> Iterator[str]:
     """The matches ``text`` for later fragments alone, or for all other packets."""
-    if found[FRAGMENT] == _LATER:
+    if box[FRAGMENT] == _LATER:
         yield f"{text} {'ip frag-off & 0x1fff != 0' if version == 4 else 'frag frag-off != 0'}"
-    elif found[FRAGMENT] != _NOT_LATER:
+    elif box[FRAGMENT] != _NOT_LATER:
         raise ClusterwrightError("a switch's list tells first fragments from whole packets")
     elif version == 4:
         yield f"{text} ip frag-off & 0x1fff == 0"
@@ -124,15 +128,15 @@ def _fragment_terms(text: str, found: Box, version: int) -> Iterator[str]:
         yield f"{text} frag frag-off 0"
 
 
-def _addresses(version: int, found: Ranges) -> str:
+def _addresses(version: int, ranges: Ranges) -> str:
     texts = [
         address(version, low) if low == high else f"{address(version, low)}-{address(version, high)}"
-        for low, high in found.bounds
+        for low, high in ranges.bounds
     ]
     return "{ " + ", ".join(texts) + " }"
 
 
-def _numbers(found: Ranges, *, singly: bool = False) -> str:
+def _numbers(ranges: Ranges, *, singly: bool = False) -> str:
     if singly:
-        return "{ " + ", ".join(f"{n:#x}" for low, high in found.bounds for n in range(low, high + 1)) + " }"
-    return "{ " + ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in found.bounds) + " }"
+        return "{ " + ", ".join(f"{n:#x}" for low, high in ranges.bounds for n in range(low, high + 1)) + " }"
+    return "{ " + ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges.bounds) + " }"

@@ -50,10 +50,10 @@ class StageSockets:
         """Send probes one after the other, and watch until nothing arrives any more."""
         seen = Seen()
         sent = {}
-        for at, probe in enumerate(probes, start=1):
+        for count, probe in enumerate(probes, start=1):
             sent[probe.number] = probe
             self._send(probe)
-            if at % _AT_ONCE == 0:
+            if count % _AT_ONCE == 0:
                 self._watch(sent, seen, 0)
         while self._watch(sent, seen, _QUIET_S):
             pass
@@ -91,8 +91,8 @@ class StageSockets:
         sender, packet = probe.trip.sender, probe.trip.packet
         for text in wire(packet):
             if probe.trip.past_filter:
-                target, own = self._hop(sender, probe.trip.receiver)
-                frame = target + own + struct.pack("!H", _ETHERTYPES[packet.version])
+                target, source_mac = self._hop(sender, probe.trip.receiver)
+                frame = target + source_mac + struct.pack("!H", _ETHERTYPES[packet.version])
                 self._frames[sender.namespace].send(frame + text)
                 continue
             family, size = (socket.AF_INET, 4) if packet.version == 4 else (socket.AF_INET6, 16)
@@ -104,15 +104,15 @@ class StageSockets:
 
     def _hop(self, sender: Member, receiver: Member) -> tuple[bytes, bytes]:
         """Hardware addresses of the next machine on the way and of the sender."""
-        own = self._links[sender.namespace][sender.interface]
+        source_mac = self._links[sender.namespace][sender.interface]
         cable, other = sender.cable, receiver.cable
         if cable is None:
             raise ValueError(f"{sender.name} stands outside")
         switch = self.stage.twin.view_of[cable.b.device]
         if switch.shares_subnet and other is not None and other.b.device == cable.b.device:
-            return self._links[receiver.namespace][receiver.interface], own
+            return self._links[receiver.namespace][receiver.interface], source_mac
         links = self._links[self.stage.twin.namespace(cable.b.device)]
-        return links["hosts" if switch.shares_subnet else interface_name(cable.b.port)], own
+        return links["hosts" if switch.shares_subnet else interface_name(cable.b.port)], source_mac
 
     def _watch(self, sent: Mapping[int, Probe], seen: Seen, wait_s: float) -> bool:
         """Take in what has arrived; False when there was nothing for a while."""
@@ -143,12 +143,12 @@ class StageSockets:
                 kind,
             ):
                 seen.arrived.add(number)
-        elif protocol == TCP and (found := reset_of(text)) is not None:
-            at = found[2] - SEQUENCE
-            asked = sent.get(at // SPACE)
+        elif protocol == TCP and (reset := reset_of(text)) is not None:
+            distance = reset[2] - SEQUENCE
+            asked = sent.get(distance // SPACE)
             if asked is not None and asked.trip.sender.namespace == where:
                 packet = asked.trip.packet
-                if (packet.dport, packet.sport, packet.flags) == (found[0], found[1], SYN):
+                if (packet.dport, packet.sport, packet.flags) == (reset[0], reset[1], SYN):
                     seen.refused.add(asked.number)
 
 

@@ -68,9 +68,9 @@ def visiting(stage: Stage) -> Iterator[None]:
 
 def clear(twin: Twin) -> None:
     """Remove what visitors left, those of a killed command too. Raises ClusterwrightError."""
-    own = {twin.namespace(name) for name in (*twin.view_of, *(node.name for node in twin.nodes))}
+    lab_namespaces = {twin.namespace(name) for name in (*twin.view_of, *(node.name for node in twin.nodes))}
     for name in namespaces_named(twin.namespace("")):
-        if name not in own:
+        if name not in lab_namespaces:
             remove_namespaces(name)
             continue
         for version in (4, 6):
@@ -114,20 +114,20 @@ def load_lists(stage: Stage) -> int:
     """Put the switches' lists on their ports, and a management port's own on it; how many ports have one."""
     count = 0
     links = {(border.name, which): border_links(stage)[border.switch] for border in stage.borders for which in (0, 1)}
-    for at, own in enumerate(stage.lists):
-        namespace = stage.twin.namespace(own.device)
-        if own.what == HOSTS:
-            ports = [port for port in own.ports if (own.device, port) in _switch_ports(stage)]
+    for number, port_filter in enumerate(stage.lists):
+        namespace = stage.twin.namespace(port_filter.device)
+        if port_filter.what == HOSTS:
+            ports = [port for port in port_filter.ports if (port_filter.device, port) in _switch_ports(stage)]
             names = [interface_name(port) for port in ports]
             if names:
-                switch_filters.load(namespace, f"hosts{at}", names, "ingress", own.ruleset)
+                switch_filters.load(namespace, f"hosts{number}", names, "ingress", port_filter.ruleset)
                 count += len(names)
-        elif own.what in {BORDER_IN, BORDER_OUT}:
-            found = next((b for b in stage.borders if own in (b.inward, b.outward)), None)
-            if found is not None:
-                hook = "ingress" if own.what == BORDER_IN else "egress"
-                name = f"out{links[found.name, 0]}"
-                switch_filters.load(namespace, f"border{at}", [name], hook, own.ruleset)
+        elif port_filter.what in {BORDER_IN, BORDER_OUT}:
+            filtered_border = next((b for b in stage.borders if port_filter in (b.inward, b.outward)), None)
+            if filtered_border is not None:
+                hook = "ingress" if port_filter.what == BORDER_IN else "egress"
+                name = f"out{links[filtered_border.name, 0]}"
+                switch_filters.load(namespace, f"border{number}", [name], hook, port_filter.ruleset)
                 count += 1
     for member in stage.members:
         if member.own_list is not None and member.own_list.what == MANAGEMENT:
@@ -158,9 +158,12 @@ def _attach(twin: Twin, member: Member) -> None:
         elif cable.b.address is not None:
             lines.append(f"addr add {format_address(cable.b.address, twin.version)}/{cable.b.prefix_length} dev {port}")
         run_ip("".join(f"{line}\n" for line in (*lines, f"link set {port} up")), switch)
-        own = f"{format_address(member.addresses[twin.version], twin.version)}/{cable.a.prefix_length}"
+        interface_address = f"{format_address(member.addresses[twin.version], twin.version)}/{cable.a.prefix_length}"
         nodad = " nodad" if twin.version == 6 else ""
-        run_ip(f"addr add {own} dev {member.interface}{nodad}\nlink set {member.interface} up\n", member.namespace)
+        run_ip(
+            f"addr add {interface_address} dev {member.interface}{nodad}\nlink set {member.interface} up\n",
+            member.namespace,
+        )
     other = 10 - twin.version
     text = address(other, member.addresses[other])
     nodad = " nodad" if other == 6 else ""
@@ -173,16 +176,16 @@ def _join_outside(stage: Stage) -> None:
     if not members:
         return
     links = border_links(stage)
-    for switch, at in links.items():
+    for switch, link in links.items():
         namespace = stage.twin.namespace(switch)
-        name = f"out{at}"
+        name = f"out{link}"
         size = f"mtu {_OUTSIDE_MTU}"
-        run_ip(f"link add name up{at} {size} type veth peer name {name} {size} netns {namespace}\n", outside)
-        for where, device, is_far in ((namespace, name, False), (outside, f"up{at}", True)):
+        run_ip(f"link add name up{link} {size} type veth peer name {name} {size} netns {namespace}\n", outside)
+        for where, device, is_far in ((namespace, name, False), (outside, f"up{link}", True)):
             lines = [f"link set {device} up"]
             for version, (_, length) in LINKS.items():
                 nodad = " nodad" if version == 6 else ""
-                lines.append(f"addr add {link_end(version, at, is_far=is_far)}/{length} dev {device}{nodad}")
+                lines.append(f"addr add {link_end(version, link, is_far=is_far)}/{length} dev {device}{nodad}")
             run_ip("".join(f"{line}\n" for line in lines), where)
     for member in members:
         for version, number in member.addresses.items():

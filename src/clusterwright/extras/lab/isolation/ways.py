@@ -23,7 +23,7 @@ TWIN_PREFIX = "fd77:4::"  # before an IPv4 address: its twin in IPv6
 
 def routes_outside(stage: Stage) -> list[str]:
     """Ways to the internet of the twin's nodes that no flow joins with it; there should be none."""
-    found = []
+    problems = []
     internet = [
         m for m in stage.members if m.is_outside and any(stage.declared.zone[z].kind == INTERNET for z in m.zones)
     ]
@@ -34,18 +34,20 @@ def routes_outside(stage: Stage) -> list[str]:
             for version, number in sorted(target.addresses.items()):
                 route = _route(stage.twin.namespace(node.name), version, address(version, number))
                 if route is not None:
-                    found.append(f"{node.name}: has a route to {target.name} {address(version, number)}")
-    return found
+                    problems.append(f"{node.name}: has a route to {target.name} {address(version, number)}")
+    return problems
 
 
-def link_end(version: int, at: int, *, is_far: bool) -> str:
+def link_end(version: int, number: int, *, is_far: bool) -> str:
     """The address of a switch on its link to the outside, or of the outside."""
-    return str(ip_address(LINKS[version][0]) + 4 * at + (2 if is_far else 1))
+    return str(ip_address(LINKS[version][0]) + 4 * number + (2 if is_far else 1))
 
 
 def border_links(stage: Stage) -> dict[str, int]:
     """The switches that the outside is cabled to, numbered."""
-    return {name: at for at, name in enumerate(dict.fromkeys(border.switch for border in stage.borders), start=1)}
+    return {
+        name: number for number, name in enumerate(dict.fromkeys(border.switch for border in stage.borders), start=1)
+    }
 
 
 def lead_everywhere(stage: Stage) -> None:
@@ -77,7 +79,8 @@ def lead_everywhere(stage: Stage) -> None:
         back = "route replace default via {} dev up1 proto {}"
         gateways = [(version, link_end(version, 1, is_far=False)) for version in (4, 6)]
         _routes(
-            twin.namespace(OUTSIDE_NAME), [(version, back.format(each, ROUTE_PROTOCOL)) for version, each in gateways]
+            twin.namespace(OUTSIDE_NAME),
+            [(version, back.format(gateway, ROUTE_PROTOCOL)) for version, gateway in gateways],
         )
 
 
@@ -93,10 +96,10 @@ def _add_twins_of_addresses(stage: Stage) -> None:
             env=child_environment(),
         ).stdout
         lines = [
-            f"addr add {TWIN_PREFIX}{own['local']}/{96 + own['prefixlen']} dev {row['ifname']} nodad\n"
+            f"addr add {TWIN_PREFIX}{info['local']}/{96 + info['prefixlen']} dev {row['ifname']} nodad\n"
             for row in json.loads(text or "[]")
-            for own in row.get("addr_info", [])
-            if "local" in own
+            for info in row.get("addr_info", [])
+            if "local" in info
         ]
         run_ip("".join(lines), namespace)
 
@@ -115,19 +118,21 @@ def _hop_to(stage: Stage, switch: str, member: Member, links: dict[str, int]) ->
     twin = stage.twin
     namespace = twin.namespace(switch)
     if member.cable is not None:
-        known = format_address(member.addresses[twin.version], twin.version)
-        found = _route(namespace, twin.version, known)
-        if found is None:
-            raise ClusterwrightError(f"{twin.name}: {switch} has no route to {member.name} {known}. Run `lab check`.")
-        return found[0] or known, found[1]
+        member_address = format_address(member.addresses[twin.version], twin.version)
+        route = _route(namespace, twin.version, member_address)
+        if route is None:
+            raise ClusterwrightError(
+                f"{twin.name}: {switch} has no route to {member.name} {member_address}. Run `lab check`."
+            )
+        return route[0] or member_address, route[1]
     border = stage.border_of(member)
     if border is None:
         return None
     if border.switch == switch:
         return link_end(twin.version, links[switch], is_far=True), f"out{links[switch]}"
     loopback = twin.view_of[border.switch].loopback
-    found = _route(namespace, twin.version, loopback) if loopback is not None else None
-    return (found[0] or loopback or "", found[1]) if found is not None else None
+    route = _route(namespace, twin.version, loopback) if loopback is not None else None
+    return (route[0] or loopback or "", route[1]) if route is not None else None
 
 
 def _gateway(twin: Twin, member: Member) -> str:
@@ -160,7 +165,7 @@ def _route(namespace: str, version: int, target: str) -> tuple[str | None, str] 
 def _routes(namespace: str, lines: list[tuple[int, str]]) -> None:
     """Enter routes, each with its IP version."""
     for version in (4, 6):
-        run_ip("".join(f"{text}\n" for each, text in lines if each == version), namespace, version)
+        run_ip("".join(f"{text}\n" for line_version, text in lines if line_version == version), namespace, version)
 
 
 def host_bits(version: int) -> int:

@@ -47,4 +47,4 @@ class CableServer:
                 names = and_more([" ".join(key) for key in statuses.absent], _MOST_SHOWN)
                 count = f"{len(statuses.absent):,} cables are not in {system.title}, and `sync` makes them"
                 click.echo(f"note: {count}: {names}", err=True)
-            return bring(statuses.known, statuses.found, "the status of each cable", dry_run=not self.is_written)
+            return bring(statuses.server, statuses.changes, "the status of each cable", dry_run=not self.is_written)

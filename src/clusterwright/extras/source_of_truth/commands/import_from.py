@@ -56,9 +56,9 @@ def import_from(
     plan = build_plan(load_sound(spec))
     listing = Listing(Inventory(plan), site)
     with Client(url, token, system.token_kind(token), connections) as client:
-        known = ServerObjects(system, client, system.rows(listing), listing.tag, FURTHER)
-        facts = server_facts(known)
-    for line in left_aside(plan, known, facts):
+        server = ServerObjects(system, client, system.rows(listing), listing.tag, FURTHER)
+        facts = server_facts(server)
+    for line in left_aside(plan, server, facts):
         click.echo(line)
     after, stands = pinned(plan, facts, datetime.now(UTC).date())
     labels = merged_labels(plan.spec.overlay.rows, facts.labels)
@@ -72,6 +72,6 @@ def import_from(
         for file, text in differing.items():
             durable.replace(file, text.encode(), 0o666)  # it goes into git with the spec, for everybody who reads that
     for file in files:
-        said = "is up to date" if file not in differing else "would change" if check else "is written"
-        click.echo(f"{file} {said}", err=True)
+        outcome = "is up to date" if file not in differing else "would change" if check else "is written"
+        click.echo(f"{file} {outcome}", err=True)
     return _EXIT_DIFFERENT if check and differing else 0

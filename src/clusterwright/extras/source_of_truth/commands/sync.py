@@ -74,16 +74,16 @@ def sync(
         return 2
     listing = Listing(Inventory(plan, pod), site)
     with Client(url, token, system.token_kind(token), connections) as client:
-        known = ServerObjects(system, client, system.rows(listing), listing.tag)
-        found = difference(known, whole=pod is None)
-        return bring(known, found, f"what {spec} plans", dry_run=dry_run, form=form)
+        server = ServerObjects(system, client, system.rows(listing), listing.tag)
+        changes = difference(server, whole=pod is None)
+        return bring(server, changes, f"what {spec} plans", dry_run=dry_run, form=form)
 
 
-def bring(known: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text") -> int:
+def bring(server: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text") -> int:
     """Shows the difference and, unless that is all that is asked for, makes the server have what is ``wanted``."""
     from clusterwright.extras.source_of_truth.applying import Done, apply, told_of
 
-    system = known.system
+    system = server.system
     if form == "text":
         _show(system, difference)
     if dry_run or not difference:
@@ -91,7 +91,7 @@ def bring(known: ServerObjects, difference: ServerDifference, wanted: str, *, dr
             click.echo(sync_text(system, difference, Done()))
         progress(f"{system.title} would change." if difference else f"{system.title} has {wanted}.")
         return _EXIT_DIFFERENT if difference else 0
-    done = apply(known, difference, lambda table: progress(f"done: {table}"))
+    done = apply(server, difference, lambda table: progress(f"done: {table}"))
     if form == "json":
         click.echo(sync_text(system, difference, done))
     else:

@@ -84,16 +84,16 @@ class Loading:
     def _value(self, value: Any) -> Any:
         """A value with objects in the place of their names."""
         if isinstance(value, dict):
-            return {name: self._value(each) for name, each in value.items()}
+            return {name: self._value(item) for name, item in value.items()}
         if not isinstance(value, list):
             return value
-        return self._object(*value) if isinstance(value[0], str) else [self._value(each) for each in value]
+        return self._object(*value) if isinstance(value[0], str) else [self._value(item) for item in value]
 
     def _amend(self, model: Any, table: str, rows: list[Any]) -> None:
         for _, key, fields in rows:
-            found = self._object(table, key)
+            record = self._object(table, key)
             for name, value in fields.items():
-                setattr(found, name, self._value(value))
+                setattr(record, name, self._value(value))
         names = sorted({name for _, _, fields in rows for name in fields})
         model.objects.bulk_update([self._object(table, key) for _, key, _ in rows], names, batch_size=_AT_A_TIME)
 
@@ -103,52 +103,54 @@ class Loading:
         made: list[tuple[Any, Mapping[str, Any]]] = []
         for _, key, fields in rows:
             plain = {field: self._value(value) for field, value in fields.items() if field not in _LATER}
-            found = None
+            record = None
             # An AS number is there once in a whole server: another cluster's is referred to, as sync does.
             if self._tables[name]["shared"] or name == "asns":
-                found = model.objects.filter(**{field: plain[field] for field in self._tables[name]["key"]}).first()
-            if found is None:
-                found = model(**_for_model(plain))
+                record = model.objects.filter(**{field: plain[field] for field in self._tables[name]["key"]}).first()
+            if record is None:
+                record = model(**_for_model(plain))
                 try:
                     if together:
-                        self._note(found, plain)
-                        found.clean_fields(exclude=references)
+                        self._note(record, plain)
+                        record.clean_fields(exclude=references)
                     else:
-                        found.full_clean()
-                        found.save()
+                        record.full_clean()
+                        record.save()
                 except ValidationError as error:
                     raise ValidationError(f"{' '.join(key)}: {error}") from error
-            self._there[name, tuple(key)] = found
-            made.append((found, fields))
+            self._there[name, tuple(key)] = record
+            made.append((record, fields))
         if together:
-            model.objects.bulk_create(found for found, _ in made)
+            model.objects.bulk_create(record for record, _ in made)
         self._finish(model, made)
 
-    def _note(self, found: Any, plain: Mapping[str, Any]) -> None:
+    def _note(self, record: Any, plain: Mapping[str, Any]) -> None:
         """What models note of themselves when they are saved."""
-        if found._meta.label_lower == "dcim.cable":
-            found._abs_length = plain["length"]
-        elif _NETBOX and found._meta.label_lower == "dcim.interface":
-            found._site, found._rack = found.device.site, found.device.rack
+        if record._meta.label_lower == "dcim.cable":
+            record._abs_length = plain["length"]
+        elif _NETBOX and record._meta.label_lower == "dcim.interface":
+            record._site, record._rack = record.device.site, record.device.rack
         elif "namespace" in plain:
             space, address = plain["namespace"], ip_interface(plain["address"])
             around = (ip_network((address.ip, length), strict=False) for length in range(address.max_prefixlen, -1, -1))
-            found.parent = next(self._prefixes[space, each] for each in around if (space, each) in self._prefixes)
+            record.parent = next(
+                self._prefixes[space, network] for network in around if (space, network) in self._prefixes
+            )
 
     def _finish(self, model: Any, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
         """What can only be made once its object is there: tags, the kinds that something is for, ends of cables."""
         kind, tagged = ContentType.objects.get_for_model(model), apps.get_model("extras.TaggedItem")
         tagged.objects.bulk_create(
-            tagged(content_type=kind, object_id=found.pk, tag=self._value(tag))
-            for found, fields in made
+            tagged(content_type=kind, object_id=record.pk, tag=self._value(tag))
+            for record, fields in made
             for tag in fields.get("tags", ())
         )
-        for found, fields in made:
+        for record, fields in made:
             if "content_types" in fields:
                 labels = (field.split(".") for field in fields["content_types"])
-                found.content_types.add(*(ContentType.objects.get_by_natural_key(*label) for label in labels))
+                record.content_types.add(*(ContentType.objects.get_by_natural_key(*label) for label in labels))
             if "namespace" in fields and "prefix" in fields:
-                self._prefixes[self._value(fields["namespace"]), ip_network(fields["prefix"])] = found
+                self._prefixes[self._value(fields["namespace"]), ip_network(fields["prefix"])] = record
         if model._meta.label_lower == "dcim.cable":
             (self._end_in_netbox if _NETBOX else self._end_in_nautobot)(made)
 
@@ -166,8 +168,8 @@ class Loading:
         ends: list[Any] = []
         for cable, fields in made:
             for side in "ab":
-                (told,) = self._value(fields[f"{side}_terminations"])
-                interface = told["object_id"]
+                (termination,) = self._value(fields[f"{side}_terminations"])
+                interface = termination["object_id"]
                 interface.cable, interface.cable_end = cable, side.upper()
                 interfaces.append(interface)
                 ends.append(end(cable=cable, cable_end=side.upper(), termination=interface))
@@ -178,11 +180,11 @@ class Loading:
 
 def _for_model(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of the REST interface by the names that models have for them; ends of cables are objects of their own."""
-    own = {name: value for name, value in plain.items() if "termination" not in name}
+    fields = {name: value for name, value in plain.items() if "termination" not in name}
     return {
         name.removesuffix("_id"): value
-        for name, value in own.items()
-        if not (name.endswith("_type") and f"{name.removesuffix('_type')}_id" in own)
+        for name, value in fields.items()
+        if not (name.endswith("_type") and f"{name.removesuffix('_type')}_id" in fields)
     }
 
 
@@ -194,8 +196,8 @@ def main() -> None:
         rows = (json.loads(line, parse_float=Decimal) for line in file)
         loading = Loading(next(rows))
         try:
-            for name, own in groupby(rows, key=lambda row: str(row[0])):
-                loading.take(name, own)
+            for name, table_rows in groupby(rows, key=lambda row: str(row[0])):
+                loading.take(name, table_rows)
                 print(f"{name}: {loading.count[name]:,} ({time.monotonic() - began:.0f} s)", flush=True)
         except (IntegrityError, ValidationError) as error:
             raise SystemExit(
