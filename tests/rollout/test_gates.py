@@ -52,7 +52,5 @@ def test_a_directory_answers_nothing_and_without_waves_nothing_is_asked(tmp_path
 
     assert nobody.questions == ()
     assert [each.gate for each in nobody.left_out] == list(GATES)
-    assert {each.why for each in nobody.left_out} == {
-        "a directory stands for the devices, and nobody is there to answer"
-    }
+    assert {each.why for each in nobody.left_out} == {"a directory stands for the devices, so that none can be asked"}
     assert device_gates(plan, None, {}, rollout=quiet, root=tmp_path, skipped={}) == Gates((), {})

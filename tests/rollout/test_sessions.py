@@ -180,7 +180,7 @@ def test_a_switch_that_nobody_can_be_asked_about_is_told(plan: Plan) -> None:
     said = gate.after(wave, {RACK_SWITCH: "x"}, gate.before(wave))
 
     assert (said.asked, said.wrong) == (0, {})
-    assert said.told == (f"{RACK_SWITCH}: nobody can be asked for its BGP sessions",)
+    assert said.told == (f"{RACK_SWITCH}: no device can be asked for its BGP sessions",)
 
 
 FBOSS_ANSWER = {

@@ -80,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("figure: {value: 1}", "2:9 CW111 figure needs `source:`, or `assumed:`. | Add one of them."),
         ("figure: 3", "2:9 CW112 figure must be a mapping, not the number 3. | Write a mapping."),
         ("half: {low: 1}", '2:7 CW111 half lacks the key "high", which low: needs beside it. | Add `high:`.'),
-        ('count: "3"', '2:8 CW112 count must be a whole number, not the text "3". | Take it out of its quotes.'),
+        ('count: "3"', '2:8 CW112 count must be a whole number, not the text "3". | Remove its quotes.'),
         ("count: 3.0", "2:8 CW112 count must be a whole number, not the number 3.0. | Write a whole number."),
         ("count: true", "2:8 CW112 count must be a whole number, not true. | Write a whole number."),
         ("count:", "2:7 CW112 count must be a whole number, not empty. | Write a whole number after the colon, or l"),

@@ -83,7 +83,7 @@ COMMANDS = {
     ),
     "nccl": (
         "clusterwright.cli.questions.nccl:nccl_command",
-        "Explains what NCCL and PyTorch are told on the nodes of SPEC: VARIABLE, or every one.",
+        "Explains the variables of NCCL and PyTorch on the nodes of SPEC: VARIABLE, or all.",
     ),
     "observe": (
         "clusterwright.cli.observe:observe",
@@ -123,7 +123,7 @@ COMMANDS = {
     ),
     "stop": (
         "clusterwright.cli.tasks.status:stop",
-        "Have whoever changes the cluster of ROOT finish the running wave and start nothing new, as its Ctrl-C does.",
+        "Ask the command that changes the cluster of ROOT to stop after the running wave, as its Ctrl-C does.",
     ),
     "undrain": (
         "clusterwright.cli.tasks.drain:undrain",

@@ -37,6 +37,6 @@ def require_activation(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> N
         lines = [f"  {and_more(names, 3)} ({why})" for why, names in refused.items()]
         raise ClusterwrightError(
             "the access file has these switches under `addresses`, where files would be put and nothing would act on "
-            "them:\n" + "\n".join(lines) + "\nTake them out there, or say under `switch_overs` by which commands they "
+            "them:\n" + "\n".join(lines) + "\nRemove them there, or state under `switch_overs` by which commands they "
             "take their file. Nothing was touched."
         )

@@ -82,7 +82,7 @@ def _module(file: str, shown: str, text: str) -> ModuleType:
             code="CW193",
             severity=Severity.ERROR,
             message=f"these rules cannot be loaded: {type(error).__name__}: {error}.",
-            hint="Fix the line, or take the file out of `rules`.",
+            hint="Fix the line, or remove the file from `rules`.",
             position=Position(shown, line, 1),
         )
         raise SpecError([finding]) from None

@@ -163,9 +163,7 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
                 )
                 yield _finding("CW192", message, "Remove the line, and fix what the finding says.", position)
             elif len(reason.strip()) < _MIN_REASON and (severity is None or rule.severity is Severity.ERROR):
-                message = (
-                    f"nobody can tell later why {code} is {'ignored' if severity is None else 'less than an error'}."
-                )
+                message = f"no reason is given why {code} is {'ignored' if severity is None else 'less than an error'}."
                 wanted = '"reason"' if severity is None else f'{{severity = "{severity.label}", reason = "..."}}'
                 yield _finding("CW191", message, f"Write the reason: `{code} = {wanted}`.", position)
 

@@ -124,7 +124,7 @@ def _objections(item: _Suppression, suppressible: frozenset[str], unneeded: froz
         yield Finding(
             code="CW120",
             severity=Severity.ERROR,
-            message="This suppression gives no reason, so that nobody can tell whether it still holds.",
+            message="This suppression gives no reason, so that it cannot be reviewed.",
             hint=f"Write the reason after the bracket: `# clusterwright: ignore[{', '.join(item.codes)}] reason`.",
             position=item.comment,
         )

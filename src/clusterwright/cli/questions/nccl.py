@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("variable", required=False)
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def nccl_command(spec: Path, variable: str | None, form: str) -> int:
-    """Explains what NCCL and PyTorch are told on the nodes of SPEC: VARIABLE, or every one.
+    """Explains the variables of NCCL and PyTorch on the nodes of SPEC: VARIABLE, or all.
 
     Exit status: 0, or 2 when the spec has no NCCL profile or sets no such variable.
     """

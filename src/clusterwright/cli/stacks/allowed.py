@@ -152,7 +152,7 @@ def overdue_lines(spec: ClusterSpec) -> Iterator[str]:
     try:
         yield from certificate_dues(spec.keys, Path(spec.document.file).parent, now().date())
     except ClusterwrightError as error:
-        yield f"nobody knows when certificates end: {error}"
+        yield f"the expiry of certificates is unknown: {error}"
 
 
 def answers(allowed: Permission, judging: Judging, user: str) -> Iterator[RecordedOverride]:

@@ -146,7 +146,7 @@ def _edit(path: Path, before: PlannedSpec, name: str, labels: tuple[Noted, ...])
         if place:
             raise ClusterwrightError(
                 f"{place} has that label of {row.device} {row.port}: two files cannot say it. Change it there, and run "
-                f"`clusterwright up`, or take that line out and run this again. Nothing was touched."
+                f"`clusterwright up`, or remove that line and run this again. Nothing was touched."
             )
     file = overlay_file(path)
     text_before = file.read_bytes() if file.exists() else b""

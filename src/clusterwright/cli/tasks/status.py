@@ -50,7 +50,7 @@ def status(root: Path, form: str) -> int:
 @_ROOT
 @click.option("--now", is_flag=True, help="Stop as soon as the steps under way are done, not behind the running wave.")
 def stop(root: Path, *, now: bool) -> int:
-    """Have whoever changes the cluster of ROOT finish the running wave and start nothing new, as its Ctrl-C does.
+    """Ask the command that changes the cluster of ROOT to stop after the running wave, as its Ctrl-C does.
 
     Exit status: 0 told, 2 nobody is at work, or not on this machine.
     """

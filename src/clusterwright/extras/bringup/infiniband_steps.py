@@ -148,7 +148,7 @@ def counters_step(
         ),
         must_hold=(
             "no port beyond these limits",
-            f"{', '.join(SIDE_EFFECTS)} are told without a verdict: they mark what happened elsewhere",
+            f"{', '.join(SIDE_EFFECTS)} are shown without a verdict: they mark what happened elsewhere",
         ),
         otherwise=(
             "Clean and reseat both ends of the cable that is named, clear the counters, repeat; then swap the cable,"

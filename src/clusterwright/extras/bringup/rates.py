@@ -89,7 +89,7 @@ NEVER = (
     "PortXmitDiscards", "PortXmitConstraintErrors", "PortRcvConstraintErrors", "VL15Dropped", "QP1Dropped",
 )  # fmt: skip
 # Marks of what happened elsewhere (a packet spoilt upstream, a multicast packet without takers, a receiver that was
-# busy): ibqueryerrors calls them side effects, and they are told without a verdict.
+# busy): ibqueryerrors calls them side effects, and they are shown without a verdict.
 SIDE_EFFECTS = ("PortRcvRemotePhysicalErrors", "PortRcvSwitchRelayErrors", "PortXmitWait")
 
 

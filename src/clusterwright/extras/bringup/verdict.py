@@ -12,7 +12,7 @@ class Measurement:
     """A port or a pair that was measured.
 
     ``subject`` names it as its label does, ``cable`` the cable at it ("" where there is none), ``reasons`` say what
-    does not hold; ``remarks`` are told without a verdict.
+    does not hold; ``remarks`` are shown without a verdict.
     """
 
     tool: str

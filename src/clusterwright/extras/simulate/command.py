@@ -44,7 +44,7 @@ _LARGEST_SEED = 2**32 - 1
     type=click.Choice(HASHES),
     default=RENDERED,
     show_default=True,
-    help="How switches pick a link: as they are told, or otherwise as far as they can.",
+    help="How switches pick a link: as configured, or another way as far as they can.",
 )
 @click.option(
     "--qps",

@@ -57,7 +57,7 @@ def _layer(tier: TierHashing, asked: str) -> SimulatedHashing:
     if asked == E_ECMP and tier.without and tier.chooses:
         raise ClusterwrightError(
             f"{role} ({tier.tier.model.name}) cannot hash queue pairs, as e-ecmp asks: {tier.without}. Ask for "
-            "`--hash rendered`, which is what its switches are told."
+            "`--hash rendered`, the setting of its switches."
         )
     pairs = {RENDERED: tier.queue_pairs, ECMP: False, E_ECMP: True}[asked]
     return SimulatedHashing(tier.function.crc, tier.function.seed, pairs)

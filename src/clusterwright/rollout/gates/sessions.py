@@ -70,7 +70,7 @@ class Sessions(DeviceGate):
             told.clear()
             for name, own in ends.items():
                 down, excused = _compare(name, own, before, now, later)
-                told.update(dict.fromkeys(excused if own else [f"{name}: nobody can be asked for its BGP sessions"]))
+                told.update(dict.fromkeys(excused if own else [f"{name}: no device can be asked for its BGP sessions"]))
                 if down:
                     count = f"{len(down)} of {len(own)} ends of its BGP sessions are not well"
                     wrong[name] = f"{count}: {and_more(down, _SHOWN)}"

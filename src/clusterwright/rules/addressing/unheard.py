@@ -14,7 +14,7 @@ from clusterwright.spec.text.document import Path
 
 _ITEM = ""  # a step into each item of a list
 _MEND_END = (
-    "Take the operator out on that day and run `clusterwright up`: lint, preview and status ask for it from then on."
+    "Remove the operator on that day and run `clusterwright up`: lint, preview and status ask for it from then on."
 )
 _MEND = "Take another system for them, or accept it for these switches; all others keep it."
 
@@ -31,7 +31,7 @@ def unheard_keys(subject: Subject) -> Iterator[Problem]:
                     where = _switches(spec, concerned)
                     yield Problem(
                         path,
-                        f"{system.title} is not told {unheard.key} ({where}): {unheard.reason}.",
+                        f"{system.title} does not support {unheard.key} ({where}): {unheard.reason}.",
                         _mend(unheard.key),
                     )
         for value in untold(spec.site, system):
@@ -55,7 +55,7 @@ def _mend(key: str) -> str:
 
 
 def _message(spec: ClusterSpec, system: System, tiers: Sequence[Path], value: Untold) -> str:
-    return f"{system.title} is not told all of {value.key} ({_switches(spec, tiers)}): {value.reason}."
+    return f"{system.title} supports only part of {value.key} ({_switches(spec, tiers)}): {value.reason}."
 
 
 def _switches(spec: ClusterSpec, tiers: Sequence[Path]) -> str:

@@ -19,7 +19,7 @@ def bridges_of_containers(subject: Subject) -> Iterator[Problem]:
         if not image.bridges:
             continue
         if not image.is_existing or not image.owns(FILTER):
-            message = f"{image.name} takes no filter of nodes that somebody else installed: `bridges` changes nothing."
+            message = f"{image.name} does not take over the filter of its nodes: `bridges` has no effect."
             hint = "Remove `bridges`, or write `delivery: existing` with `filter` in `takes`."
             yield Problem((*image.path, "bridges"), message, hint, key=True)
             continue

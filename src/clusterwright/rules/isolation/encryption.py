@@ -113,7 +113,7 @@ def tls_without_ground(subject: Subject) -> Iterator[Problem]:
         for image in _images(spec, mount):
             if TLS_UNIT in image.masked_units:
                 message = f"{image.name} masks {TLS_UNIT}, which {mount.mountpoint} needs."
-                yield Problem((*image.path, "units", "mask"), message, "Take it out of `mask`.")
+                yield Problem((*image.path, "units", "mask"), message, "Remove it from `mask`.")
             version = _kernel_version(image)
             if version is not None and version < TLS_KERNEL:
                 message = f"{image.name} has Linux {version[0]}.{version[1]}; {mount.mountpoint} needs 6.5 for TLS."
@@ -153,7 +153,7 @@ def krb5p_without_realm(subject: Subject) -> Iterator[Problem]:
         for image in _images(spec, mount):
             if GSS_UNIT in image.masked_units:
                 message = f"{image.name} masks {GSS_UNIT}, which {mount.mountpoint} needs."
-                yield Problem((*image.path, "units", "mask"), message, "Take it out of `mask`.")
+                yield Problem((*image.path, "units", "mask"), message, "Remove it from `mask`.")
 
 
 @rule("CW545", Severity.ERROR)

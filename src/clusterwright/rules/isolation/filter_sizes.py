@@ -40,7 +40,7 @@ def unbounded_filters(subject: Subject) -> Iterator[Problem]:
         if most.entries > _MOST:
             continue
         rules = _published(most.model, most.version)
-        holds = f"nobody says how many a {most.model.name} takes"
+        holds = f"the limit of a {most.model.name} is not known"
         if rules is not None:
             holds = f"a {most.model.name} holds {rules:,} rules of IPv{most.version}, the system's own among them"
         yield Problem(

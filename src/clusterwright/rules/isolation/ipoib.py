@@ -78,11 +78,11 @@ def _unable(
         yield Problem((*hosts.path, "nodes"), message, fix)
     image = spec.image(group.image or "")
     if image is None:
-        message = f"{group.name} runs no image: nobody gives its nodes addresses."
+        message = f"{group.name} runs no image, so that its nodes get no addresses."
         yield Problem((*hosts.path, "nodes"), message, "Remove it: its own system has its addresses.")
     elif "ib_ipoib" in image.blacklist:
         message = f"Image {image.name} of {group.name} keeps ib_ipoib from being loaded."
-        yield Problem((*hosts.path, "nodes"), message, f"Take ib_ipoib out of the blacklist of {image.name}.")
+        yield Problem((*hosts.path, "nodes"), message, f"Remove ib_ipoib from the blacklist of {image.name}.")
     named = (group.model.nic_group(attach.nics or "") for attach in fabric.attach if attach.nodes == group.name)
     nics = [nic.interface for nic_group in named if nic_group is not None for nic in nic_group.nics]
     if hosts.nic not in nics:

@@ -34,8 +34,8 @@ def open_default(subject: Subject) -> Iterator[Problem]:
         if fabric.partitions:
             yield Problem(
                 (*manager.path, "default_membership"),
-                f"Every port of {fabric.name} is a full member of the default partition; its partitions keep nobody"
-                " apart.",
+                f"Every port of {fabric.name} is a full member of the default partition; its partitions separate"
+                " no ports.",
                 "Remove `default_membership: full`.",
             )
         elif len(zones) > 1:

@@ -56,7 +56,7 @@ def openings(patch: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
         elif name in _ACCOUNTS:
             yield from _accounts(name, rows)
         elif name == _WORDS and rows is not None:
-            yield (name,), "It lets whoever knows a word read the switch."
+            yield (name,), "Every client that knows the community string can read the switch."
 
 
 def _loosened(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -71,7 +71,7 @@ def _loosened(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ..
     else:
         words = [str(word).strip().lower() for word in _items(value)]
         if key == _METHODS and "none" in words:
-            yield path, "The method `none` lets in whoever asks."
+            yield path, "The method `none` permits every login."
         elif key in _CLOSED and any(word not in _CLOSED[key] for word in words):
             yield path, f"{path[-1]} is to be {' or '.join(_CLOSED[key])}: anything else opens the switch."
         elif key in _EMPTY and "" in words:

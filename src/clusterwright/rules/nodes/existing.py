@@ -42,7 +42,7 @@ def parts_of_own_image(subject: Subject) -> Iterator[Problem]:
     """Images that name parts though all of their nodes is ours."""
     for image in subject.spec.images:
         if image.takes and not image.is_existing:
-            message = f"{image.name} is delivered as a whole, and `takes` names parts of somebody else's system."
+            message = f"{image.name} is delivered as a whole, and `takes` names parts of another owner's system."
             hint = "Write `delivery: existing`, or remove `takes`."
             yield Problem((*image.path, "takes"), message, hint, key=True)
 
@@ -60,7 +60,7 @@ def promise_beyond_parts(subject: Subject) -> Iterator[Problem]:
             if lacking:
                 message = (
                     f"Promise {promise.name} ({promise.promise}) leans on {' and '.join(lacking)} of nodes of"
-                    f" {image.name}, which somebody else owns."
+                    f" {image.name}, which another owner manages."
                 )
                 hint = f"Take these parts (`takes` of {image.name}), or leave the promise out."
                 if promise.promise in _OF_THE_SYSTEM:
@@ -76,7 +76,7 @@ def key_of_somebody_elses(subject: Subject) -> Iterator[Problem]:
         for key, part in _PART_OF_KEY.items():
             if key not in written or (part is not None and image.owns(part)):
                 continue
-            owner = "the system is somebody else's" if part is None else f"{part} is not among what it `takes`"
+            owner = "the system has another owner" if part is None else f"{part} is not among what it `takes`"
             message = f"`{key}` of {image.name} changes nothing on its nodes: {owner}."
             hint = f"Remove `{key}`" + ("." if part is None else f", or add `{part}` to `takes`.")
             yield Problem((*image.path, key), message, hint, key=True)
@@ -94,7 +94,7 @@ def mount_on_somebody_elses(subject: Subject) -> Iterator[Problem]:
             group = spec.node_group(name)
             image = spec.image((group.image if group is not None else None) or "")
             if image is not None and image.is_existing:
-                message = f"{mountpoint}: nothing mounts it on {name}, whose {image.name} somebody else installed."
+                message = f"{mountpoint}: nothing mounts it on {name}, whose {image.name} another owner installed."
                 yield Problem((*path, "nodes", index), message, f"Leave {name} out: mount it there by hand.")
 
 

@@ -42,10 +42,10 @@ def nobody_to_serve(subject: Subject) -> Iterator[Problem]:
             message = f"Ports on {fabric.name} share no subnet with a gateway, which could relay their requests."
             yield Problem(path, message, f"Write `host_links: shared` under the addressing of {fabric.name}.")
     if section.server.version == _IPV6 and section.interface is None:
-        message = "Kea hears relays over IPv6 only at an interface that it is told."
+        message = "Kea answers relays over IPv6 only on a configured interface."
         yield Problem(section.path, message, "Name the server's own: `interface: eno1`.")
     if section.server.version == _IPV6 and section.relay_ports is not None:
-        message = "Kea knows nobody by the port that a relay names over IPv6."
+        message = "Kea cannot identify a client over IPv6 by the port that a relay reports."
         yield Problem((*section.path, "relay_ports"), message, "Leave it out, and note MAC addresses.")
 
 
@@ -54,7 +54,7 @@ def nobody_configures(subject: Subject) -> Iterator[Problem]:
     """First configurations without a login."""
     section, operators = subject.spec.first_contact, subject.spec.site.operators
     if section is not None and not any(operator.role == "admin" and operator.keys for operator in operators):
-        message = "No operator has the role admin and a key: switches would let nobody in."
+        message = "No operator has the role admin and a key: no operator could log in to switches."
         yield Problem(section.path, message, "Add one under `site.operators`.")
 
 

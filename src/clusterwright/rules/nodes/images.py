@@ -111,9 +111,7 @@ def mount_without_image(subject: Subject) -> Iterator[Problem]:
         for index, name in enumerate(mount.nodes):
             if name in bare:
                 message = f"Nodes of {name} have no image, so {mount.mountpoint} would never be mounted there."
-                yield Problem(
-                    (*mount.path, "nodes", index), message, f"Give {name} an `image`, or take it out of here."
-                )
+                yield Problem((*mount.path, "nodes", index), message, f"Give {name} an `image`, or remove it here.")
 
 
 @rule("CW339", Severity.ERROR)
@@ -121,7 +119,7 @@ def driver_without_packages(subject: Subject) -> Iterator[Problem]:
     """Drivers of images that are older than the distribution they are to be installed on."""
     for image, driver, missing in _drivers(subject):
         if missing:
-            message = f"{driver.name} {driver.version} is older than {image.distribution}, for which nobody built it."
+            message = f"{driver.name} {driver.version} is older than {image.distribution}, and is not published for it."
             yield Problem((*driver.path, "version"), message, "Take a release that is published for it.")
 
 

@@ -69,5 +69,5 @@ def installer_without_answers(subject: Subject) -> Iterator[Problem]:
             message = f"No answers are written for the installer of {image.distribution}, which would ask for them."
             yield Problem((*image.path, "delivery"), message, "Write `delivery: memory`, or take another distribution.")
         elif not distribution.family.archives and not image.repositories:
-            message = f"The installer of {image.distribution} is not told where packages come from."
+            message = f"The installer of {image.distribution} has no source of packages."
             yield Problem((*image.path, "delivery"), message, "Add `repositories`.", key=True)

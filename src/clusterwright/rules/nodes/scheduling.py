@@ -117,7 +117,7 @@ def partitions_and_nodes(subject: Subject) -> Iterator[Problem]:
         if written:
             for name, path in named_groups(spec, scheduler.nodes, (*scheduler.path, "nodes")):
                 if not any(name in part.nodes for part in written):
-                    yield Problem(path, f"{name} is in no partition.", "Put it into one, or take it out of `nodes`.")
+                    yield Problem(path, f"{name} is in no partition.", "Put it into one, or remove it from `nodes`.")
 
 
 @rule("CW271", Severity.ERROR)

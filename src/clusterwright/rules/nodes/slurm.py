@@ -44,8 +44,8 @@ def releases_that_nobody_compared(subject: Subject) -> Iterator[Problem]:
                 if _release(image) is None:
                     other = older if image is newer else newer
                     message = (
-                        f"Which Slurm {image.name} has ({image.distribution}) is not known here: "
-                        f"nobody compared it with that of {other.name}."
+                        f"Which Slurm {image.name} has ({image.distribution}) is not known here, "
+                        f"so that it cannot be compared with that of {other.name}."
                     )
                     hint = "Write its version at a package of Slurm, as slurm-smd-slurmd=25.05.3-1."
                     yield Problem((*image.path, "distribution"), message, hint)

@@ -72,7 +72,7 @@ def masked_need(subject: Subject) -> Iterator[Problem]:
             purpose = needed_for(subject.spec, image, unit)
             if purpose is not None:
                 message = f"{image.name} masks {unit}, without which {purpose} would be missing."
-                yield Problem((*image.path, "units", "mask", index), message, "Take it out of `mask`.")
+                yield Problem((*image.path, "units", "mask", index), message, "Remove it from `mask`.")
 
 
 def needed_for(spec: ClusterSpec, image: Image, unit: str) -> str | None:
@@ -185,8 +185,8 @@ def other_filters(subject: Subject) -> Iterator[Problem]:
             running = [unit for unit in units if unit not in masked]
             if running:
                 message = f"{image.name} installs {name}, a packet filter beside the rendered one."
-                yield Problem(path, message, f"Take it out, or mask {' and '.join(running)}.")
+                yield Problem(path, message, f"Remove it, or mask {' and '.join(running)}.")
         for index, unit in enumerate(image.enabled_units):
             if unit in FIREWALL_UNITS and unit not in masked:
                 message = f"{image.name} starts {unit}, a packet filter beside the rendered one."
-                yield Problem((*image.path, "units", "enable", index), message, "Take it out of `enable`.")
+                yield Problem((*image.path, "units", "enable", index), message, "Remove it from `enable`.")

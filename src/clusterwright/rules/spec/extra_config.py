@@ -210,7 +210,7 @@ def _open(words: list[str]) -> str | None:
     if _means(first, "username") and len(rest) > 1 and not _is_guarded(rest[1:]):
         return f"The account {rest[0]} has no password."
     if _means(first, "aaa") and "none" in rest[1:] and _any(rest[0], ("authentication", "authorization")):
-        return "The method `none` lets in whoever asks."
+        return "The method `none` permits every login."
     empty = any(_means(word, "empty-passwords") and len(word) > len("em") for word in words)
     return "It lets in accounts without a password." if empty and not words[-1].startswith("de") else None
 

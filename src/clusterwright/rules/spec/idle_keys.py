@@ -39,9 +39,7 @@ def idle_key(subject: Subject) -> Iterator[Problem]:
 def idle_removal(subject: Subject) -> Iterator[Problem]:
     """`remove` that is still there once a spec has been laid on its base."""
     for path in _removals(subject.spec.document.data, ()):
-        yield Problem(
-            (*path, "remove"), "There is nothing in a base that this removes.", "Take the item out.", key=True
-        )
+        yield Problem((*path, "remove"), "There is nothing in a base that this removes.", "Remove the item.", key=True)
 
 
 def _removals(value: Any, path: Path) -> Iterator[Path]:
@@ -127,4 +125,4 @@ def _jobs(spec: ClusterSpec) -> Iterator[Idle]:
 def _controllers(spec: ClusterSpec) -> Iterator[Idle]:
     for wanted in (scheduler.controllers for scheduler in spec.schedulers if scheduler.slurm is not None):
         if wanted.count == 1:
-            yield wanted.path, "shared_by", "one controller shares its state with nobody"
+            yield wanted.path, "shared_by", "a single controller shares no state"

@@ -32,7 +32,7 @@ def lapsed_exceptions(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
         what = " ".join(word for word in (item.device or item.group, item.port) if word)
         state = item.state or f"with the image {item.image}"
         is_drained_device = item.state == "drained" and item.device
-        back = f"`clusterwright undrain` gives {what} back" if is_drained_device else "Take the exception out"
+        back = f"`clusterwright undrain` gives {what} back" if is_drained_device else "Remove the exception"
         yield Lapsed(
             path=(*item.path, "until"),
             message=f"{what} was to be {state} until {item.until}, {_ago(item.until, on)}: {item.reason}",
@@ -49,7 +49,7 @@ def lapsed_operators(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
             path=(*operator.path, "until"),
             message=f"{operator.name} was to log in until {operator.until}, {_ago(operator.until, on)}; the account "
             "stays until an `up` without it.",
-            hint="Take the operator out and run `clusterwright up`, or write a new day.",
+            hint="Remove the operator and run `clusterwright up`, or write a new day.",
         )
 
 

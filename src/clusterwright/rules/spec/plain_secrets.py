@@ -35,7 +35,7 @@ _KEYS = re.compile(r"pass(?:word|key|phrase)|secret|community|private_?key", re.
 _LOOKS_LIKE_A_VALUE = re.compile(r"[a-f][0-9a-f]{15,}")
 _PLACEHOLDERS = re.compile(LIKE_ONE)
 _HINT = "Name it under `secrets`, write `<secret NAME>` in its place, and choose another value: this one is known."
-_HINT_URL = "Take it out: everybody on a node reads the address. A server that needs one stands behind a local mirror."
+_HINT_URL = "Remove it: every user of a node can read the address. Put a server that needs one behind a local mirror."
 
 
 @rule("CW555", Severity.ERROR)

@@ -29,7 +29,7 @@ def too_few_approvers(subject: Subject) -> Iterator[Problem]:
             yield Problem((*approver.path, "key"), f"{approver.name}: this is no Ed25519 key.", "Write it anew.")
             continue
         if approver.name in names.values():
-            yield Problem((*approver.path, "name"), f"{approver.name} is an approver twice.", "Take one out.")
+            yield Problem((*approver.path, "name"), f"{approver.name} is an approver twice.", "Remove one.")
         raw = approver.key.split()[1]
         if raw in names:
             message = f"{approver.name} has the key of {names[raw]}: one person could sign for both."

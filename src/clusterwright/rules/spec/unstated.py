@@ -12,7 +12,7 @@ from clusterwright.spec.text.reader import read_document
 
 UNSTATED = "TODO"  # how an origin begins that a program wrote in the place of somebody who knows
 _ORIGINS = frozenset({"source", "assumed"})
-_MESSAGE = "nobody has said yet where this comes from."
+_MESSAGE = "its source is not stated yet."
 _HINT = "Write the source, or why it is assumed, in the place of TODO; and correct the figures beside it."
 
 
@@ -29,7 +29,7 @@ def unstated_origins(subject: Subject) -> Iterator[Problem]:
         except SpecError:  # reading the catalogue tells it
             continue
         if count := len(unstated_of(file)):
-            message = f"{file} has {count} places of which nobody has said yet where their figures come from."
+            message = f"{file} has {count} figures without a stated source."
             yield Problem(place, message, f"`clusterwright lint {file}` shows them.")
 
 

@@ -68,7 +68,7 @@ def _reason(
         return ""
     if manager.kind != OPENSM:
         return (
-            f"{manager.kind} is told nothing that keeps paths off {seat.name}: how NVIDIA's subnet manager drains a"
+            f"{manager.kind} cannot keep paths off {seat.name}: how NVIDIA's subnet manager drains a"
             f" switch"
             " could not be tried."
         )

@@ -38,7 +38,7 @@ def impossible_place(subject: Subject) -> Iterator[Problem]:
             continue
         for name, index in words:
             if name not in racks:
-                hint = "Write the name that the inventory has, or take it out."
+                hint = "Write the name that the inventory has, or remove it."
                 yield Problem((*row.path, "racks", index), f'The plan has no rack "{name}".', hint)
             elif name in first:
                 hint = "Keep it where it stands."

@@ -155,7 +155,7 @@ def mixed_partition(subject: Subject) -> Iterator[Problem]:
     for part in (part for scheduler in spec.schedulers for part in scheduler.partitions):
         profiles = [spec.nccl(name) for name in part.nodes]
         if any(profile != profiles[0] for profile in profiles):
-            message = f"A job in {part.name} may get nodes of {' and '.join(part.nodes)}, whose NCCL is told otherwise."
+            message = f"A job in {part.name} may get nodes of {' and '.join(part.nodes)}, whose NCCL settings differ."
             yield Problem((*part.path, "nodes"), message, "Give them one profile, or a partition each.")
 
 

@@ -373,7 +373,7 @@ class _ModelReading(Structuring):
             self.object((), f"A {kind} needs network_os:.", "Name what it runs, or write external or unmanaged.")
         elif data.get("network_os", UNMANAGED) not in system_names:
             message = f'"{data["network_os"]}" is no system that is known.'
-            others = f"Use one of: {', '.join(system_names)}; external is any that somebody else configures."
+            others = f"Use one of: {', '.join(system_names)}; external is any that another owner configures."
             self.object(("network_os",), message, did_you_mean(data["network_os"], system_names, others))
 
 

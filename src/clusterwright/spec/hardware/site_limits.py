@@ -62,7 +62,7 @@ def untold(site: Site, system: System) -> Iterator[Untold]:
     if site.snmp is not None and limits.snmp_user is not None and _has_bad_snmp_user(site, system):
         low, high = limits.snmp_user
         reason = (
-            f'it wants {low} to {high} characters in an SNMP user, not "{site.snmp.user}", and answers nobody by SNMP'
+            f'it wants {low} to {high} characters in an SNMP user, not "{site.snmp.user}", and answers no SNMP request'
         )
         yield Untold((*site.snmp.path, "user"), "site.snmp", reason)
 

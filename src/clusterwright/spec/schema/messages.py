@@ -293,7 +293,7 @@ def _wrong_type(value: Any, wanted: Sequence[str], path: Path, document: Documen
         if "boolean" in wanted and value.lower() in _TRUTH_WORDS:
             hint = "Write true or false; yes, no, on and off are text."
         elif {"integer", "number"} & set(wanted) and _NUMBER.fullmatch(value):
-            hint = "Take it out of its quotes." if "." not in value or "number" in wanted else hint
+            hint = "Remove its quotes." if "." not in value or "number" in wanted else hint
     elif "string" in wanted and isinstance(value, int | float):
         hint = "Put it in quotes."
     elif value is None:

@@ -43,7 +43,7 @@ def without_exception(text: str, document: Document, item: SpecException) -> str
     if dash is None:
         raise ClusterwrightError(
             f"{document.locate(item.path).file}:{start + 1}: this exception does not begin its own line, so it is not "
-            "taken out by a program. Take it out by hand, and run `clusterwright up`."
+            "removed by a program. Remove it by hand, and run `clusterwright up`."
         )
     end = start + 1
     while end < len(lines) and _indentation(lines[end]) > len(dash[1]):
