@@ -133,13 +133,23 @@ def _selected(result: LintResult, path: FilePath | str, policy: Policy | None) -
 
 def merged(results: Iterable[LintResult]) -> LintResult:
     """The results of several files as one."""
-    results = list(results)
+    findings: set[Finding] = set()
+    suppressed: dict[Suppressed, None] = {}
+    files: dict[str, None] = {}
+    not_judged: dict[NotJudged, None] = {}
+    unselected = 0
+    for result in results:
+        findings.update(result.findings)
+        suppressed.update(dict.fromkeys(result.suppressed))
+        files.update(dict.fromkeys(result.files))
+        not_judged.update(dict.fromkeys(result.not_judged))
+        unselected += result.unselected
     return LintResult(
-        findings=tuple(sorted({finding for result in results for finding in result.findings}, key=Finding.sort_key)),
-        suppressed=tuple(dict.fromkeys(suppressed for result in results for suppressed in result.suppressed)),
-        files=tuple(dict.fromkeys(file for result in results for file in result.files)),
-        not_judged=tuple(dict.fromkeys(item for result in results for item in result.not_judged)),
-        unselected=sum(result.unselected for result in results),
+        findings=tuple(sorted(findings, key=Finding.sort_key)),
+        suppressed=tuple(suppressed),
+        files=tuple(files),
+        not_judged=tuple(not_judged),
+        unselected=unselected,
     )
 
 

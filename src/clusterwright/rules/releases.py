@@ -37,4 +37,7 @@ def numbers_of(version: str) -> tuple[int, int, int]:
 @cache
 def _release_by_code() -> dict[str, str]:
     codes_by_release: dict[str, list[str]] = json.loads(FILE.read_text())
-    return {code: release for release, codes in codes_by_release.items() for code in codes}
+    release_by_code: dict[str, str] = {}
+    for release, codes in codes_by_release.items():
+        release_by_code.update(dict.fromkeys(codes, release))
+    return release_by_code

@@ -75,9 +75,8 @@ def _accepts(item: _Suppression, finding: Finding, suppressible: frozenset[str])
 
 
 def _suppressions(document: Document) -> Iterator[_Suppression]:
-    occupied = {
-        (position.file, position.line) for places in (document.values, document.keys) for position in places.values()
-    }
+    positions = (*document.values.values(), *document.keys.values())
+    occupied = {(position.file, position.line) for position in positions}
     for (file, line), text in document.comments.items():
         match = _COMMENT.match(text)
         if match is None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from itertools import chain
 from math import ceil
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from clusterwright.spec.credentials import NO_CREDENTIALS, Credentials
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
 from clusterwright.spec.ethernet import ExtraConfig
 from clusterwright.spec.execution import ExecutionMesh
-from clusterwright.spec.fabric import Fabric, FabricAddressing, with_provided_fabrics
+from clusterwright.spec.fabric import Fabric, FabricAddressing, Tier, with_provided_fabrics
 from clusterwright.spec.growth import NO_ALLOCATION, AllocationPolicy, Renamed
 from clusterwright.spec.hardware.chip_settings import ChipSettings
 from clusterwright.spec.hardware.models import Catalogue
@@ -286,6 +287,11 @@ class ClusterSpec:
         """The MAC addresses that somebody has read from labels, by device and port."""
         noted = {(row.device, row.port): row.mac for row in self.overlay.rows if row.mac is not None}
         return {**(self.boot.macs.by_end if self.boot is not None and self.boot.macs is not None else {}), **noted}
+
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """Tiers of all fabrics."""
+        return tuple(chain.from_iterable(fabric.tiers for fabric in self.fabrics))
 
     def node_group(self, name: str) -> NodeGroup | None:
         """The node group ``name``, or None."""

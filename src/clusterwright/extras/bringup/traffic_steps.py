@@ -143,7 +143,7 @@ def ring_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Itera
     at_once = ring_share(plan, unit, every)
     hosts = f"-H {','.join(node.name for node in unit.nodes)}"
     slots = f"-H {','.join(f'{node.name}:{unit.rails}' for node in unit.nodes)}"
-    gpus = {nic.interface: nic.gpu for group in plan.spec.catalogue[first.model].nic_groups for nic in group.nics}
+    gpus = {nic.interface: nic.gpu for nic in plan.spec.catalogue[first.model].nics}
     rings = [
         Command(
             first.name,

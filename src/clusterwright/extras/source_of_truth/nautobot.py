@@ -177,9 +177,7 @@ def _interfaces(listing: Listing) -> Iterator[Told]:
 
     def said(interface: ListedInterface, model: HardwareModel) -> Pattern:
         # Its GUID too, for which Nautobot has no field.
-        description = (
-            f"{interface.fabric} {interface.role} {guid}" if interface.guid else f"{interface.fabric} {interface.role}"
-        )
+        description = f"{interface.fabric} {interface.role}" + (f" {guid}" if interface.guid else "")
         return Pattern(KeptRow("interfaces", (device, name), {
             "device": Ref("devices", (device,)), "name": name,
             "type": interface_type(interface, model, by_lanes=False), "enabled": interface.in_service,
@@ -355,23 +353,21 @@ def nautobot_files(listing: Listing) -> Mapping[str, Iterator[str]]:
 
 
 def _cells(pattern: Pattern) -> Mapping[str, str]:
-    row, cell_by_column = pattern.row, dict[str, str]()
+    row, cells = pattern.row, dict[str, str]()
     for name, value in row.fields.items():
         if isinstance(value, Ref) and name.startswith("termination_"):
-            cell_by_column[name] = _id(value)
+            cells[name] = _id(value)
         elif isinstance(value, Ref):
-            parts = zip(_NATURAL.get(value.table, ("name",)), value.key, strict=True)
-            cell_by_column |= {
-                f"{name}__{part}": text.partition("/")[0] if part == "host" else text for part, text in parts
-            }
+            for part, text in zip(_NATURAL.get(value.table, ("name",)), value.key, strict=True):
+                cells[f"{name}__{part}"] = text.partition("/")[0] if part == "host" else text
         elif name == "tags":
-            cell_by_column["tags__name"] = ",".join(tag.key[-1] for tag in value)
+            cells["tags__name"] = ",".join(tag.key[-1] for tag in value)
         else:
-            cell_by_column[name] = _cell(value)
+            cells[name] = _cell(value)
     if row.table in _WITH_ID:
-        cell_by_column["id"] = _id(Ref(_WITH_ID[row.table], row.key))
+        cells["id"] = _id(Ref(_WITH_ID[row.table], row.key))
     absent = {name: _NO_VALUE for name in _COLUMNS[row.table] if "__" in name}
-    return absent | cell_by_column
+    return absent | cells
 
 
 def _id(ref: Ref) -> str:

@@ -152,7 +152,7 @@ class SubnetScan(DeviceGate):
 
     def _adapter(self, name: str, port: str) -> str:
         model = self.plan.spec.catalogue[self.plan.by_name[name].model]
-        nics = (nic for group in model.nic_groups for nic in group.nics)
+        nics = model.nics
         return next((nic.rdma_device or "" for nic in nics if nic.interface == port), "")
 
 

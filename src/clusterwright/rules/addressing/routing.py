@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.plan.placing import as_numbers
-from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.plan.skeleton import FabricSkeleton, count_seats
 from clusterwright.rules.rule import Problem, Subject, rule
 
 # RFC 6996: numbers for private use.
@@ -59,7 +59,8 @@ def public_asn(subject: Subject) -> Iterator[Problem]:
 def shared_asn(subject: Subject) -> Iterator[Problem]:
     """Tiers with uplinks whose AS number several switches with nodes of their own, or several groups, share."""
     for skeleton in subject.skeleton.fabrics:
-        with_nodes = {skeleton.seats[seat].tier for node in skeleton.nodes for seat in node.seats}
+        node_seats = count_seats(node.seats for node in skeleton.nodes)
+        with_nodes = {skeleton.seats[seat].tier for seat in node_seats}
         for depth, tier in enumerate(skeleton.fabric.tiers):
             if tier.asn is None or tier.up is None or tier.asn.per == "switch":
                 continue

@@ -33,7 +33,7 @@ def unknown_tier(subject: Subject) -> Iterator[Problem]:
 @rule("CW215", Severity.ERROR)
 def spare_ports_used(subject: Subject) -> Iterator[Problem]:
     """Tiers with a switch that has fewer free ports than the tier keeps spare."""
-    if not any(tier.down.spare for fabric in subject.spec.fabrics for tier in fabric.tiers):
+    if not any(tier.down.spare for tier in subject.spec.tiers):
         return
     for skeleton, ports in subject.allocations:
         if not any(tier.down.spare for tier in skeleton.fabric.tiers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -21,11 +22,10 @@ from clusterwright.spec.zone_reach import is_outside, is_whole_internet
 def impossible_border(subject: Subject) -> Iterator[Problem]:
     """Borders whose switch, port, address or zones do not fit."""
     spec = subject.spec
-    seats = {
-        seat.name: (skeleton.fabric, skeleton.fabric.tiers[seat.tier].model)
-        for skeleton in subject.skeleton.fabrics
-        for seat in skeleton.seats
-    }
+    seats: dict[str, tuple[Fabric, HardwareModel]] = {}
+    for skeleton in subject.skeleton.fabrics:
+        for seat in skeleton.seats:
+            seats[seat.name] = (skeleton.fabric, skeleton.fabric.tiers[seat.tier].model)
     taken: dict[tuple[str, str], str] = {}
     for border in spec.borders:
         if border.device not in seats:
@@ -49,7 +49,7 @@ def impossible_border(subject: Subject) -> Iterator[Problem]:
 def unreachable_outside(subject: Subject) -> Iterator[Problem]:
     """Zones of prefixes outside that a flow names and no border."""
     spec = subject.spec
-    named = {name for border in spec.borders for name in border.zones}
+    named = set(chain.from_iterable(border.zones for border in spec.borders))
     if spec.borders:
         for zone in spec.zones:
             if is_whole_internet(zone):
@@ -123,10 +123,12 @@ def _cabled(subject: Subject) -> Iterator[Problem]:
 
 def _speeds(subject: Subject, switch: str, bordered: Mapping[str, int]) -> Mapping[str, int]:
     """The speeds at a switch's ports in Gb/s, which need a plan."""
-    cables = subject.plan.cables_of.get(switch, ())
-    return {
-        end.port: cable.speed_gbps for cable in cables for end in (cable.a, cable.b) if end.device == switch
-    } | dict(bordered)
+    speeds: dict[str, int] = {}
+    for cable in subject.plan.cables_of.get(switch, ()):
+        for end in (cable.a, cable.b):
+            if end.device == switch:
+                speeds[end.port] = cable.speed_gbps
+    return speeds | dict(bordered)
 
 
 def _in_the_way(
@@ -141,7 +143,7 @@ def _in_the_way(
         for index, cage in enumerate(block.cages):
             if not any(border.port in mode.ports(cage) for mode in block.modes):
                 continue
-            beside = {name for mode in block.modes for name in mode.ports(cage)} & others
+            beside = others & set(chain.from_iterable(mode.ports(cage) for mode in block.modes))
             running = speeds() if beside else {}
             beside &= running.keys()
             able = [mode for mode in block.modes if mode.speed_gbps == border.speed_gbps]
@@ -165,7 +167,7 @@ def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator
     speeds: dict[str, set[int]] = {}
     for block in model.blocks:
         for mode in block.modes:
-            for port in (name for cage in block.cages for name in mode.ports(cage)):
+            for port in block.port_names(mode):
                 speeds.setdefault(port, set()).add(mode.speed_gbps)
     if border.port not in speeds:
         yield unknown("port", border.port, speeds, (*border.path, "port"), border.device)

@@ -84,16 +84,19 @@ def _within(members: Mapping[_Reach, AttachedEnd], fabrics: set[str]) -> Mapping
 
 
 def _meet(one: _Reach, other: Iterable[tuple[str, int]]) -> bool:
-    return any(name == there and bits & theirs for name, bits in one for there, theirs in other)
+    switch_bits = dict(one)
+    return any(switch_bits.get(fabric, 0) & bits for fabric, bits in other)
 
 
 def _parted(
     here: Mapping[_Reach, AttachedEnd], there: Mapping[_Reach, AttachedEnd]
 ) -> tuple[AttachedEnd, AttachedEnd] | None:
     """Two devices that meet on no fabric."""
-    return next(
-        ((end, far) for reach, end in here.items() for other, far in there.items() if not _meet(reach, other)), None
-    )
+    for reach, end in here.items():
+        for other, far in there.items():
+            if not _meet(reach, other):
+                return end, far
+    return None
 
 
 def _shut_in(
@@ -102,21 +105,21 @@ def _shut_in(
     """A device that reaches none of the borders behind which a zone lies; None where it lies behind none."""
     plain = {fabric.name for fabric in subject.spec.fabrics if fabric.technology == "ethernet"}
     doors = [door for door in _doors(wirings, subject, other) if door[0] in plain]
-    return (
-        next((end for reach, end in _within(members, plain).items() if not _meet(reach, doors)), None)
-        if doors
-        else None
-    )
+    if not doors:
+        return None
+    return next((end for reach, end in _within(members, plain).items() if not _meet(reach, doors)), None)
 
 
 def _doors(wirings: Mapping[str, Wiring], subject: Subject, zone: Zone) -> list[tuple[str, int]]:
     """The borders behind which a zone lies: their fabrics, and the bits of their switches there."""
-    return [
-        (name, wiring.tops[border.device])
-        for border in subject.spec.borders
-        for name, wiring in wirings.items()
-        if zone.name in border.zones and border.device in wiring.tops
-    ]
+    doors: list[tuple[str, int]] = []
+    for border in subject.spec.borders:
+        if zone.name not in border.zones:
+            continue
+        for name, wiring in wirings.items():
+            if border.device in wiring.tops:
+                doors.append((name, wiring.tops[border.device]))
+    return doors
 
 
 def _wirings(subject: Subject) -> Mapping[str, Wiring]:

@@ -85,9 +85,9 @@ def _why_not_carried(subject: Subject, internet: InternetFlow) -> tuple[str, str
 
 def _border_by_fabric(subject: Subject) -> Mapping[str, str]:
     """The first border of each fabric that has one."""
-    fabric_by_switch = {
-        seat.name: skeleton.fabric.name for skeleton in subject.skeleton.fabrics for seat in skeleton.seats
-    }
+    fabric_by_switch: dict[str, str] = {}
+    for skeleton in subject.skeleton.fabrics:
+        fabric_by_switch.update((seat.name, skeleton.fabric.name) for seat in skeleton.seats)
     border_names: dict[str, str] = {}
     for border in subject.spec.borders:
         if border.device in fabric_by_switch:

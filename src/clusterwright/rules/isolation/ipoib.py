@@ -123,7 +123,7 @@ def one_name_two_things(subject: Subject) -> Iterator[Problem]:
     """Interfaces that have another's name, and networks of LNet that nodes cannot have side by side."""
     spec = subject.spec
     for group in spec.node_groups:
-        taken = {nic.interface for nic_group in group.model.nic_groups for nic in nic_group.nics}
+        taken = {nic.interface for nic in group.model.nics}
         taken |= {e.bond.interface for f in spec.fabrics for e in f.attach if e.nodes == group.name and e.bond}
         for _, _, carried in _carried(spec):
             if sum(host.nodes == group.name for host in carried.hosts) > 1:

@@ -203,7 +203,7 @@ def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
 @rule("CW508", Severity.WARNING)
 def idle_zone(subject: Subject) -> Iterator[Problem]:
     """Zones of prefixes alone that are at neither end of a flow."""
-    named = {name for flow in subject.spec.flows for name in (flow.source, flow.target)}
+    named = {flow.source for flow in subject.spec.flows} | {flow.target for flow in subject.spec.flows}
     for zone in subject.spec.zones:
         if zone.prefixes and not zone.nodes and not zone.fabrics and zone.name not in named:
             message = f"No flow begins or ends in zone {zone.name}, so its prefixes allow nothing."

@@ -160,7 +160,8 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     """The name of every secret that the spec's own values ask for, with its place."""
     yield from _shared_secrets(spec)
     passwords = [(operator.password, operator.path) for operator in spec.site.operators]
-    passwords += [(user.password, user.path) for image in spec.images for user in image.users]
+    for image in spec.images:
+        passwords += [(user.password, user.path) for user in image.users]
     yield from ((name, (*path, "password")) for name, path in passwords if name is not None)
     for fabric in spec.fabrics:
         manager = fabric.subnet_manager
@@ -168,7 +169,7 @@ def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
             yield manager.m_key.secret, (*manager.m_key.path, "secret")
     yield from _slurm_secrets(spec)
     yield from _credential_secrets(spec)
-    uplinks = (tier.up.authentication for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
+    uplinks = (tier.up.authentication for tier in spec.tiers if tier.up is not None)
     for session in (*uplinks, *(border.authentication for border in spec.borders)):
         if session is not None:
             yield session.secret, (*session.path, "secret")

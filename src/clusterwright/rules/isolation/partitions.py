@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -86,7 +86,7 @@ def outside_partitions(subject: Subject) -> Iterator[Problem]:
         manager = fabric.subnet_manager
         if manager is None or manager.default_membership != "limited":
             continue
-        inside = {group for partition in fabric.partitions for group in memberships_of(spec, partition)}
+        inside = set(chain.from_iterable(memberships_of(spec, partition) for partition in fabric.partitions))
         for attach in fabric.attach:
             group = attach.nodes or ""
             if group != manager.nodes and group not in inside:

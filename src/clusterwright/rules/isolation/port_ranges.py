@@ -79,12 +79,11 @@ def _unfiltered(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[str]:
 def too_many_entries(subject: Subject) -> Iterator[Problem]:
     """Fabrics with a switch whose hosts may send more than its filter tables hold; one problem for each fabric."""
     spec = subject.spec
-    bounded = {
-        tier.model.name
-        for fabric in spec.fabrics
-        for tier in fabric.tiers
-        if (system := system_of(tier.model)) is not None and system.filter_tables is not None
-    }
+    bounded: set[str] = set()
+    for tier in spec.tiers:
+        system = system_of(tier.model)
+        if system is not None and system.filter_tables is not None:
+            bounded.add(tier.model.name)
     if not bounded or not spec.flows or not spec.zones or surely_fit(subject.filter_bound):
         return
     plan = subject.plan

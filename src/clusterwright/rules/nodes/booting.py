@@ -53,7 +53,9 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             (*boot.path, "servers"), f"{boot.servers} have no NIC on {fabric.name}.", f"Attach them to {fabric.name}."
         )
-    anywhere = {attach.nodes for fabric in spec.fabrics for attach in fabric.attach}
+    anywhere: set[str | None] = set()
+    for fabric in spec.fabrics:
+        anywhere.update(attach.nodes for attach in fabric.attach)
     for group in spec.node_groups:
         if group.image is not None and group.name in anywhere - attached:
             message = f"Nodes of {group.name} have an image and no NIC on {fabric.name}, over which nodes boot."
@@ -90,12 +92,9 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
     plan, split = subject.plan, []
     for name, nics in boot_nics(plan).items():
         zones = [zone for zone in plan.by_name[name].zones if spec.zone(zone)]
-        nets = [
-            zone_network.network
-            for zone in zones
-            for zone_network in zone_networks(plan, zone)
-            if zone_network.fabric == fabric.name
-        ]
+        nets = []
+        for zone in zones:
+            nets += [network.network for network in zone_networks(plan, zone) if network.fabric == fabric.name]
         for nic in nics:
             subnet = plan.host_subnet_of[fabric.name, nic.switch]
             whole = subnet_network(subnet.network, subnet.prefix_length, subnet.version)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.intent.credentials import brought, credentials_of
@@ -33,7 +34,7 @@ def told_to_anybody(subject: Subject) -> Iterator[Problem]:
         if spec.boot is None or image.delivery != "memory" or image.host_keys is not None:
             continue
         groups = [group for group in spec.node_groups if group.image == image.name]
-        names = sorted({name for group in groups for name in _secrets(spec, group)})
+        names = sorted(set(chain.from_iterable(_secrets(spec, group) for group in groups)))
         if names:
             message = f"Nodes of {image.name} are brought {', '.join(names)}, and keep no key by which they are known."
             yield Problem((*image.path, "name"), message, "Add `host_keys`, or let the site bring these.")

@@ -121,4 +121,4 @@ def installers(subject: Subject) -> Iterator[Problem]:
 
 
 def _systems_of(spec: ClusterSpec) -> frozenset[str]:
-    return frozenset(tier.model.network_os or "" for fabric in spec.fabrics for tier in fabric.tiers)
+    return frozenset(tier.model.network_os or "" for tier in spec.tiers)

@@ -13,6 +13,7 @@ from clusterwright.spec.image import Driver, Image
 from clusterwright.spec.job import SlurmTopology
 from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
+from clusterwright.spec.text.document import Path
 
 # Settings that modern kernels accept and ignore, or do not have.
 DEAD_SYSCTLS = {
@@ -89,11 +90,12 @@ def _blocks_that_fill(slurm: SlurmTopology, group: NodeGroup) -> Iterator[Proble
 def jobs_without_image(subject: Subject) -> Iterator[Problem]:
     """Node groups that NCCL or the scheduler name, without an image."""
     spec = subject.spec
-    users = [
-        *((profile.nodes, profile.path) for profile in spec.nccl_profiles),
-        *((scheduler.nodes, scheduler.path) for scheduler in spec.schedulers),
-    ]
-    for name, path in (group for names, place in users for group in named_groups(spec, names, (*place, "nodes"))):
+    groups: list[tuple[str, Path]] = []
+    for profile in spec.nccl_profiles:
+        groups += named_groups(spec, profile.nodes, (*profile.path, "nodes"))
+    for scheduler in spec.schedulers:
+        groups += named_groups(spec, scheduler.nodes, (*scheduler.path, "nodes"))
+    for name, path in groups:
         group = spec.node_group(name)
         if group and group.image is None:
             yield Problem(

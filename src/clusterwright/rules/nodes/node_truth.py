@@ -132,12 +132,11 @@ def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
             (candidate for candidate in lossless if any(attach.nodes == group.name for attach in candidate.attach)),
             None,
         )
-        named = {
-            package.name
-            for package in (*image.packages, *(package for driver in image.drivers for package in driver.packages))
-        }
+        named = {package.name for package in image.packages}
+        for driver in image.drivers:
+            named.update(package.name for package in driver.packages)
         if image.is_existing:
-            continue  # what somebody else installed, nobody here knows
+            continue  # the packages of another owner's system are not known
         if fabric is not None and image.name not in seen and named.isdisjoint(_LOSSLESS_TOOLS):
             seen.add(image.name)
             message = f"{image.name} has no mlnx_qos, by which its nodes get the lossless class of {fabric.name}."

@@ -66,12 +66,10 @@ class Placed(NamedTuple):
 @rule("CW163", Severity.ERROR)
 def paths_of_the_system(subject: Subject) -> Iterator[Problem]:
     """Folders, mount points and files of a spec in places that belong to the operating system."""
-    homes = {
-        f"{folder}/{user.name}"
-        for folder in ("/home", "/var/home")
-        for image in subject.spec.images
-        for user in image.users
-    }
+    homes: set[str] = set()
+    for image in subject.spec.images:
+        for user in image.users:
+            homes.update((f"/home/{user.name}", f"/var/home/{user.name}"))
     for item in _placed(subject):
         path, kind = item.string.value, item.string.kind
         if kind == FILE:

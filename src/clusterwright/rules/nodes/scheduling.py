@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.intent.needs.jobs import controller_group
@@ -173,7 +174,9 @@ def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
     for scheduler in spec.schedulers:
         group = spec.node_group(controller_group(spec, scheduler))
         image = spec.image(group.image or "") if group is not None else None
-        local = {name for user in image.users for name in (user.name, *user.groups)} if image is not None else set()
+        local: set[str] = set()
+        for user in image.users if image is not None else ():
+            local.update((user.name, *user.groups))
         if scheduler.slurm is not None:
             for part in scheduler.partitions:
                 for index, name in enumerate(part.allow_groups):
@@ -191,12 +194,10 @@ def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
 def check_that_slurm_ends(subject: Subject) -> Iterator[Problem]:
     """Checks of nodes that may take longer than Slurm leaves its HealthCheckProgram, which asks all of them at once."""
     spec = subject.spec
-    images = {
-        group.image
-        for scheduler in spec.schedulers
-        if scheduler.slurm is not None
-        for group in _groups(spec, scheduler)
-    }
+    images: set[str | None] = set()
+    for scheduler in spec.schedulers:
+        if scheduler.slurm is not None:
+            images.update(group.image for group in _groups(spec, scheduler))
     for image in (image for image in spec.images if image.name in images):
         asked = (((*check.path, "timeout_s"), check.timeout_s) for check in image.own_checks)
         for path, seconds in (((*image.path, "health", "patience_s"), image.health.patience_s), *asked):
@@ -215,7 +216,7 @@ def _groups(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[NodeGroup]:
 def controller_among_workers(subject: Subject) -> Iterator[Problem]:
     """Groups that run a scheduler's controller or slurmdbd and are scheduled as well."""
     spec = subject.spec
-    scheduled = {name for scheduler in spec.schedulers for name in scheduler.nodes}
+    scheduled = set(chain.from_iterable(scheduler.nodes for scheduler in spec.schedulers))
     for scheduler in spec.schedulers:
         for name in sorted(scheduled.intersection(_hosts(spec, scheduler, with_records=True))):
             message = f"Jobs run on {name}, whose first machine runs the scheduler itself."
@@ -243,7 +244,7 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
         elif counts[device] > 1:
             yield Problem(path, f"{device} stands here {counts[device]} times.", "Name every machine once.")
     pods = {layout.groups[node.groups[-1]].name for node in layout.nodes if node.groups}
-    wanted = Counter(pod for node in mesh.nodes for pod in node.pods)
+    wanted = Counter(chain.from_iterable(node.pods for node in mesh.nodes))
     for node in mesh.nodes:
         for index, pod in enumerate(node.pods):
             if pod not in pods:

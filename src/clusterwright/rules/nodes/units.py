@@ -116,10 +116,10 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         yield from ((unit, "mounted file systems") for unit in ("remote-fs.target", "remote-fs-pre.target"))
     if any(mount.protection is not None and mount.protection.kind == KRB5P for mount in mounts):
         yield from ((unit, "Kerberos") for unit in ("gssproxy.service", "nfs-client.target"))
-    for granted in (credential for name in sorted(groups) for credential in credentials_of(spec, name)):
-        yield from (
-            (unit, f"what waits for {granted.file}") for unit in (f"{granted.unit}.path", f"{granted.unit}.service")
-        )
+    for name in sorted(groups):
+        for credential in credentials_of(spec, name):
+            yield f"{credential.unit}.path", f"what waits for {credential.file}"
+            yield f"{credential.unit}.service", f"what waits for {credential.file}"
     scratch = [disk for disk in spec.encryption.scratch if groups & set(disk.nodes)]
     yield from ((f"scratch-{disk.name}.service", f"the encryption of {disk.device}") for disk in scratch)
     places = [*(mount.mountpoint for mount in mounts), *(disk.mountpoint for disk in scratch)]
@@ -175,11 +175,10 @@ def other_filters(subject: Subject) -> Iterator[Problem]:
         listed: list[tuple[str, Path]] = [
             (package.name, (*image.path, "packages", index)) for index, package in enumerate(image.packages)
         ]
-        listed += [
-            (package.name, (*driver.path, "packages", index))
-            for driver in image.drivers
-            for index, package in enumerate(driver.packages)
-        ]
+        for driver in image.drivers:
+            listed += [
+                (package.name, (*driver.path, "packages", index)) for index, package in enumerate(driver.packages)
+            ]
         for name, path in listed:
             units = FIREWALLS.get(name.partition(":")[0], ())
             running = [unit for unit in units if unit not in masked]

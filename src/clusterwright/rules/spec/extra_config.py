@@ -25,11 +25,14 @@ def added_for_nobody(subject: Subject) -> Iterator[Problem]:
         for key, wanted in (("device", item.device), ("role", item.role), ("fabric", item.fabric)):
             if wanted is None or _systems(subject, item):
                 continue
-            choices = {
-                "device": {seat.name for skeleton in subject.skeleton.fabrics for seat in skeleton.seats},
-                "role": {tier.role for fabric in subject.spec.fabrics for tier in fabric.tiers},
-                "fabric": {fabric.name for fabric in subject.spec.fabrics},
-            }[key]
+            choices: set[str] = set()
+            if key == "device":
+                for skeleton in subject.skeleton.fabrics:
+                    choices.update(seat.name for seat in skeleton.seats)
+            elif key == "role":
+                choices = {tier.role for tier in subject.spec.tiers}
+            else:
+                choices = {fabric.name for fabric in subject.spec.fabrics}
             yield unknown(f"switch with the {key}" if key != "device" else "switch", wanted, choices, (*item.path, key))
 
 
@@ -69,14 +72,13 @@ def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
 
 def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
     """The network operating systems of the switches that an entry concerns; "" for none."""
-    return {
-        tier.model.network_os or ""
-        for skeleton in subject.skeleton.fabrics
-        for depth, tier in enumerate(skeleton.fabric.tiers)
-        if item.role == tier.role
-        or item.fabric == skeleton.fabric.name
-        or (item.device and any(seat.name == item.device and seat.tier == depth for seat in skeleton.seats))
-    }
+    systems: set[str] = set()
+    for skeleton in subject.skeleton.fabrics:
+        depths = {seat.tier for seat in skeleton.seats if seat.name == item.device}
+        for depth, tier in enumerate(skeleton.fabric.tiers):
+            if item.role == tier.role or item.fabric == skeleton.fabric.name or depth in depths:
+                systems.add(tier.model.network_os or "")
+    return systems
 
 
 @rule("CW177", Severity.ERROR)

@@ -54,7 +54,7 @@ def _removals(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _authentication(spec: ClusterSpec) -> Iterator[Idle]:
-    uplinks = (tier.up for fabric in spec.fabrics for tier in fabric.tiers if tier.up is not None)
+    uplinks = (tier.up for tier in spec.tiers if tier.up is not None)
     every: list[SessionAuthentication | None] = [up.authentication for up in uplinks]
     for authentication in (*every, *(border.authentication for border in spec.borders)):
         if authentication is not None and authentication.method != AO:

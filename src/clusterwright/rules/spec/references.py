@@ -8,7 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.nearest_name import did_you_mean
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.hardware.models import DEVICE, HardwareModel
+from clusterwright.spec.hardware.models import DEVICE
 from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -173,13 +173,24 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
     for fabric in spec.fabrics:
         names_attached = {attach.nodes for attach in fabric.attach}
         served = [group for group in spec.node_groups if group.name in names_attached or None in names_attached]
-        level_names = {level.name for group in served for level in group.levels} | {CLUSTER}
+        level_names = {CLUSTER}
+        for group in served:
+            level_names.update(level.name for level in group.levels)
         for tier in fabric.tiers:
             if tier.per not in level_names:
                 yield unknown("level", tier.per, level_names, (*tier.path, "per"))
-    for slurm, name in ((scheduler.slurm, name) for scheduler in spec.schedulers for name in scheduler.nodes):
-        scheduled = spec.node_group(name)
-        if slurm is not None and scheduled is not None:
+    yield from _unknown_leaf_levels(spec)
+
+
+def _unknown_leaf_levels(spec: ClusterSpec) -> Iterator[Problem]:
+    for scheduler in spec.schedulers:
+        slurm = scheduler.slurm
+        if slurm is None:
+            continue
+        for name in scheduler.nodes:
+            scheduled = spec.node_group(name)
+            if scheduled is None:
+                continue
             level_names = {level.name for level in scheduled.levels}
             if slurm.leaf not in level_names:
                 yield unknown("level", slurm.leaf, level_names, (*slurm.path, "leaf"), scheduled.name)
@@ -191,7 +202,7 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             block_names = [block.name for block in tier.model.blocks]
-            modes = {mode.name for block in tier.model.blocks for mode in block.modes}
+            modes = {mode.name for mode in tier.model.port_modes}
             for side in (tier.down, tier.up.side) if tier.up else (tier.down,):
                 strangers = [(index, name) for index, name in enumerate(side.blocks) if name not in block_names]
                 for index, name in strangers:
@@ -208,7 +219,8 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
         return
     groups = {group.name for group in skeleton.layout.groups}
     models = {node.name: spec.node_groups[node.node_group].model for node in skeleton.layout.nodes}
-    models |= {seat.name: fabric.fabric.tiers[seat.tier].model for fabric in skeleton.fabrics for seat in fabric.seats}
+    for fabric in skeleton.fabrics:
+        models |= {seat.name: fabric.fabric.tiers[seat.tier].model for seat in fabric.seats}
     missed = 0
     for item in spec.exceptions:
         for kind, name, names in (("group", item.group, groups), ("device", item.device, models)):
@@ -220,16 +232,9 @@ def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
                     message = f'There is no {kind} "{name}".'
                     yield Problem((*item.path, kind), message, "Use a name that `clusterwright inventory` prints.")
         if item.port is not None and item.device in models:
-            ports = _ports(models[item.device])
+            ports = models[item.device].port_names
             if item.port not in ports:
                 yield unknown("port", item.port, ports, (*item.path, "port"), item.device)
-
-
-def _ports(model: HardwareModel) -> set[str]:
-    """Ports that a cable may end in: cages in every mode, NICs, and management ports."""
-    cages = {port for block in model.blocks for cage in block.cages for m in block.modes for port in m.ports(cage)}
-    nics = {nic.interface for group in model.nic_groups for nic in group.nics}
-    return cages | nics | set(model.management_names)
 
 
 LONGEST_LABEL = 63  # RFC 1035, 2.3.4
@@ -260,7 +265,7 @@ def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
         yield kind, [(item.name, (*item.path, "name")) for item in items]
     for group in spec.node_groups:
         yield f"levels of {group.name}", [(level.name, (*level.path, "name")) for level in group.levels]
-    yield "switch roles", [(tier.role, (*tier.path, "role")) for fabric in spec.fabrics for tier in fabric.tiers]
+    yield "switch roles", [(tier.role, (*tier.path, "role")) for tier in spec.tiers]
     yield "prefixes of node names", [(group.prefix, (*group.path, "prefix")) for group in spec.node_groups]
     for fabric in spec.fabrics:
         yield f"classes of {fabric.name}", [(item.name, (*item.path, "name")) for item in fabric.classes]

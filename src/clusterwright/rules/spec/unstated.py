@@ -12,7 +12,7 @@ from clusterwright.spec.text.reader import read_document
 
 UNSTATED = "TODO"  # how an origin begins that a program wrote in the place of somebody who knows
 _ORIGINS = frozenset({"source", "assumed"})
-_MESSAGE = "its source is not stated yet."
+_MESSAGE = "The source of this value is not stated yet."
 _HINT = "Write the source, or why it is assumed, in the place of TODO; and correct the figures beside it."
 
 

@@ -67,11 +67,7 @@ def bond_name_taken(subject: Subject) -> Iterator[Problem]:
     taken: dict[tuple[str, str], str] = {}
     for fabric, attach, bond in _bonds(subject):
         group = subject.spec.node_group(attach.nodes or "")
-        node_bonds = (
-            {nic.interface for nic_group in group.model.nic_groups for nic in nic_group.nics}
-            if group is not None
-            else set()
-        )
+        node_bonds = {nic.interface for nic in group.model.nics} if group is not None else set()
         other = taken.setdefault((attach.nodes or "", bond.interface), fabric.name)
         if bond.interface in node_bonds or other != fabric.name:
             what = f"a NIC of {_model(group)}" if bond.interface in node_bonds else f"their bond on {other}"

@@ -18,7 +18,7 @@ def unnamed_neighbours(subject: Subject) -> Iterator[Problem]:
     """Modes that a tier's cages run in and that take other cages, of a model that does not name these."""
     for fabric in subject.spec.fabrics:
         for index, tier in enumerate(fabric.tiers):
-            modes = [mode for block in tier.model.blocks for mode in block.modes if _takes_more(tier, mode)]
+            modes = [mode for mode in tier.model.port_modes if _takes_more(tier, mode)]
             if not modes:
                 continue
             for name in sorted(_modes_in_use(subject.plan, fabric, index, modes)):

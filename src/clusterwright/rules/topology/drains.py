@@ -68,9 +68,8 @@ def _reason(
         return ""
     if manager.kind != OPENSM:
         return (
-            f"{manager.kind} cannot keep paths off {seat.name}: how NVIDIA's subnet manager drains a"
-            f" switch"
-            " could not be tried."
+            f"{manager.kind} gets no setting that keeps paths off {seat.name}: how NVIDIA's subnet manager drains"
+            " a switch could not be tried."
         )
     if engine not in AVOIDING:
         return f"opensm's {engine} cannot route around {seat.name} while its links are up; {EVEN} can."
@@ -93,24 +92,24 @@ def _attached(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[s
 
 def _below(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
     """The nodes and switches that are cabled to a switch from below."""
-    lowers = (
-        fabric.seats[lower].name
-        for bundle in fabric.bundles
-        if number in bundle.uppers
-        for lower, upper in joins(fabric, bundle)
-        if upper == number
-    )
-    return [*_attached(skeleton, fabric, number), *dict.fromkeys(lowers)]
+    lowers: dict[str, None] = {}
+    for bundle in fabric.bundles:
+        if number not in bundle.uppers:
+            continue
+        for lower, upper in joins(fabric, bundle):
+            if upper == number:
+                lowers[fabric.seats[lower].name] = None
+    return [*_attached(skeleton, fabric, number), *lowers]
 
 
 def _uppers(fabric: FabricSkeleton, lower_name: str, states: Mapping[str, str]) -> Set[int]:
     """The active switches above one; all of them where it has no uplinks."""
-    return {
-        upper
-        for bundle in fabric.bundles
-        for lower, upper in joins(fabric, bundle)
-        if fabric.seats[lower].name == lower_name and states[fabric.seats[upper].name] == ACTIVE
-    }
+    uppers: set[int] = set()
+    for bundle in fabric.bundles:
+        for lower, upper in joins(fabric, bundle):
+            if fabric.seats[lower].name == lower_name and states[fabric.seats[upper].name] == ACTIVE:
+                uppers.add(upper)
+    return uppers
 
 
 @rule("CW323", Severity.WARNING)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clusterwright.finding import MOST_TOLD, Position, Severity
 from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.model import Device, format_guid
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
-from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.labels.overlay import Noted
+from clusterwright.spec.model import ClusterSpec
 
 _PREFIX_SHIFT = 40
 _ALONE = (("serial", "serial number"), ("asset_tag", "asset tag"), ("mac", "MAC address"), ("guid", "GUID"))
@@ -28,12 +28,11 @@ def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
     if not overlay:
         return
     plan = subject.plan
-    chips = {
-        name: device
-        for device in plan.devices
-        if (inside := plan.spec.catalogue[device.model].chips) is not None
-        for name in chip_names(device.name, inside)
-    }
+    chips: set[str] = set()
+    for director in plan.devices:
+        inside = plan.spec.catalogue[director.model].chips
+        if inside is not None:
+            chips.update(chip_names(director.name, inside))
     reported_count = 0
     for row in overlay.rows:
         device = plan.by_name.get(row.device)
@@ -42,19 +41,12 @@ def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
         if device is None and not (row.device in chips and row.guid is not None and not row.port):
             hint = did_you_mean(row.device, plan.by_name, "Write the name that the inventory has.")
             yield Problem((), f'The spec has no device "{row.device}".', hint, position=_at(subject, row))
-        elif device is not None and row.port and row.port not in _ports(plan.spec.catalogue[device.model]):
+        elif device is not None and row.port and row.port not in plan.spec.catalogue[device.model].port_names:
             message = f'{device.name}, a {device.model}, has no port "{row.port}".'
             yield Problem((), message, "Write the port's name in the hardware catalogue.", position=_at(subject, row))
         else:
             continue
         reported_count += 1
-
-
-def _ports(model: HardwareModel) -> frozenset[str]:
-    port_names = {nic.interface for group in model.nic_groups for nic in group.nics}
-    for block in model.blocks:
-        port_names |= {port for mode in block.modes for cage in block.cages for port in mode.ports(cage)}
-    return frozenset(port_names | set(model.management_names))
 
 
 @rule("CW282", Severity.ERROR)
@@ -68,12 +60,21 @@ def noted_twice(subject: Subject) -> Iterator[Problem]:
         yield Problem((), message, hint, position=_at(subject, row))
 
 
+def _end_by_guid(spec: ClusterSpec) -> Mapping[int, tuple[str, str]]:
+    """Ends in the files of GUIDs of all fabrics."""
+    ends: dict[int, tuple[str, str]] = {}
+    for fabric in spec.fabrics:
+        if fabric.guids:
+            ends.update((row.guid, (row.device, row.port)) for row in fabric.guids.rows)
+    return ends
+
+
 def _twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
     spec = subject.spec
     ends: dict[tuple[str, str], int] = {}
     values: dict[tuple[str, object], str] = {}
     macs = {row.mac: (row.device, row.port) for row in spec.boot.macs.rows} if spec.boot and spec.boot.macs else {}
-    guids = {row.guid: (row.device, row.port) for fabric in spec.fabrics if fabric.guids for row in fabric.guids.rows}
+    guids = _end_by_guid(spec)
     prefixes = {fabric.subnet_manager.guid_prefix for fabric in spec.fabrics if fabric.subnet_manager is not None}
     files = (
         ("mac", "MAC address", macs, frozenset(macs.values())),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import default_class
@@ -99,7 +100,7 @@ def queues_without_words(subject: Subject) -> Iterator[Problem]:
             system = system_of(tier.model)
             if system is None or not system.queues or system.queues_on(tier.model.asic) is not None:
                 continue
-            chips = ", ".join(asic for words in system.queues for asic in words.asics)
+            chips = ", ".join(chain.from_iterable(words.asics for words in system.queues))
             if tier.model.asic is None:
                 chip = "a chip that the catalogue does not name"
                 hint = f"Name the chip of {tier.model.name} by `asic` in its hardware file: {chips}."

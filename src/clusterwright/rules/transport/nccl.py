@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import data_levels
@@ -129,10 +130,10 @@ def _misread(value: str) -> str | None:
 @rule("CW408", Severity.WARNING)
 def variable_by_hand(subject: Subject) -> Iterator[Problem]:
     """Entries of `variables` that the plan or another key of the profile already gives."""
-    for nccl, name in (
-        (nccl_profile, name) for nccl_profile in subject.spec.nccl_profiles for name in nccl_profile.variables
-    ):
-        if name in DERIVED_VARIABLES:
+    for nccl in subject.spec.nccl_profiles:
+        for name in nccl.variables:
+            if name not in DERIVED_VARIABLES:
+                continue
             yield Problem(
                 (*nccl.path, "variables", name),
                 f"{name} is derived from {DERIVED_VARIABLES[name]}; the hand-written value would win.",
@@ -152,7 +153,7 @@ def nodes_of_two(subject: Subject) -> Iterator[Problem]:
 def mixed_partition(subject: Subject) -> Iterator[Problem]:
     """Slurm's partitions whose node groups do not all have the same NCCL profile, or none."""
     spec = subject.spec
-    for part in (part for scheduler in spec.schedulers for part in scheduler.partitions):
+    for part in chain.from_iterable(scheduler.partitions for scheduler in spec.schedulers):
         profiles = [spec.nccl(name) for name in part.nodes]
         if any(profile != profiles[0] for profile in profiles):
             message = f"A job in {part.name} may get nodes of {' and '.join(part.nodes)}, whose NCCL settings differ."

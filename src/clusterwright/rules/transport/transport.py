@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.intent.hashing import hashing_of
@@ -64,7 +65,7 @@ def dscp_in_no_class(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         if fabric.technology == "infiniband" or not fabric.classes or default_class(fabric) is not None:
             continue
-        named = {code for item in fabric.classes for code in item.dscp}
+        named = set(chain.from_iterable(item.dscp for item in fabric.classes))
         unnamed = [code for code in range(DSCPS) if code not in named]
         if unnamed:
             yield Problem(

@@ -73,6 +73,13 @@ class PortBlock:
                     shared[port] = first
         return shared
 
+    def port_names(self, mode: PortMode) -> list[str]:
+        """Names of the ports of all cages in ``mode``."""
+        names: list[str] = []
+        for cage in self.cages:
+            names.extend(mode.ports(cage))
+        return names
+
     def mode(self, speed_gbps: int, name: str | None = None) -> PortMode | None:
         """The first mode at this speed, or the one with this name and speed; None where there is none."""
         for mode in self.modes:

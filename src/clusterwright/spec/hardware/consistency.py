@@ -268,7 +268,7 @@ class _ModelReading(Structuring):
         ports = model.management
         is_list = isinstance(data.get("management"), list)
         places: list[Path] = [("management", index) if is_list else ("management",) for index in range(len(ports))]
-        interfaces = {nic.interface for group in model.nic_groups for nic in group.nics}
+        interfaces = {nic.interface for nic in model.nics}
         for name, place in zip(model.management_names, places, strict=True):
             if name in interfaces:
                 self.object((*place, "name"), f"{name} is a NIC as well.", "Rename the port.")
@@ -335,7 +335,7 @@ class _ModelReading(Structuring):
         if inside.nvlinks and inside.nvlinks != model.nvlinks:
             message = f"pcie: counts {inside.nvlinks} NVLinks of a GPU, gpus.nvlink: {model.nvlinks}."
             self.object(("pcie", "nvlinks"), message, "Write it under gpus.nvlink alone.")
-        highest = max((nic.numa for group in model.nic_groups for nic in group.nics if nic.numa is not None), default=0)
+        highest = max((nic.numa for nic in model.nics if nic.numa is not None), default=0)
         if highest >= len(inside.numa_cpus):
             message = f"A NIC sits at NUMA node {highest}, but numa_cpus: ends at {len(inside.numa_cpus) - 1}."
             self.object(("pcie", "numa_cpus"), message, "Write the threads of every NUMA node, from 0.")

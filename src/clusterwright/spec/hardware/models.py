@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any
 
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
@@ -223,6 +224,26 @@ class HardwareModel:
     """Networks inside a switch, each with a part of every port; the plan counts them as one."""
     release: str | None = None
     """The release of the network OS; None where tiers or the system say it."""
+
+    @property
+    def nics(self) -> tuple[Nic, ...]:
+        """NICs of all groups."""
+        return tuple(chain.from_iterable(group.nics for group in self.nic_groups))
+
+    @property
+    def port_modes(self) -> tuple[PortMode, ...]:
+        """Modes of all blocks."""
+        return tuple(chain.from_iterable(block.modes for block in self.blocks))
+
+    @property
+    def port_names(self) -> frozenset[str]:
+        """Names of all ports: of cages in every mode, of NICs, and of management ports."""
+        names = {nic.interface for nic in self.nics}
+        names.update(self.management_names)
+        for block in self.blocks:
+            for mode in block.modes:
+                names.update(block.port_names(mode))
+        return frozenset(names)
 
     @property
     def management_names(self) -> tuple[str, ...]:

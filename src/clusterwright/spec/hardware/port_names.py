@@ -34,7 +34,7 @@ class PortNames:
     @cached_property
     def adapters(self) -> tuple[str, ...]:
         """The interfaces of a node's adapters, in the order of the catalogue."""
-        return tuple(nic.interface for group in self.model.nic_groups for nic in group.nics)
+        return tuple(nic.interface for nic in self.model.nics)
 
     @cached_property
     def own(self) -> Mapping[str, str]:
@@ -62,7 +62,7 @@ class PortNames:
     @cached_property
     def devices(self) -> Mapping[str, str]:
         """The interface of each of a node's verbs devices, such as mlx5_0."""
-        nics = (nic for group in self.model.nic_groups for nic in group.nics)
+        nics = self.model.nics
         return {nic.rdma_device.lower(): nic.interface for nic in nics if nic.rdma_device}
 
     @property
