@@ -1,4 +1,4 @@
-"""What `clusterwright observe --running` reads, compares and says."""
+"""Reading, comparison and output of `clusterwright observe --running`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ JUDGES: tuple[tuple[str, Compare], ...] = (
 
 
 def read_running(folder: Path) -> dict[str, dict[str, str]]:
-    """By device, what lies in its folder by path. Raises ClusterwrightError for what cannot be read."""
+    """Files by device and path of its folder. Raises ClusterwrightError for an unreadable file."""
     if not folder.is_dir():
         raise ClusterwrightError(f"{folder}: is no folder; it has one folder for each device, named after it")
     files_by_device: dict[str, dict[str, str]] = {}
@@ -87,7 +87,7 @@ def show(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[Drift]
 
 
 def show_adoption(plan: Plan, drifts: Sequence[Drift]) -> None:
-    """Prints what the spec would have to say for the differences to be intended."""
+    """Print the settings by which the spec would intend the differences."""
     click.echo(adoption(plan, drifts), nl=False)
 
 

@@ -1,4 +1,4 @@
-"""What ``clusterwright lint`` does: the files that are meant, what is found in them, and its text in a format."""
+"""``clusterwright lint``: its files, their findings, and the text in a format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from clusterwright.spec.text.source import reading_instead
 
 
 def amend_files(paths: tuple[str, ...], day: date) -> Iterator[tuple[str, bytes, bytes]]:
-    """The files of ``paths`` of which a finding has one right answer: name, content, amended content.
+    """Files of ``paths`` with an amendable finding: name, content, amended content.
 
     What is amended is said on standard error.
     """
@@ -44,7 +44,7 @@ def amend_files(paths: tuple[str, ...], day: date) -> Iterator[tuple[str, bytes,
 
 
 def amend(content: bytes, file: str, day: date) -> bytes:
-    """``content``, called ``file``, with what has one right answer; each is said on standard error."""
+    """``content``, called ``file``, with its amendments; each is reported on standard error."""
 
     def found(now: bytes) -> tuple[Finding, ...]:
         with reading_instead(Path(file), now):
@@ -71,14 +71,14 @@ def write_amended(file: str, content: bytes) -> None:
 
 
 def difference(file: str, before: bytes, after: bytes) -> str:
-    """What an amendment changes, as a patch."""
+    """The amendment as a patch."""
     old, new = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, after))
     lines = unified_diff(old, new, file, file)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def lint_stdin(content: bytes, file: str, day: date) -> tuple[LintResult, SourceLine]:
-    """What is found in ``content``, called ``file``; and where its lines are to be had."""
+    """Findings of ``content``, called ``file``, and the source of its lines."""
     lines = content.decode("utf-8", "replace").split("\n")
 
     def line_of(named: str, line: int) -> str | None:

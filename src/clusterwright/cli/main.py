@@ -298,7 +298,7 @@ def _tell_usage_error(error: click.ClickException) -> int:
 
 
 def _tell_system_error(error: OSError) -> int:
-    """Say what the user can do about a right that is lacking or a disk that is full. Returns the exit status."""
+    """Report a remedy for missing permissions or a full disk. Returns the exit status."""
     if error.errno in DENIED and error.filename is not None:
         click.echo(f"{os.fsdecode(error.filename)}: {error.strerror}. Look at its rights and its folder's.", err=True)
         return EXIT_CANNOT_RUN
@@ -324,7 +324,7 @@ def _tell_missing_package(error: ModuleNotFoundError) -> int:
 
 
 def _excerpts(error: SpecError) -> str:
-    """What is wrong with the spec as ``lint`` shows it, on its lines."""
+    """Errors of the spec as ``lint`` shows them, on its lines."""
     from clusterwright.cli.formats.text import render_text, wants_colour
     from clusterwright.cli.source_lines import source_line
     from clusterwright.rules.engine import LintResult

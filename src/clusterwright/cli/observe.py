@@ -178,7 +178,7 @@ def _require_one(given: list[bool]) -> None:
 
 
 def _collect_running(spec: Path, access: Path | None, keep: Path, adopt: bool, form: str) -> int:
-    """Reads what devices run, keeps it, and compares it as a folder is compared. Raises for those without an answer."""
+    """Read the running files of devices, keep and compare them as a folder. Raises for devices without an answer."""
     from clusterwright.cli.planning import plan_with_findings
     from clusterwright.deploy.ansible import collecting
     from clusterwright.deploy.ansible.query import Devices
@@ -240,7 +240,7 @@ def _tell_progress(plan: Plan, states: Mapping[tuple[str, str], str]) -> int:
 
 
 def _heard(dumps: tuple[Path, ...]) -> tuple[dict[str, tuple[Neighbour, ...]], list[str]]:
-    """The neighbours of each device, and what is wrong with dumps that do not read: they do not end the others."""
+    """The neighbours of each device, and errors of unreadable dumps, which do not stop the others."""
     from clusterwright.observe.lldp import parse_neighbours
 
     heard: dict[str, tuple[Neighbour, ...]] = {}

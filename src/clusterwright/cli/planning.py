@@ -65,6 +65,9 @@ def planned_spec(path: Path) -> PlannedSpec | None:
 
 
 def plan_with_findings(path: Path) -> tuple[Plan, tuple[Finding, ...]]:
-    """The plan of the spec at ``path`` and what lint finds. Raises SpecError with the errors that leave no plan."""
+    """The plan of the spec at ``path`` and the findings of lint.
+
+    Raises SpecError with the errors that leave no plan.
+    """
     result, plan = lint_and_plan(path)
     return plan, result.findings

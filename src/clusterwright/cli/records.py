@@ -23,7 +23,7 @@ _MOST_EXAMPLES = 40
 
 
 def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> None:
-    """Write what was found behind the last record of a log, signed. Raises ClusterwrightError when it cannot be."""
+    """Write the state behind the last record of a log, signed. Raises ClusterwrightError when it cannot be."""
     from clusterwright.node_watch.record import RecordError, append
 
     examples = [str(example) for _, verdict in verdicts for example in verdict.counterexamples]

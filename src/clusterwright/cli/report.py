@@ -85,7 +85,7 @@ def _jobs(plan: Plan, file: Path | None) -> Jobs:
 
 
 def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
-    """Every claim about what the plan renders, in the words of verify."""
+    """Every claim about the plan's rendered files, in the words of verify."""
     from clusterwright.cli.proofs import prove
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering

@@ -1,4 +1,4 @@
-"""What every command takes: ``--out`` for its result, ``--quiet`` for its progress, ``--verbose`` for what it read."""
+"""Options of every command: ``--out`` for its result, ``--quiet`` and ``--verbose`` for its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal is shown: text in which nothing steers it, whichever device, server or file it came from."""
+"""Text for a terminal without control characters, from any device, server or file."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def rendered_tree(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
-    """What the checks read, rendered in memory; None when the spec has errors, which are then printed."""
+    """The input of checks, rendered in memory; None when the spec has errors, which are then printed."""
     from clusterwright.cli.planning import sound_plan
 
     plan = sound_plan(spec)
@@ -25,7 +25,7 @@ def rendered_tree(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | No
 
 
 def tree_of_plan(plan: Plan, checks: Sequence[ProofCheck]) -> RenderedTree:
-    """What the checks read of a plan, rendered in memory."""
+    """The input of checks for a plan, rendered in memory."""
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.declaration import Declaration
@@ -39,7 +39,7 @@ def tree_of_plan(plan: Plan, checks: Sequence[ProofCheck]) -> RenderedTree:
 
 
 def tree_in_folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
-    """What the checks read in a folder, and what a spec renders; None when the spec has errors, which are printed."""
+    """The input of checks from a folder and a spec; None when the spec has errors, which are printed."""
     from clusterwright.cli.planning import sound_plan
     from clusterwright.proofs.folder import read_folder
 
@@ -50,7 +50,7 @@ def tree_in_folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]
 
 
 def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Sequence[ProofCheck]) -> RenderedTree:
-    """What the checks read in a folder, beside what a plan renders. Raises ClusterwrightError for another cluster's."""
+    """The input of checks from a folder and a plan. Raises ClusterwrightError for another cluster's."""
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.declaration import Declaration
@@ -86,7 +86,7 @@ def _read_by_none(plan: Plan) -> tuple[str, ...]:
 
 
 def _untried(plan: Plan) -> tuple[str, ...]:
-    """What a plan's spec chooses of which no program has read what is rendered."""
+    """Choices of a plan's spec whose rendered files no program has read in a test."""
     from clusterwright.spec.choices.chosen import choices_of
 
     return tuple(chosen.title for chosen in choices_of(plan.spec) if chosen.walk.is_untried)

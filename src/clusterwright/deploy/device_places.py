@@ -64,7 +64,7 @@ class DevicePaths:
 
 
 def mode_of(place: str) -> int:
-    """Type and permissions of what lies at ``place`` itself, 0 for nothing."""
+    """Type and permissions of the file at ``place`` itself, 0 where there is none."""
     try:
         return os.lstat(place).st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -176,7 +176,7 @@ class DirectoryTarget:
             return Outcome(Status.FAILED, message=_reason(error))
 
     def _outcome(self, device: str, tree: DeviceTree, changed: tuple[str, ...]) -> Outcome:
-        """Success is what the device holds now, not that nothing was raised."""
+        """The outcome by the files that the device holds now."""
         held = self._read_one(device)
         if isinstance(held, Unreachable):
             return Outcome(Status.UNKNOWN, changed, held.message)
@@ -192,7 +192,7 @@ class DirectoryTarget:
 
 @contextmanager
 def _locked(home: Path, end: float) -> Iterator[None]:
-    """Nobody else changes the device meanwhile; until ``end``, of the monotonic clock, the lock is waited for.
+    """Hold the device's lock; until ``end``, of the monotonic clock, the lock is waited for.
 
     The kernel lets go of the lock of whoever dies. Raises RefusedPath.
     """
@@ -209,7 +209,7 @@ def _locked(home: Path, end: float) -> Iterator[None]:
 
 
 def _steps(places: DevicePaths, tree: DeviceTree, owned: frozenset[str]) -> tuple[JournalEntry, ...]:
-    """What has to be put and dropped. Raises RefusedPath for a path that leaves the folder or meets a directory."""
+    """Files to write and to remove. Raises RefusedPath for a path that leaves the folder or meets a directory."""
     puts = [JournalEntry(artifact.path, artifact) for artifact in tree if _differs(places.of(artifact.path), artifact)]
     tree_paths = {artifact.path for artifact in tree}
     drops = [JournalEntry(path, None) for path in sorted(owned - tree_paths) if os.path.lexists(places.of(path))]
@@ -246,7 +246,7 @@ def _found(places: DevicePaths, device: str, path: str) -> Artifact | None:
 def _foreseen(
     places: DevicePaths, device: str, tree: DeviceTree, steps: tuple[JournalEntry, ...], owned: frozenset[str]
 ) -> Outcome:
-    """What would change, in lines, and the digest of what is there now. Raises RefusedPath."""
+    """The difference in lines, and the digest of the current files. Raises RefusedPath."""
     touched = {step.path for step in steps}
     before = tuple(current for path in sorted(touched) if (current := _found(places, device, path)))
     after = tuple(artifact for artifact in tree if artifact.path in touched)
@@ -282,7 +282,7 @@ def _taken_back(change: _Change, error: Exception) -> Outcome:
 
 
 def _flush(root: Path, written: Collection[str]) -> None:
-    """Waits until what was written is on the disk. Raises OSError."""
+    """Wait until the written files are on the disk. Raises OSError."""
     if len(written) <= FEW_FILES:
         make_durable(written)
         return

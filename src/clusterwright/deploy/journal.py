@@ -101,7 +101,7 @@ class Journal:
         self._clear()
 
     def roll_back(self) -> None:
-        """Brings back what was there before ``open``; does nothing when no change is under way. Raises OSError."""
+        """Restore the state before ``open``; does nothing without a change under way. Raises OSError."""
         places = DevicePaths(self.home)
         # What waits to be put is of no more use, and its space may be needed: a full disk is a reason to be here.
         shutil.rmtree(self._own("staged"), ignore_errors=True)
@@ -148,7 +148,7 @@ class Journal:
 
 
 def make_durable(paths: Collection[str]) -> None:
-    """Waits until what was written to files, or changed in folders, is on the disk."""
+    """Wait until changes of files and folders are on the disk."""
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
         try:

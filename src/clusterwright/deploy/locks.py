@@ -53,7 +53,7 @@ class Owner:
 
 
 class LockHolder(Enum):
-    """What is behind one of Pulumi's locks, to somebody who holds ours."""
+    """The owner of one of Pulumi's locks, as seen by a holder of ours."""
 
     ABANDONED = "nobody: its process is gone"
     ORPHANED = "an engine whose driver is gone"
@@ -116,7 +116,7 @@ class StackLocks:
 
 
 def _read(file: IO[str]) -> dict[str, Any]:
-    """What a lock's file says; nothing where its owner died while writing, or has not yet written."""
+    """The content of a lock's file; nothing where its owner died while writing, or has not yet written."""
     file.seek(0)
     try:
         note = json.loads(file.read())
@@ -145,7 +145,7 @@ def owners_in(message: str) -> tuple[Owner, ...]:
 
 
 def holder_of(owner: Owner, project: Path) -> LockHolder:
-    """What is behind a lock of Pulumi's. ``project`` is the folder in which our engines run.
+    """The owner of a lock of Pulumi's. ``project`` is the folder in which our engines run.
 
     To be asked with ours taken: then no driver is at work, and an engine of this project has lost its own.
     """

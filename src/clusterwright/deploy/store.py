@@ -23,7 +23,7 @@ _REMEMBERED, _SMALL_BYTES = 4096, 8192
 
 
 class MissingObject(ClusterwrightError):
-    """The store lacks what a digest names, or holds damaged bytes under it."""
+    """The store lacks the object of a digest, or holds damaged bytes under it."""
 
     def __init__(self, digest: str, folder: Path) -> None:
         super().__init__(
@@ -89,7 +89,7 @@ class Store:
         return content
 
     def _drop_damaged(self) -> None:
-        """Takes out every object that is not what its name says: ``put`` looks at the size alone."""
+        """Remove every object whose content does not match its name: ``put`` looks at the size alone."""
         for path in self.folder.glob("??/*"):
             digest = f"{path.parent.name}{path.name}"
             if path.name.startswith("."):
@@ -136,7 +136,7 @@ class Store:
         return self._files(device, json.loads(self.get(digest)), [])
 
     def get_differing(self, device: str, before: str, after: str) -> tuple[DeviceTree, DeviceTree]:
-        """What of two trees of ``device`` differs: the files of each that the other has not. Raises MissingObject.
+        """Files of each of two trees of ``device`` that the other lacks. Raises MissingObject.
 
         Reads no file that both have: most of a cluster is as it was.
         """
@@ -186,7 +186,7 @@ def _for_owner_only(path: str, flags: int) -> int:
 
 
 def tree_listing(tree: DeviceTree) -> bytes:
-    """What the store keeps of a tree beside its files; the SHA-256 of it is the tree's digest."""
+    """The listing of a tree in the store, whose SHA-256 is the tree's digest."""
     return _listing_content(
         {"path": artifact.path, "mode": artifact.mode, "kind": artifact.kind, "sha256": artifact.sha256}
         for artifact in tree

@@ -1,4 +1,4 @@
-"""What carries files to devices, seen from the outside: a target.
+"""A target: the interface of transports that carry files to devices.
 
 A target is told the whole tree that each device is to have and answers with what each device holds afterwards. It
 decides nothing: order, batches and failure budgets are the caller's.
@@ -32,7 +32,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one device answered.
+    """The answer of one device.
 
     ``changed`` names what was changed (in check mode: would be), sorted: paths without their leading slash, and running
     state that was repaired as ``sysctl:net.ipv4.ip_forward`` or ``nftables:running``. ``digest`` is ``tree_digest`` of
@@ -56,7 +56,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a device was found to hold: path without its leading slash -> SHA-256, of the files put there by a target.
+    """Files of a device that a target put there: path without its leading slash -> SHA-256.
 
     An unmanaged device holds nothing: an empty mapping.
     """
@@ -97,7 +97,7 @@ class Target(Protocol):
         ...
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
-        """What each of ``devices`` holds now. Every device has an answer. Raises as ``apply`` does."""
+        """Present files of each of ``devices``. Every device has an answer. Raises as ``apply`` does."""
         ...
 
 

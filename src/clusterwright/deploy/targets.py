@@ -65,7 +65,7 @@ class Chosen:
 
     @property
     def provider_settings(self) -> dict[str, str]:
-        """What a stack's provider is told of the target: whole paths, since it runs in another folder."""
+        """Settings of a stack's provider for the target: whole paths, since it runs in another folder."""
         settings = {"root": str(self.root.resolve()), "target": self.name}
         if self.access:
             settings["access"] = str(self.access.resolve())
@@ -105,7 +105,7 @@ class Chosen:
         return sources.versions() if sources else {}
 
     def secret_version_files(self) -> Mapping[Path, str]:
-        """What ``secret_versions`` is read from, with SHA-256. Raises ClusterwrightError."""
+        """Inputs of ``secret_versions``, with SHA-256. Raises ClusterwrightError."""
         sources = self._sources()
         return sources.version_files() if sources else {}
 
@@ -194,7 +194,7 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pattern[str]) -> Finding | None:
-    """The finding for the file that ``key`` names, where its whole path, links followed, has what ``wrong`` matches."""
+    """The finding for the file of ``key``, where its resolved path matches ``wrong``."""
     name = document.at(key)
     if name is None:
         return None

@@ -24,7 +24,7 @@ class AnswerKind(Enum):
 
 
 class Basis(Enum):
-    """What an answer was taken from."""
+    """The source of an answer."""
 
     PLAN = "the plan"
     TEXT = "rendered text"
@@ -64,7 +64,7 @@ def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
 
 
 def proof_notes(proofs: Sequence[Judged]) -> tuple[str, ...]:
-    """What the proofs say they did not check."""
+    """Parts of the claims that the proofs did not check."""
     return tuple(f"{check.name}: {note}" for check, verdict in proofs for note in verdict.notes)
 
 

@@ -204,7 +204,7 @@ def _leading_outside(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> It
 
 
 def _without_filters(tree: RenderedTree, isolation: DeclaredIsolation, fabrics: Sequence[str]) -> Iterator[str]:
-    """Switches with management ports of which no file is read, and fabrics in no zone."""
+    """Switches with management ports whose files are not read, and fabrics in no zone."""
     read = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
     for edge in isolation.edges:
         if edge.fabric in fabrics and edge.switch not in read:

@@ -1,4 +1,4 @@
-"""What the plan answers by itself: switches above a node, NVLink domains and failure domains."""
+"""Answers of the plan alone: switches above a node, NVLink domains and failure domains."""
 
 from __future__ import annotations
 

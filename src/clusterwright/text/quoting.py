@@ -24,7 +24,7 @@ def sh(text: str) -> str:
 
 
 def sh_double(text: str) -> str:
-    """What stands between the double quotes of a POSIX shell."""
+    """Text between the double quotes of a POSIX shell."""
     return re.sub(r'(["\\$`])', r"\\\1", text)
 
 

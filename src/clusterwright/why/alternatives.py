@@ -1,4 +1,4 @@
-"""Other values for a place of a spec, all of which the schema accepts there."""
+"""Other values that the schema accepts at a place of a spec."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _walk(schema: Schema, named: Schema, path: tuple[str, ...], *, required: boo
 
 
 def resolved(schema: Schema, named: Schema) -> Schema:
-    """``schema`` with what it refers to laid below it."""
+    """``schema`` with the target of its reference merged below it."""
     while "$ref" in schema:
         target = named[schema["$ref"]]
         schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}

@@ -95,7 +95,7 @@ class Selection:
     number: int | None = None
 
     def lines(self, document: Document) -> tuple[RenderedLine, ...]:
-        """The lines of the device that match, whatever their number; none where the plan has no such device."""
+        """All matching lines of the device; none where the plan has no such device."""
         plan = _plan(document)
         selected: list[RenderedLine] = []
         if self.device not in plan.by_name:

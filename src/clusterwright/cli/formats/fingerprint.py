@@ -1,4 +1,4 @@
-"""What stays of a finding while lines move: code-scanning services know it again by that in the next commit."""
+"""Fingerprints of findings that stay while lines move: code-scanning services recognize a finding by them."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _block(finding: Finding, source_line: SourceLine, colour: bool) -> str:
 
 
 def _unjudged_count(items: Sequence[NotJudged]) -> str:
-    """What was not judged, in one line: errors come first, and few readers want every code."""
+    """The number of rules that did not run, in one line: errors come first, and few readers want every code."""
     because = sorted({item.because.code for item in items})
     rules = {code for item in items for code in item.codes}
     count = "no rule was judged" if any(item.is_everything for item in items) else f"{len(rules)} rules were not judged"

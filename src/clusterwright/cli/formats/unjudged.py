@@ -1,4 +1,4 @@
-"""What was not judged, as one sentence for formats that have no list of their own for it."""
+"""The rules that did not run, as one sentence for formats without a list of their own for it."""
 
 from __future__ import annotations
 

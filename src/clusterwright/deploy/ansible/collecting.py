@@ -26,7 +26,7 @@ _FILTER, _SETTINGS, _EOS = "nft-ruleset", "sysctl", "running-config"
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What devices answered, by device and name of the output or path of the file; and why others did not."""
+    """Answers by device and by name of the output or path of the file, and errors of devices without an answer."""
 
     texts: Mapping[str, Mapping[str, str]]
     failures: Mapping[str, str]
@@ -60,7 +60,7 @@ def collect(plan: Plan, devices: Devices) -> Collected:
 
 
 def _questions(plan: Plan, name: str) -> Iterator[tuple[str, RemoteCommand]]:
-    """What is read of a device over SSH: outputs that speak of its files, and the configuration files of its system."""
+    """Outputs and configuration files that are read from a device over SSH."""
     paths = [artifact.path for artifact in Rendering(plan).of_device(name)]
     for output in (_FILTER, _SETTINGS):
         if any(fnmatchcase(path, OUTPUTS[output].files) for path in paths):
@@ -75,7 +75,7 @@ def _questions(plan: Plan, name: str) -> Iterator[tuple[str, RemoteCommand]]:
 
 
 def keep(texts: Mapping[str, Mapping[str, str]], folder: Path, moment: str) -> Path:
-    """Write what was read into ``folder/moment/DEVICE``, for the owner alone: configurations hold hashes of secrets.
+    """Write the answers into ``folder/moment/DEVICE``, for the owner alone: configurations hold hashes of secrets.
 
     Raises ClusterwrightError where that fails, or where something of that moment is there already.
     """

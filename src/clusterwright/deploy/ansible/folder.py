@@ -32,7 +32,7 @@ class RunFolder:
 
     @property
     def note(self) -> Path:
-        """The file that names the work unit that is under way, for whoever comes after a killed process."""
+        """The file that names the running work unit, for the next command after a killed process."""
         return self.path / _UNIT
 
 

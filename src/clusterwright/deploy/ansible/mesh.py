@@ -62,7 +62,7 @@ class Mesh:
         return self._execution.partition(devices)
 
     def run(self, job: PlaybookJob, home: str, given_up: threading.Event) -> Transcript:
-        """Runs ``job`` on ``home``, or on whoever has least to do. Raises nothing for one device's sake."""
+        """Run ``job`` on ``home``, or on the least busy node. One device's failure raises nothing."""
         before = Transcript()
         tried = {home: self._lost[home]} if home in self._lost else {}
         begun = False
@@ -178,7 +178,7 @@ class _Attempt:
     def _take(
         self, stream: WorkerStream, receive: Callable[[], bytes], watch: _NodeWatch, given_up: threading.Event
     ) -> bool:
-        """Takes in what comes until the connection ends. True: the worker has said its last word."""
+        """Read results until the connection ends. True: the worker has finished."""
         while not stream.ended and not given_up.is_set():
             try:
                 piece = receive()

@@ -67,7 +67,7 @@ class CommandResult:
 
     @property
     def said(self) -> str:
-        """The last line of what it complained of, or how it ended."""
+        """The last line of its error output, or how it ended."""
         lines = (self.error.strip() or self.output.strip()).splitlines()
         return lines[-1] if lines else f"exit status {self.status}"
 
@@ -103,7 +103,7 @@ class Devices:
             return dict(zip(questions, pool.map(run, questions, questions.values()), strict=True))
 
     def show(self, devices: Sequence[str], command: str) -> Mapping[str, Any]:
-        """What each switch over eAPI answers to a command, as JSON, or ``Unreachable``. Raises ClusterwrightError."""
+        """JSON output of a command on each switch over eAPI, or ``Unreachable``. Raises ClusterwrightError."""
         eapi = self.access.eapi
         if eapi is None or not devices:
             return {}
@@ -113,7 +113,7 @@ class Devices:
             return dict(zip(devices, answers, strict=True))
 
     def show_text(self, devices: Sequence[str], command: str) -> Mapping[str, str | Unreachable]:
-        """What each switch over eAPI prints for a command. Raises ClusterwrightError."""
+        """Text output of a command on each switch over eAPI. Raises ClusterwrightError."""
         eapi = self.access.eapi
         if eapi is None or not devices:
             return {}

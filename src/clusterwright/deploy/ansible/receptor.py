@@ -26,11 +26,11 @@ _PIECE_BYTES = 65536
 
 
 class ReceptorError(ClusterwrightError):
-    """Receptor cannot be reached, or does not do what it was asked."""
+    """Receptor cannot be reached, or refuses a request."""
 
 
 class UnitState(Enum):
-    """What has become of a unit of work, by receptor's numbers."""
+    """State of a unit of work, by receptor's numbers."""
 
     PENDING = 0
     RUNNING = 1
@@ -78,7 +78,7 @@ class Receptor:
             return accepted[1]
 
     def state(self, unit: str) -> tuple[UnitState, str]:
-        """What has become of a unit, and receptor's words for it."""
+        """State of a unit, and receptor's words for it."""
         answer = self._ask(f"work status {unit}")
         try:
             return UnitState(answer.get("State")), str(answer.get("Detail", ""))
@@ -87,7 +87,7 @@ class Receptor:
 
     @contextlib.contextmanager
     def results(self, unit: str, position: int, poll_s: float) -> Iterator[Callable[[], bytes]]:
-        """What a unit has written from byte ``position`` on, a piece with each call; empty at the end.
+        """Output of a unit from byte ``position`` on, a piece with each call; empty at the end.
 
         A call raises TimeoutError when nothing comes within ``poll_s``, and may then be repeated.
         """
@@ -100,7 +100,7 @@ class Receptor:
             yield channel.receive
 
     def forget(self, unit: str) -> None:
-        """Ends a unit and removes what it read and wrote, here and at its node: at once, or when that is back.
+        """End a unit and remove its files, here and at its node: at once, or when that is back.
 
         Raises nothing: it is called where something else has gone wrong already.
         """

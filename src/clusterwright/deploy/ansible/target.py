@@ -1,4 +1,4 @@
-"""The target that hands trees to Ansible, whatever a device is reached over.
+"""The target that applies trees by Ansible, over every transport.
 
 Ansible only carries. Everything is rendered before, one task of one module does a device's whole tree (``roles/``), and
 ansible-runner runs it in shards, because a machine's memory and start-up time grow with the hosts of one run. Shards
@@ -81,7 +81,7 @@ class AnsibleTarget:
         return (ssh,) if self.access.eapi is None else (ssh, EapiTransport(self.access.eapi))
 
     def _run(self, batch: Mapping[str, DeviceTree | None], *, check: bool = False) -> Mapping[str, Transcript]:
-        """What was heard of each device that has an address. A device with None instead of a tree is only read."""
+        """Answers of all devices with an address. A device with None instead of a tree is only read."""
         mesh = None if self.access.execution is None else Mesh(self.access.execution, self.folder, self.shards_at_once)
         jobs: list[tuple[PlaybookJob, str | None]] = []
         for transport in self._transports():

@@ -1,4 +1,4 @@
-"""From Ansible's events to what each device holds.
+"""Outcomes of devices from Ansible's events.
 
 An exit code is never taken for success: a device counts as done when its own answer lists the digests that were sent,
 in a run that came to its end. Whatever leaves doubt is ``unknown``.
@@ -39,7 +39,7 @@ _CUT_OFF = "out of reach since its change, which it takes back by itself: "
 
 @dataclass(slots=True)
 class Transcript:
-    """What was heard of one run. Filled by ``hear``, event by event, as ansible-runner hands them over."""
+    """Events of one run. Filled by ``hear``, event by event, as ansible-runner passes them on."""
 
     answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     failures: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -122,7 +122,7 @@ def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool)
 
 
 def holding_of(transcript: Transcript, device: str) -> Holding | Unreachable:
-    """What ``device`` answered to being read."""
+    """The answer of ``device`` to being read."""
     if transcript.untried:
         return Unreachable(transcript.untried)
     if device in transcript.unreachable:
@@ -160,7 +160,7 @@ def _silence(transcript: Transcript) -> str:
 
 
 def _remarks(answer: Mapping[str, Any]) -> str:
-    """What the device did not take, and which of its connections no flow allows; "" where there is neither."""
+    """Settings that the device refused, and its connections that no flow permits; "" where there is neither."""
     exempted, connections = answer.get("exempted") or (), answer.get("open_without_flow") or ()
     remarks = []
     if exempted:

@@ -1,4 +1,4 @@
-"""What Ansible needs to know of one way of reaching devices."""
+"""Settings of Ansible for one way of reaching devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaybookPlaces:
-    """Where a playbook finds what it needs on the machine that runs it, as text that Ansible fills in.
+    """Paths of a playbook's inputs on the machine that runs it, as text with Ansible's variables.
 
     ``bundles`` is the folder of payloads, ``scratch`` one for temporary files, ``files`` has those of
     ``Transport.files`` by their meaning.
@@ -45,7 +45,7 @@ class Transport(Protocol):
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """What each file that has to be there is for -> the file."""
+        """Required files, by their purpose."""
         ...
 
     def settled(self, tree: DeviceTree) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""What ``ansible-runner worker`` writes, taken in as it comes: events, its state, at the end a bundle of artifacts.
+"""Output of ``ansible-runner worker``, read as it comes: events, its state, at the end a bundle of artifacts.
 
 Not read with ansible-runner's own ``process``: that unpacks the bundle into the control node's files under names that
 the worker chose. An execution node is trusted with the devices of its share, and with nothing else.
@@ -22,7 +22,7 @@ OWN_BYTES = 64 * 1024 * 1024
 
 
 class StreamError(Exception):
-    """A worker wrote what no ansible-runner writes, or more than a run of its size can."""
+    """A worker's output that is not ansible-runner's, or larger than a run of its size can be."""
 
 
 class WorkerStream:

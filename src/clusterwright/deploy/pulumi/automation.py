@@ -76,7 +76,7 @@ class _SelectedWorkspace(automation.LocalWorkspace):
 
 
 class _WatchedStack(automation.Stack):
-    """An opened stack of which nothing is asked once it was driven: its events report the result.
+    """An opened stack whose events report the result of driving it.
 
     The base class reads the stack's outputs twice and its history once, by a command of Pulumi each. A public function
     opens the stack, and its fields are taken over: the constructor's third argument is of a private type.
@@ -161,7 +161,7 @@ class Engine:
         return frozenset(stack.name for stack in summaries if stack.resource_count)
 
     def given(self, stack: Stack) -> Given:
-        """What the state of ``stack`` says that its devices were given last. Raises ClusterwrightError.
+        """Trees that devices were given last, by the state of ``stack``. Raises ClusterwrightError.
 
         Nothing where there is no such stack. What the upper layer offered pods when it was first asked is good enough
         for those that ``run`` drives later: both change in one rollout then, in an order of its own.
@@ -274,7 +274,7 @@ class Engine:
         watch: _Watch,
         drive: Callable[[automation.Stack], None],
     ) -> None:
-        """``drive`` with nobody beside it; a lock that a killed engine left is removed. Raises Busy."""
+        """``drive`` under the stack's lock; a lock that a killed engine left is removed. Raises Busy."""
         if action == "preview":
             drive(stack)
             return
@@ -292,7 +292,7 @@ class Engine:
             clear_way(name, owners, self._project)
             stack.cancel()
             watch.errors.clear()
-            watch.said.clear()
+            watch.reported.clear()
             _forget_pending(stack)
             drive(stack)
         self._locks.settle(name)
@@ -343,7 +343,7 @@ class Engine:
 
 
 def _forget_pending(stack: automation.Stack) -> None:
-    """Forgets what was under way when an update was torn off: all of it can be repeated.
+    """Forget the pending operations of an interrupted update, all of which can be repeated.
 
     Pulumi itself would remember it for ever, and warn of it in each update.
     """
@@ -360,7 +360,7 @@ def is_damage(message: str) -> bool:
 
 
 def _reason(error: automation.CommandError) -> str:
-    """What Pulumi said on its standard error, or how it ended when it could say nothing."""
+    """Pulumi's standard error, or how it ended without any."""
     text = str(error)
     if killed := _KILLED.match(text):
         return (

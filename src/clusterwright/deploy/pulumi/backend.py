@@ -50,7 +50,7 @@ def _refuse(what: str) -> None:
 
 
 def _without_value(error: ValueError) -> str:
-    """What ``urlsplit`` says, without the part of the URL that it quotes."""
+    """The error of ``urlsplit`` without the part of the URL that it quotes."""
     return str(error).partition(" as ")[0].partition(":")[0].partition("'")[0].strip()
 
 

@@ -1,4 +1,4 @@
-"""What a stack of a spec was rendered to before, found again while nothing that went in has changed.
+"""Earlier renderings of a stack, valid while none of their inputs has changed.
 
 A note under the deployment's folder names the manifest with everything that it came from: each file that the spec was
 read from, this installation byte for byte, the versions of Python and of the libraries, the target and its access file,
@@ -59,7 +59,7 @@ class TargetLayer:
 
 
 def installation_digest() -> str:
-    """SHA-256 of the package, what travels with it, plugins, Python, and the versions of the libraries it asks for."""
+    """SHA-256 of the package, its data files, plugins, Python, and the versions of the libraries that it requires."""
     whole = hashlib.sha256(sys.version.encode())
     for folder in filter(Path.is_dir, (_PACKAGE, *map(_data_folder, _FOLDERS), *plugin_packages())):
         for place, content in _files_below(str(folder), folder.name):
@@ -70,7 +70,7 @@ def installation_digest() -> str:
 
 
 def is_of_installation(path: Path) -> bool:
-    """Whether ``path`` is a file that the program reads whatever the spec says; shipped specs are not."""
+    """Whether ``path`` is a file of the program itself; shipped specs are not."""
     return any(path.is_relative_to(_data_folder(name)) for name in _FOLDERS)
 
 
@@ -106,7 +106,7 @@ def remember(
     manifest: Manifest,
     installation: Callable[[], str] = installation_digest,
 ) -> None:
-    """Notes what a stack was rendered to from the files that were ``read``; ``installation`` as of ``recall``.
+    """Note the rendering of a stack with the files that were ``read``; ``installation`` as of ``recall``.
 
     Nothing is noted where a file changed meanwhile. Raises ClusterwrightError when the disk does not take it.
     """
@@ -124,7 +124,7 @@ def remember(
 
 
 def _files_below(folder: str, place: str) -> Iterator[tuple[str, bytes]]:
-    """What every file holds in a folder that lies at ``place``, in one order: a thousand, so without much ado."""
+    """Contents of all files below ``place``, in one order."""
     for entry in sorted(os.scandir(folder), key=attrgetter("name")):
         here = f"{place}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""What changes on a device, in lines of configuration."""
+"""Changes of a device in lines of configuration."""
 
 from __future__ import annotations
 

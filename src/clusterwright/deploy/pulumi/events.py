@@ -1,4 +1,4 @@
-"""What happens while stacks are driven, as one kind of record for every display.
+"""Events of driven stacks, as one kind of record for every display.
 
 A record is what a person or a program is told; the time at which it is told is added where it leaves the process.
 The form is ``rollout-events.schema.json``.
@@ -24,7 +24,7 @@ _SEALED = re.compile(r"incorrect passphrase")
 
 
 class EventKind(StrEnum):
-    """What an event says."""
+    """The kind of an event."""
 
     ROLLOUT_STARTED = "rollout-started"
     WAVE_STARTED = "wave-started"
@@ -62,7 +62,7 @@ class Event:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """The event as JSON holds it, without what is empty."""
+        """The event as JSON, without empty fields."""
         values = {
             "event": str(self.kind),
             "stack": self.stack,
@@ -83,7 +83,7 @@ Listener = Callable[[Event], None]
 
 
 def translate(stack: str, event: EngineEvent) -> Iterator[Event]:
-    """What an event of Pulumi's engine says about a stack's units; nothing for its other resources."""
+    """Events about a stack's units from an event of Pulumi's engine; none for its other resources."""
     if event.resource_pre_event:
         yield from _step(stack, EventKind.UNIT_STARTED, event.resource_pre_event.metadata)
     elif event.res_outputs_event:
@@ -95,7 +95,7 @@ def translate(stack: str, event: EngineEvent) -> Iterator[Event]:
 
 
 def for_people(text: str) -> str:
-    """What the engine says, led by what it means and what to do where that takes knowing the engine."""
+    """The engine's message, preceded by its meaning and the remedy where these need knowledge of the engine."""
     if _NO_ROOM_FOR_STATE.search(text):
         return (
             "the disk on which the state is kept is full. Every device has its previous configuration or the new one; "

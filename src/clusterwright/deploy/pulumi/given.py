@@ -1,4 +1,4 @@
-"""What a stack's state says that its devices were given last."""
+"""Trees that devices were given last, by a stack's state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROVIDER_TYPE = "pulumi:providers:clusterwright"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What devices were given last: the digest of each one's tree, "" where it is known to hold something else.
+    """The digest of each device's last tree, "" where it is known to hold another one.
 
     ``failed`` says why devices did not take what they were to have last; ``downlinks`` is what a stack of the upper
     layer offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known,
@@ -41,7 +41,7 @@ class Given:
 
 
 def read_given(state: Mapping[str, Any]) -> Given:
-    """What a stack's state says of its devices; ``state`` is the deployment that Pulumi exports."""
+    """Devices' last trees from a stack's state; ``state`` is the deployment that Pulumi exports."""
     trees: dict[str, str] = {}
     failed: dict[str, str] = {}
     downlinks: dict[str, Mapping[str, str]] = {}

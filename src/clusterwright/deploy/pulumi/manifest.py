@@ -28,7 +28,7 @@ class ManifestUnit:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one stack is to bring about; units without devices are left out.
+    """The wanted state of one stack; units without devices are left out.
 
     ``downlinks`` are what the upper layer offers pods: in its own manifest to all, in a pod's what that leans on.
     ``former`` are the names that devices had before they were renamed, which a state may know them by. ``away`` are

@@ -29,7 +29,7 @@ def drive_stacks(
     is_stopped: Callable[[], bool] = lambda: False,
     allows: Callable[[Ran], bool] = _is_ok,
 ) -> tuple[Ran, ...]:
-    """What ``run`` answers for each stack that was started, in the order of ``stacks``.
+    """Results of ``run`` for each started stack, in the order of ``stacks``.
 
     The upper layer goes first, then stacks with machines of services, which nodes boot and log in by, then all others;
     the other way round with ``upper_last``. Those of one group go ``at_once`` side by side. After an answer that is not

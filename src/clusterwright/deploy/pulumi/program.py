@@ -156,7 +156,7 @@ def _rendered(settings: Settings) -> Manifest:
 
 
 def deployed_upper(manifest: Manifest, store: Store, accepted: Downlinks | None = None) -> pulumi.StackReference | None:
-    """The stack of the upper layer, when what it offers is what this one needs; None where nothing is deployed there.
+    """The stack of the upper layer, when it offers the downlinks that this one needs; None where it is not deployed.
 
     What is ``accepted`` is good enough as well: what that layer held when a rollout over both was prepared, whose waves
     say in which order both change.
@@ -175,7 +175,7 @@ def deployed_upper(manifest: Manifest, store: Store, accepted: Downlinks | None 
 
 
 def _deployed_downlinks(upper: str) -> Downlinks | None:
-    """What the upper layer's stack exports; None when there is no such stack, or nothing in it."""
+    """Exports of the upper layer's stack; None when there is no such stack, or nothing in it."""
     outputs = _outputs_of(upper)
     downlinks = outputs.get("downlinks") if outputs is not None else None
     # What a switch offers is not known to Pulumi after an update of it that failed.
@@ -185,7 +185,7 @@ def _deployed_downlinks(upper: str) -> Downlinks | None:
 
 
 def _outputs_of(stack: str) -> Mapping[str, Any] | None:
-    """What a stack exports; None when there is no such stack.
+    """Exports of a stack; None when there is no such stack.
 
     Asked before a reference is made: one to a stack that is not there would end the program.
     """
@@ -220,7 +220,7 @@ def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: 
 def units_of(
     manifest: Manifest, options: pulumi.ResourceOptions, about: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, UnitResource]:
-    """The resources of all units by name, each with what is said ``about`` it."""
+    """Resources of all units by name, each with its texts of ``about``."""
     return {
         unit.name: UnitResource(
             unit.kind,

@@ -136,7 +136,7 @@ def write_configuration(project: Path, deployment: Deployment, stack: Stack, env
 
 
 def _configuration_in(file: Path) -> dict[str, Any]:
-    """What a stack's configuration holds; nothing where there is none, or where a crash left something else.
+    """The configuration of a stack; empty where there is none, or where a crash left another file.
 
     Such a file is put aside: it may hold secrets that somebody set by hand.
     """

@@ -173,7 +173,7 @@ class ClusterwrightProvider(Provider):
         return UpdateResponse(await self._bring_about(request.urn, request.news, request.olds))
 
     async def delete(self, request: DeleteRequest) -> None:
-        """Removes what was put on the unit's devices, and nothing else.
+        """Remove the files that were put on the unit's devices.
 
         Raises ClusterwrightError where Pulumi's own command asks for it: Pulumi runs no program for `destroy`, and
         calls the provider alone.
@@ -182,7 +182,7 @@ class ClusterwrightProvider(Provider):
         await self._bring_about(request.urn, {}, request.properties)
 
     async def read(self, request: ReadRequest) -> ReadResponse:
-        """Has the devices compare what they run with what they were given; the next update fixes one that differs.
+        """Compare devices with the trees that they were given; the next update fixes one that differs.
 
         Compared is what an update would set: files with their modes, the running kernel's state, a switch's running
         configuration. The lines that differ are shown under the unit. Devices that differed already are only read, and
@@ -212,7 +212,7 @@ class ClusterwrightProvider(Provider):
         return ReadResponse(request.resource_id, state, state)
 
     def _given(self, digests: Mapping[str, str]) -> dict[str, DeviceTree | None]:
-        """What devices were given; None where the object store has lost it."""
+        """Trees that devices were given; None where the object store has lost one."""
         store, _, _ = self._opened()
         given: dict[str, DeviceTree | None] = {}
         for name, digest in digests.items():
@@ -317,7 +317,7 @@ class ClusterwrightProvider(Provider):
 
 
 def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str, str]:
-    """What a state says of devices, under the names that they have now."""
+    """Trees of devices in a state, under their present names."""
     now = {was: name for name, was in map_of(news, "former").items()}
     return {now.get(name, name): value for name, value in map_of(olds, what).items()}
 

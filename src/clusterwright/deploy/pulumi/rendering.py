@@ -1,4 +1,4 @@
-"""Rendering what stacks need into the object store: once for a whole rollout, on every core."""
+"""Rendering of stacks into the object store: once for a whole rollout, on every core."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class EngineLog:
         await self._show(engine_pb2.INFO, urn, message)
 
     async def warning(self, urn: str, message: str) -> None:
-        """As ``info``, for what needs somebody's care."""
+        """As ``info``, for messages that need attention."""
         await self._show(engine_pb2.WARNING, urn, message)
 
     async def _show(self, severity: engine_pb2.LogSeverity.ValueType, urn: str, message: str) -> None:

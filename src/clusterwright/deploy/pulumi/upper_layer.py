@@ -1,4 +1,4 @@
-"""What each switch above the pods offers each pod: the reference by which a pod's stack leans on the upper layer's.
+"""Downlinks that each switch above the pods offers each pod, by which a pod's stack refers to the upper layer's.
 
 An offer is the switch's AS number and loopback with every port towards that pod: its peer, its addresses and speed, and
 whether it is in service. The stack of the upper layer exports the offers that its switches hold; the stack of a pod
@@ -90,7 +90,7 @@ def require_downlinks(
 
 
 def _own(downlinks: Downlinks, pod: str) -> Downlinks:
-    """What is offered to ``pod``, or by the upper layer ("") to all of them."""
+    """Downlinks offered to ``pod``, or by the upper layer ("") to all of them."""
     if not pod:
         return {name: pods for name, pods in downlinks.items() if pods}
     return {name: {pod: pods[pod]} for name, pods in downlinks.items() if pod in pods}

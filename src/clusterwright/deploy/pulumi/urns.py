@@ -1,4 +1,4 @@
-"""How Pulumi names what a stack holds."""
+"""Pulumi's names of a stack's resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def unit_urn(stack: Stack, unit: Unit) -> str:
 
 
 def parent_urns(stack: Stack, manifest: Manifest) -> list[str]:
-    """How Pulumi names what a stack's units stand in: a first update of some units has to make that too."""
+    """Pulumi's names of the parents of a stack's units, which a first update of some units has to create too."""
     start = f"urn:pulumi:{stack.name}::{PROJECT}::clusterwright:index:Cluster"
     cluster = f"{start}::{manifest.cluster}"
     return [cluster, f"{start}$clusterwright:index:Pod::{manifest.pod}"] if manifest.pod else [cluster]

@@ -72,7 +72,7 @@ def _salt(file: Path) -> str:
 
 
 def _opens(phrase: str, state: str) -> bool:
-    """Whether ``phrase`` opens what is sealed in a salt; a form that is not known is the engine's to judge."""
+    """Whether ``phrase`` opens a salt; the engine decides on an unknown form."""
     if state == _SALT_OF_NONE:
         return phrase == ""
     # Not imported by a preview that finds no change, which asks nothing here.

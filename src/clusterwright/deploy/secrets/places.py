@@ -28,7 +28,7 @@ def places_in(tree: Iterable[Artifact]) -> Places:
 
 
 def in_place(text: str, places: Places) -> str:
-    """``text`` with placeholders in ``places``, whatever stands there."""
+    """``text`` with placeholders in ``places``, in the place of any value."""
     for pattern, line in places.items():
         text = re.sub(pattern, line.replace("\\", r"\\"), text)
     return text

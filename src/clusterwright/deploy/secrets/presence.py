@@ -14,7 +14,7 @@ from clusterwright.plan.model import Plan
 
 
 def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
-    """Read every source for every stack, and compare with what the files of its devices ask for.
+    """Read every source for every stack, and compare with the placeholders in its devices' files.
 
     Raises SecretError for a source that does not give its secret, for secrets without a source, and for values that
     are not of the form that a file asks for.

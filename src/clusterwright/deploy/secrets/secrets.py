@@ -46,7 +46,7 @@ def names_in(content: bytes) -> frozenset[str]:
 
 
 def filled(content: bytes, values: Values) -> dict[str, str]:
-    """What takes the place of every placeholder of ``content``, by the placeholder's own text.
+    """The value of every placeholder of ``content``, by the placeholder's own text.
 
     Raises SecretError for a value that does not fit the form that its place asks for.
     """
@@ -129,7 +129,7 @@ def checked(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class ResolvingTarget:
-    """A target behind which devices get secrets, and in front of which nobody sees them; implements ``Target``.
+    """A target that puts secrets into files before it passes them on; implements ``Target``.
 
     ``fetch`` reads the sources, once and only when a device needs it; ``folder`` is what the target keeps of its runs.
     """
@@ -187,7 +187,7 @@ class ResolvingTarget:
         )
 
     def _scrub(self) -> None:
-        """Take values out of what a transport wrote about its run, such as a switch's own diff."""
+        """Remove values from a transport's output, such as a switch's own diff."""
         if self.folder is not None and "_values" in self.__dict__:
             scrub(self.folder, self._sent, self._places)
 

@@ -76,7 +76,7 @@ class SecretFile:
         return {name: version for name, version in version_by_source.items() if version is not None}
 
     def version_files(self) -> Mapping[Path, str]:
-        """What ``versions`` reads: every file with the SHA-256 of what it holds, "" where there is none."""
+        """Inputs of ``versions``: every file with its SHA-256, "" where there is none."""
         with noting_reads() as read:
             sources = self.sources()
         paths = {*read, *(self._store(source) / LEDGER for source in sources if source.source == "keys")}

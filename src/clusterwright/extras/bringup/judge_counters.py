@@ -32,7 +32,7 @@ class PortReport:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What stands at a GUID and port number; ``cable`` None inside a director and at unused ports."""
+    """The port at a GUID and port number; ``cable`` None inside a director and at unused ports."""
 
     device: str
     label: str
@@ -108,7 +108,7 @@ def _concerns(plan: Plan, place: _Place, group: str) -> bool:
 
 
 def _every_place(plan: Plan) -> Iterator[tuple[tuple[int, int], _Place]]:
-    """(GUID, port number) of every port of every InfiniBand fabric, with what is there."""
+    """The port at each (GUID, port number) of every InfiniBand fabric."""
     technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
     for switch in plan.devices:
         if switch.kind != "switch" or switch.guid is None or technologies.get(switch.fabric) != "infiniband":

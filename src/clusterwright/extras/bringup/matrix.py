@@ -1,4 +1,4 @@
-"""Which NICs are tested with which, and what runs at once: tests of a round share no NIC and no cable."""
+"""Pairs of NICs to test, in rounds: tests of a round share no NIC and no cable."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _platforms(plan: Plan, unit: BringupUnit) -> list[SwitchSystem]:
 
 
 def _asked(platform: SwitchSystem, commands: Iterable[str] | Unsupported) -> Iterator[Command]:
-    """What is typed on every switch of a platform, or why nothing is."""
+    """The commands for every switch of a platform, or why there are none."""
     who = f"every {systems()[platform.system].title} switch"
     if isinstance(commands, Unsupported):
         yield Command(who, f"# {commands.reason}")

@@ -30,7 +30,7 @@ def tournament(names: Sequence[str]) -> tuple[Round, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to type, and on which machine; ``where`` may stand for several (``every node``)."""
+    """A command, and its machine; ``where`` may stand for several (``every node``)."""
 
     where: str
     line: str
@@ -65,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """The ordered steps for one group on one fabric, and what they rest on."""
+    """The ordered steps for one group on one fabric, with their assumptions."""
 
     cluster: str
     group: str
@@ -77,7 +77,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceLimits:
-    """What the operator decides: how long counters are watched, and which shares of the computed ceilings are asked.
+    """The operator's choices: how long counters are watched, and the demanded shares of the computed ceilings.
 
     ``bandwidth`` is the share of a pair's payload rate. A lane that is lost or a speed step halves a link, so that any
     share above one half tells a degraded link from a good one; the rest is what is left to start-up and

@@ -34,7 +34,7 @@ def unit_payload(unit: BringupUnit) -> Payload:
 
 
 def pair_threshold(payload: Payload, limits: AcceptanceLimits) -> Threshold:
-    """What a pair of NICs with this payload rate must reach."""
+    """The threshold of a pair of NICs with this payload rate."""
     value = round(payload.gbps * limits.bandwidth, 1)
     return Threshold(
         name="bandwidth of a pair",
@@ -111,7 +111,7 @@ def _agrees(unit: BringupUnit) -> str:
 
 
 def _commands(plan: Plan, unit: BringupUnit, test: Test) -> tuple[Command, Command]:
-    """What the server and the client of a test run."""
+    """Commands of the server and the client of a test."""
     report = f"echo '# pair {test.server} {test.near.rdma_device} {test.client} {test.far.rdma_device}'; "
     return (
         Command(test.server, _perftest(plan, unit, test.near)),
@@ -187,7 +187,7 @@ def _ring(unit: BringupUnit, limits: AcceptanceLimits, rings: int, share: Share)
 
 
 def ring_share(plan: Plan, unit: BringupUnit, rails: Sequence[int]) -> Share:
-    """What a ring over the unit's nodes, in their order, keeps on each of these rails when they run at once."""
+    """The share of bandwidth of a ring over the unit's nodes, in their order, on each of these rails run at once."""
     ways = CabledPaths(plan, unit.fabric.name)
     names = [node.name for node in unit.nodes]
     chosen = {unit.nics[names[0]][rail].interface for rail in rails}

@@ -1,4 +1,4 @@
-"""What is accepted: the GPU nodes of a group, their NICs, the switches and cables around them."""
+"""The object of acceptance: the GPU nodes of a group, their NICs, the switches and cables around them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on what real tools reported."""
+"""Verdicts on reports of real tools."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ class Judgement:
 
 
 class UnreadableReportError(ClusterwrightError):
-    """A tool's output is not what that tool writes, or ends early: no verdict is given on half a report."""
+    """A report that its tool does not write, or that ends early: half a report gets no verdict."""

@@ -78,7 +78,7 @@ class CabledPaths:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What the busiest cable leaves to each flow, as a part of its NIC's rate; ``why`` says so, "" for all of it."""
+    """Each flow's share of the busiest cable, as a part of its NIC's rate; ``why`` explains it, "" for all of it."""
 
     part: float
     why: str

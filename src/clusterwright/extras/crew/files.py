@@ -1,4 +1,4 @@
-"""What a cabling crew works with, as tables: point-to-point lists, pulls, trays, and what stands on each label."""
+"""Tables for technicians: point-to-point lists, pulls, trays, and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is pulled together: the bundles between two racks, and how full each tray becomes."""
+"""Cables that are pulled together: the bundles between two racks, and the load of each tray."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CableBundle(NamedTuple):
 
 
 class TrayLoad(NamedTuple):
-    """What lies in a tray: cables of one fabric, medium and length; ``bundles`` is between how many pairs of racks."""
+    """Cables of one fabric, medium and length in a tray; ``bundles`` is between how many pairs of racks."""
 
     pathway: str
     fabric: str
@@ -54,7 +54,7 @@ def bundles(routes: Iterable[LaidRoute]) -> list[CableBundle]:
 
 
 def tray_loads(pulled: Iterable[CableBundle]) -> Iterator[TrayLoad]:
-    """Each tray with what lies in it, in the order of their names."""
+    """Each tray with its cables, in the order of their names."""
     loads: dict[tuple[str, str, str, str, float], list[CableBundle]] = defaultdict(list)
     for bundle in pulled:
         if bundle.pathway:

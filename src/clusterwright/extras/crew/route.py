@@ -106,5 +106,5 @@ def _end(device: Device, end: Interface, cabinets: Mapping[str, str], panel: str
 
 
 def _cabinet(rack: str, place: RackPlace | None) -> str:
-    """A cabinet by the floor's row and place, or by the plan's name where nobody knows these."""
+    """A cabinet by the floor's row and place, or by the plan's name where these are not known."""
     return rack.upper() if place is None else f"{place.row_name}{place.position:02d}"

@@ -187,7 +187,7 @@ Section = tuple[str, dict[str, list[str]]]
 
 
 def node_commands(plan: Plan, node: Device, interfaces: frozenset[str]) -> str:
-    """What brings up these interfaces of a node as its rendered files say. Raises KeyError for a key it must know."""
+    """Commands that bring up these interfaces of a node by its rendered files. Raises KeyError for an unknown key."""
     texts = {artifact.path: artifact.content.decode() for artifact in WRITER.render(plan, node)}
     first: list[str] = []
     later: list[str] = []

@@ -42,7 +42,10 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What was compared, and every difference. ``widths`` counts routes to racks by role and number of paths."""
+    """Numbers of compared objects, and every difference.
+
+    ``widths`` counts routes to racks by role and number of paths.
+    """
 
     switches: int
     sessions: int
@@ -215,7 +218,7 @@ def _announcement_problems(name: str, to: str, wanted: frozenset[str], sent: fro
 
 
 def _path_faults(twin: Twin, switches: tuple[str, ...], arrived: bool) -> list[str]:
-    """What is wrong with a packet's way: it must arrive, climb, and descend once.
+    """Faults of a packet's path: it must arrive, climb, and descend once.
 
     No switch shows between two nodes of one shared subnet, which a switch bridges.
     """

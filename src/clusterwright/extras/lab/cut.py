@@ -102,7 +102,7 @@ def _pods(plan: Plan, bottoms: dict[str, list[Device]], wanted: tuple[str, ...])
 def _with_uppers(
     plan: Plan, switches: Sequence[Device], chosen: Sequence[Device], width: int | None
 ) -> tuple[Device, ...]:
-    """The chosen switches and what their uplinks lead to, at most ``width`` switches of each group and tier."""
+    """The chosen switches and those above them, at most ``width`` switches of each group and tier."""
     kept = {device.name for device in chosen}
     count: dict[tuple[int, str, int | None], int] = defaultdict(int)
     for device in sorted(switches, key=lambda item: item.tier):

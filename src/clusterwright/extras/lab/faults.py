@@ -31,7 +31,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Reconvergence:
-    """What a fault or its mending did: ``seconds`` until all routes were as planned, datagrams ``sent``, ``received``.
+    """Effect of a fault or its repair: ``seconds`` until all routes were as planned, datagrams ``sent``, ``received``.
 
     ``narrower`` are routes to racks with fewer paths than before, on any switch; ``lost`` are routes from a rack switch
     to another rack that are gone, though that rack is not drained.

@@ -68,7 +68,7 @@ class FrrSide:
 
 @dataclass(frozen=True, slots=True)
 class FrrSwitch:
-    """What the template shows: the same sessions, prefixes and policy as the switch's own configuration."""
+    """Values of the template: the same sessions, prefixes and policy as the switch's own configuration."""
 
     name: str
     asn: int

@@ -70,7 +70,7 @@ def processes_in(namespaces: Iterable[str]) -> list[int]:
 
 
 def remove_namespaces(prefix: str) -> None:
-    """Kill what runs in the namespaces whose names start so, and remove them. Raises ClusterwrightError."""
+    """Kill the processes in namespaces with this prefix, and remove these. Raises ClusterwrightError."""
     namespaces = namespaces_named(prefix)
     deadline = time.monotonic() + _KILL_TIMEOUT_S
     while (running := processes_in(namespaces)) and time.monotonic() < deadline:

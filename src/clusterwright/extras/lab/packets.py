@@ -186,7 +186,7 @@ def _send(sender: socket.socket, target: Endpoint, port: int, mark: bytes) -> No
 
 
 def _receive(sockets: dict[Endpoint, socket.socket], mark: bytes, quiet_s: float) -> Iterator[tuple[Endpoint, str]]:
-    """What arrives with this mark until nothing has for a while: who received it, and from which address."""
+    """Packets with this mark until none has come for a while: the receiver, and the source address."""
     ends = {made: end for end, made in sockets.items()}
     deadline = time.monotonic() + quiet_s
     while (wait := deadline - time.monotonic()) > 0:

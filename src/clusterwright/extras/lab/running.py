@@ -1,4 +1,4 @@
-"""What a lab leaves on the machine while it runs: a folder, namespaces, limits of the kernel. And how all of it goes.
+"""Traces of a running lab on the machine: a folder, namespaces, limits of the kernel. And their removal.
 
 Whatever a killed command left is found by name: namespaces by their prefix, processes by the namespace they run in,
 the kernel's former limits in a file that was written before they were raised.

@@ -40,7 +40,7 @@ class Twin:
 
     @property
     def name(self) -> str:
-        """What the lab is called on the machine: cluster and fabric."""
+        """The lab's name on the machine: cluster and fabric."""
         return f"{self.plan.name}.{self.fabric}"
 
     @cached_property

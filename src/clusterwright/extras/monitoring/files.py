@@ -1,4 +1,4 @@
-"""What watches a cluster, as files of the programs that do: Prometheus, Grafana, gnmic, snmp_exporter, ANTA."""
+"""Files of monitoring programs: Prometheus, Grafana, gnmic, snmp_exporter, ANTA."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _boxes(outer: Box, size: int) -> tuple[Box, ...]:
 
 
 class _Leaving:
-    """What a rank sends out of its box on average, in bytes a step; remembered by box."""
+    """Average bytes that a rank sends out of its box in a step; remembered by box."""
 
     def __init__(self, job: Job, streams: tuple[Stream, ...]) -> None:
         self._job = job

@@ -63,7 +63,7 @@ def place(room: Room, job: Job) -> Placement:
 
 
 def _weighed(room: Room, stream: Stream) -> Stream:
-    """What a stream counts for: where nodes share NVLink no bytes of others outweigh those of tensor groups."""
+    """The weight of a stream: where nodes share NVLink no bytes of others outweigh those of tensor groups."""
     if not room.joins_nodes_by_nvlink or stream.axis != TENSOR:
         return stream
     return replace(stream, sent_bytes=stream.sent_bytes * _OUTWEIGHS)
@@ -132,7 +132,7 @@ def crossing(room: Room, edges: tuple[Edges, ...], node_of: Ints) -> Mapping[str
 
 
 def cost(bytes_by_axis: Mapping[str, tuple[float, ...]]) -> tuple[float, ...]:
-    """What a placement is judged by: bytes across the cluster, then those across it and the layer below, and so on."""
+    """The cost of a placement: bytes across the cluster, then those across it and the layer below, and so on."""
     layers = zip(*bytes_by_axis.values(), strict=True)
     totals = [sum(layer) for layer in layers]
     return tuple(sum(totals[layer:]) for layer in range(len(totals) - 1, 0, -1))

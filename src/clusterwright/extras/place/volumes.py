@@ -1,4 +1,4 @@
-"""What travels between the ranks of a job in one training step, and between which.
+"""Traffic between the ranks of a job in one training step.
 
 Bytes that each rank sends, for t tensor, c context, p pipeline, d data ranks and r replicas, T = tokens of a microbatch
 on one rank (microbatch × sequence / c) times the bytes of an activation; a rank has layers / p of the layers:
@@ -39,7 +39,7 @@ class Stream:
 
 
 def streams(job: Job) -> tuple[Stream, ...]:
-    """What the job sends, for every axis along which it has more than one rank."""
+    """Streams of the job, for every axis along which it has more than one rank."""
     if job.model is None:
         given = job.bytes_per_step
         all_streams = [

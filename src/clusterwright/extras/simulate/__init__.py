@@ -1,1 +1,1 @@
-"""What a collective gets out of a planned fabric: flows, hashes and link loads. Imports numpy; nothing else may pay."""
+"""Bandwidth of a collective on a planned fabric: flows, hashes and link loads. It imports numpy: import it late."""

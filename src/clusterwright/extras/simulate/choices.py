@@ -1,4 +1,4 @@
-"""The names of what a simulation can be asked for: its traffic, where its ranks lie, how switches choose."""
+"""Names of a simulation's options: its traffic, the placement of ranks, the switches' choice of links."""
 
 from __future__ import annotations
 

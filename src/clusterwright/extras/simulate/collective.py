@@ -22,7 +22,7 @@ from clusterwright.extras.simulate.traffic import NicPlacement, Phase, Traffic, 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What to simulate: a collective of ``ranks`` GPUs on nodes of ``node_groups`` (none: of any), placed as told."""
+    """A collective of ``ranks`` GPUs on nodes of ``node_groups`` (none: of any), and its placement."""
 
     traffic: Traffic
     transport: FlowTransport
@@ -58,7 +58,7 @@ class SeedResult:
 
     @property
     def line_rate_share(self) -> float:
-        """The collective's bandwidth as a share of what the NICs could send."""
+        """The collective's bandwidth as a share of the NICs' rate."""
         return self.line_seconds / self.seconds
 
     @property
@@ -69,7 +69,7 @@ class SeedResult:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What does not depend on hashes: routes, phases, and what each phase loads when spread evenly."""
+    """Inputs that do not depend on hashes: routes, phases, and the loads of each phase when spread evenly."""
 
     routes: EqualCostGroups
     phases: tuple[Phase, ...]

@@ -153,7 +153,7 @@ def _profile(plan: Plan, fabric: str, nodes: str | None) -> NcclProfile | None:
 
 
 def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:
-    """For each tier what its switches pick a link by, and with which function."""
+    """For each tier the fields by which its switches pick a link, and the function."""
     from clusterwright.extras.simulate.hashing import layers_of
     from clusterwright.intent.hashing import hashed_fields
 

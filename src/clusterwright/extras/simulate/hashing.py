@@ -1,4 +1,4 @@
-"""What a switch's ASIC computes to pick one link of an equal-cost group.
+"""The computation by which a switch's ASIC picks one link of an equal-cost group.
 
 A CRC over source address, destination address, UDP source port, UDP destination port and, where the tier's switches
 take it in (E-ECMP), the destination queue pair (three bytes 13 bytes behind the start of the UDP header). Polynomial
@@ -104,7 +104,10 @@ class Chooser:
 
 @dataclass(frozen=True, slots=True)
 class FieldHashes:
-    """What each field adds to the CRC of a packet, per layer: by NIC for addresses, by value for ports and bytes."""
+    """Each field's contribution to the CRC of a packet, per layer.
+
+    By NIC for addresses, by value for ports and bytes.
+    """
 
     source: Hashes
     target: Hashes
@@ -158,7 +161,7 @@ def pinned_keys(network: FabricGraph, target: Ints) -> Hashes:
 
 @cache
 def _ports_added(kind: Crc, *, queue_pairs: bool) -> Hashes:
-    """What every source port adds, with the destination port behind it: the same in every network."""
+    """The contribution of every source port, with the destination port behind it: the same in every network."""
     every_port = as_bytes(np.arange(1 << 16), 2)
     ports = np.concatenate([every_port, np.broadcast_to(as_bytes(np.array([ROCE_PORT]), 2), (1 << 16, 2))], axis=1)
     return _added(SimulatedHashing(kind, 0, queue_pairs), ports, 0)

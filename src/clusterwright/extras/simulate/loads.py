@@ -1,4 +1,4 @@
-"""What flows put on links: hop by hop through the switches' choices, or spread evenly as nothing real does."""
+"""Loads of links by flows: hop by hop through the switches' choices, or spread evenly as an ideal."""
 
 from __future__ import annotations
 

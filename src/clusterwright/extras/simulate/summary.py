@@ -1,4 +1,4 @@
-"""What several seeds have in common: bandwidth, spread of load in each layer of links, and the links to look at."""
+"""Summary of several seeds: bandwidth, spread of load in each layer of links, and the most loaded links."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Summary:
 
 
 def range_of(values: Sequence[float]) -> Range:
-    """The range of one figure's values, of which there is at least one."""
+    """The range of one figure's values; there is at least one."""
     return Range(min(values), median(values), max(values))
 
 

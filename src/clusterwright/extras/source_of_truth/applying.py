@@ -1,4 +1,4 @@
-"""Doing what a difference says, many objects at a time, and keeping account of it: an error stops no other object."""
+"""Applying a difference, many objects at a time, and counting them: an error stops no other object."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AT_FIRST, _AT_MOST, _WISHED_S = 25, 200, 15
 
 
 class Failed(NamedTuple):
-    """An object that the server refused, or that was not tried because what it refers to is missing."""
+    """An object that the server refused, or that was not tried because an object that it refers to is missing."""
 
     table: str
     key: Key
@@ -176,7 +176,7 @@ def paced(sent: int, seconds: float, at_a_time: int) -> int:
 
 
 def told_of(failed: Sequence[Failed], most: int) -> Iterator[str]:
-    """The lines about what was not done, ``most`` of each table."""
+    """Lines about failures, ``most`` of each table."""
     shown: dict[str, int] = defaultdict(int)
     for failure in failed:
         shown[failure.table] += 1

@@ -1,4 +1,4 @@
-"""What was seen of each cable, as the status of the server's cables: connected where it is plugged as planned.
+"""Observed cables as the status of the server's cables: connected where they are plugged as planned.
 
 Both servers ship the statuses that are written: NetBox ``LinkStatusChoices`` (netbox/dcim/choices.py), Nautobot
 ``CableStatusChoices`` (nautobot/dcim/choices.py).
@@ -34,7 +34,7 @@ _UNRELATED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CableStatuses:
-    """``changes`` is what to change, in cables' statuses alone; ``absent`` are cables that the server does not have."""
+    """The differences of cables' statuses; ``absent`` are cables that the server does not have."""
 
     server: ServerObjects
     changes: ServerDifference
@@ -46,7 +46,7 @@ class CableStatuses:
 def cable_statuses(
     system: ServerKind, client: Client, listing: Listing, states: Mapping[tuple[str, str], str]
 ) -> CableStatuses:
-    """Compare what the server says of each cable with ``states``, by the lower end of the planned cable.
+    """Compare the statuses on the server with ``states``, by the lower end of the planned cable.
 
     Raises ClusterwrightError for a server that does not answer.
     """
@@ -69,7 +69,7 @@ def cable_statuses(
 
 
 def _wanted(listing: Listing, states: Mapping[tuple[str, str], str]) -> dict[Key, str]:
-    """The status of each cable of which something is known."""
+    """The status of each observed cable."""
     statuses: dict[Key, str] = {}
     for cable in listing.inventory.cable_list:
         status = _STATUS_BY_STATE.get(states.get((cable.a.device, cable.a.port), ""))

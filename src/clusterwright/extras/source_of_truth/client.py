@@ -27,7 +27,7 @@ _LEAST_PAGE = 20  # objects; a server that has no time for so few is not there
 
 
 class RefusedError(ClusterwrightError):
-    """What the server said against a request: ``status`` is that of HTTP."""
+    """The server's refusal of a request: ``status`` is that of HTTP."""
 
     def __init__(self, status: int, what: str) -> None:
         super().__init__(what)

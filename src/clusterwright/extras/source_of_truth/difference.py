@@ -1,4 +1,4 @@
-"""What a server has otherwise than the plan: objects to make, to change and to take away.
+"""Differences of a server from the plan: objects to create, to change and to delete.
 
 Only what carries the cluster's tag is changed or taken away. What others made under a name that is planned is referred
 to, and named where it differs.
@@ -61,7 +61,7 @@ class ServerDifference:
 
 
 class ServerObjects:
-    """What is known of a server: the id of each object that is looked at, by table and key, and whose it is."""
+    """Objects of a server: the id of each, by table and key, and whether it is ours."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ServerObjects:
                 self._read(table)
 
     def id_of(self, ref: Ref) -> Any:
-        """The id of what a reference names, or MISSING."""
+        """The id of a reference's target, or MISSING."""
         return self.ids[ref.table].get(ref.key, MISSING)
 
     def key_of(self, table: str, identity: Any) -> Key | None:
@@ -136,7 +136,7 @@ class ServerObjects:
             self._recognize_renamed()
 
     def _recognize_renamed(self) -> None:
-        """Takes a device of ours under a name that nobody planned for the one that is missing in its place.
+        """Match a device of ours with an unplanned name to the missing one in its place.
 
         It would be taken away otherwise, with all that people have entered of it, and made anew.
         """
@@ -178,7 +178,7 @@ class ServerObjects:
         yield from self.client.read(table.endpoint, [*others.items(), *query])
 
     def _query(self, table: KeptTable) -> list[tuple[str, str]] | None:
-        """The parameters that choose what is looked at; None where there can be nothing."""
+        """Parameters that select the objects to read; None where there can be none."""
         if table.within is None:
             return []
         parameter, other = table.within
@@ -215,7 +215,7 @@ _AMENDED = ("primary_ip4", "primary_ip6", "oob_ip", "primary_mac_address", "lag"
 
 
 def difference(server: ServerObjects, *, whole: bool) -> ServerDifference:
-    """What is to be done. Where not the ``whole`` cluster is listed, nothing is taken away."""
+    """The difference to apply. Where not the ``whole`` cluster is listed, nothing is deleted."""
     changes = ServerDifference()
     for table in server.system.tables:
         records = server.records[table.amends or table.name]

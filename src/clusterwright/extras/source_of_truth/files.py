@@ -100,7 +100,7 @@ def _are_plain(words: Words, plain_words: set[str]) -> bool:
 
 
 def _template(line: str, count: int, computed: Computed) -> Callable[[Words], str]:
-    """What puts words into the places of a line's marks."""
+    """A function that puts words into the places of a line's marks."""
     marks = _A_MARK.findall(line)
     template = _A_MARK.sub("%s", line.replace("%", "%%"))
     if marks == list(MARKS[:count]):

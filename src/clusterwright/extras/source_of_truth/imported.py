@@ -33,7 +33,7 @@ _End = tuple[str, str]
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """What a server has: rows of labels, and the place and the addresses of devices.
+    """Facts of a server: rows of labels, and the place and the addresses of devices.
 
     ``places`` are the rack and lowest unit of a device, ``addresses`` integers by device and port; ``refused`` are
     labels that the overlay file cannot have, each with the reason.
@@ -46,7 +46,7 @@ class ServerFacts:
 
 
 def server_facts(server: ServerObjects) -> ServerFacts:
-    """What ``server``, read with FURTHER, has of the planned devices and ports."""
+    """Facts about the planned devices and ports from a ``server`` that was read with FURTHER."""
     rows: dict[_End, dict[str, Any]] = {}
     places: dict[str, tuple[str, float]] = {}
     for row in server.rows["devices"]:
@@ -85,7 +85,7 @@ def _note(rows: dict[_End, dict[str, Any]], end: _End, **values: Any) -> None:
 
 
 def merged_labels(before: tuple[Noted, ...], imported: tuple[Noted, ...]) -> tuple[Noted, ...]:
-    """The rows of an overlay file with what a server has beside them; the server's value counts where both have one."""
+    """The rows of an overlay file merged with a server's; the server's value counts where both have one."""
     rows = {(row.device, row.port): row for row in before}
     for row in imported:
         previous = rows.get((row.device, row.port))
@@ -116,7 +116,7 @@ def left_aside(plan: Plan, server: ServerObjects, facts: ServerFacts) -> Iterato
 
 
 def pinned(plan: Plan, facts: ServerFacts, day: date) -> tuple[Plan, Allocated]:
-    """The plan in which devices have the places and addresses that the server has, and what then stands.
+    """The plan with the places and addresses of devices on the server, and its allocation.
 
     A node stays in its group's rack: only its unit is taken. Raises ClusterwrightError for what cannot stand.
     """

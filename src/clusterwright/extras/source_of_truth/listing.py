@@ -1,4 +1,4 @@
-"""What both kinds of servers are told of a cluster, before it is said in either one's words."""
+"""Contents of a cluster for both kinds of servers, before it is spelled for either."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_management(interface: ListedInterface, model: HardwareModel) -> bool:
 
 
 class ListedDeviceKind(NamedTuple):
-    """What many devices have in common: their model, and which of their own words they have."""
+    """Common properties of many devices: their model, and the fields that each fills."""
 
     model: str
     manufacturer: str
@@ -238,7 +238,7 @@ class Listing:
             yield prefix._replace(is_container=place in inside)
 
     def cables(self) -> Iterator[tuple[Cable, str | None]]:
-        """The cables with both ends at listed devices, and what the floor has written on each.
+        """The cables with both ends at listed devices, and their labels.
 
         Of one pod, those that leave it are left out.
         """

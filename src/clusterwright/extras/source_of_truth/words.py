@@ -63,7 +63,7 @@ def _infiniband(speed: int, four_lanes: int, *, by_lanes: bool) -> str:
 
 
 def _four_lanes(interface: ListedInterface, model: HardwareModel) -> int:
-    """What the port carries on four lanes, in Gb/s: the fastest mode of a switch's cages, an adapter's own speed."""
+    """The rate of four lanes in Gb/s: the fastest mode of a switch's cages, an adapter's own speed."""
     for group in model.nic_groups:
         if any(nic.interface == interface.name for nic in group.nics):
             return group.speed_gbps

@@ -1,4 +1,4 @@
-"""The whole matrix of packets through a running twin, and every difference to what is declared."""
+"""The whole matrix of packets through a running twin, and every difference from the declaration."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StrayPacket:
 
 @dataclass(frozen=True, slots=True)
 class IsolationResult:
-    """What was sent, how it should have fared, and what was different.
+    """Packets that were sent, their expected fate, and the differences.
 
     ``sent`` counts packets by kind, ``arrived`` and ``stopped`` those that should and did; ``without_flow`` are those
     that pass the whole way since only a switch's list, which knows no connections, judges them. ``unjudged`` are pairs
@@ -87,7 +87,7 @@ class IsolationResult:
 
 
 def rendered_filters(twin: Twin) -> RenderedTree:
-    """The files of a twin's plan that say what is filtered: of its switches, and of everything that stands at them."""
+    """Files of a twin's plan with filters: of its switches, and of all hosts behind them."""
     plan = twin.plan
     near = {cable.a.device for cable in plan.cables if cable.fabric == twin.fabric and cable.b.device in twin.view_of}
     return tree_of(
@@ -157,7 +157,7 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
 def _phase(
     traffic: StageSockets, expectation: PacketExpectation, number: int, port: int, *, answers: bool
 ) -> tuple[list[Probe], list[StrayPacket]]:
-    """Requests first, then answers to what has arrived, if they are asked for."""
+    """Send requests, then answers to those that arrived, if wanted."""
     probes = list(matrix(traffic.stage, expectation, number, port))
     seen = _exchange(traffic, probes)
     if not answers:
@@ -213,7 +213,7 @@ def _missing(traffic: StageSockets, probes: list[Probe]) -> list[Probe]:
 
 
 def _refusal(probe: Probe, expectation: PacketExpectation) -> Probe:
-    """What the receiver's kernel answers to a connection to a port where nobody listens."""
+    """The answer of the receiver's kernel to a connection to a closed port."""
     trip, packet = probe.trip, probe.trip.packet
     back = replace(
         packet,
@@ -252,7 +252,7 @@ def _difference(probe: Probe, expected: str, happened: str) -> StrayPacket:
 
 
 def _has_flow(stage: Stage, probe: Probe) -> bool:
-    """True for a packet that the matrix itself allows, whatever the places on its way know of it."""
+    """True for a packet that the matrix itself permits, independent of the filters on its path."""
     packet, trip = probe.trip.packet, probe.trip
     if probe.kind == ANSWER:
         return True

@@ -1,4 +1,4 @@
-"""What should become of a packet on its way, by the declaration: which place stops it, or that it arrives.
+"""The declared fate of a packet: the filter that stops it, or that it arrives.
 
 Every place is asked what it should let pass (docs/isolation.md), by the model that the proof compares text with.
 """

@@ -77,7 +77,7 @@ class BorderPort:
 
 @dataclass(frozen=True)
 class Stage:
-    """Everybody who takes part, and what they are judged by."""
+    """All senders and receivers, and the declarations about them."""
 
     twin: Twin
     declared: DeclaredIsolation

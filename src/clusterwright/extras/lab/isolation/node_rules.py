@@ -86,7 +86,7 @@ def _replace(stage: Stage, member: Member, text: str) -> None:
 
 
 def _put_back(stage: Stage) -> None:
-    """Load what was written down, by this check or by one that was killed."""
+    """Load the saved rules of this check or of a killed one."""
     for member in _nodes(stage):
         kept = _kept(stage, member)
         if kept.exists():

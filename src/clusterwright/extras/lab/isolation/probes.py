@@ -51,12 +51,12 @@ class Probe:
 
     @property
     def content(self) -> bytes:
-        """What tells this probe's packets from all others."""
+        """The mark that distinguishes this probe's packets."""
         return mark(self.number)
 
 
 def mark(number: int) -> bytes:
-    """What the packets of one probe carry."""
+    """The content of one probe's packets."""
     return _MARK + number.to_bytes(6, "big")
 
 
@@ -170,7 +170,7 @@ def _ports(flows: Sequence[DeclaredFlow], protocol: str, *, neighbours: bool) ->
 
 
 def _false_sources(stage: Stage, version: int, sender: Member, receiver: Member) -> list[int]:
-    """Everybody else's address, the receiver's own, and one that nobody has."""
+    """Addresses of all others, the receiver's own, and an unused one."""
     others = [member.addresses[version] for member in stage.members if version in member.addresses]
     return sorted({*others, _NOBODY[version]} - {sender.addresses[version]})
 

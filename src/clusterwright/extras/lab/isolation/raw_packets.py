@@ -17,7 +17,7 @@ _WINDOW = 1024
 
 @dataclass(frozen=True, slots=True)
 class RawPacket:
-    """What a packet says: ``source`` and ``target`` are addresses as numbers, ``flags`` are TCP's, ``icmp`` the type.
+    """Fields of a packet: ``source`` and ``target`` are addresses as numbers, ``flags`` are TCP's, ``icmp`` the type.
 
     ``content`` is what TCP, UDP or ICMP carries; ``sequence`` is TCP's number. A ``fragmented`` one is sent in two.
     """

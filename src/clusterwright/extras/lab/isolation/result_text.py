@@ -1,4 +1,4 @@
-"""What ``clusterwright lab check --isolation`` says of the packets that it tried."""
+"""Output of ``clusterwright lab check --isolation``."""
 
 from __future__ import annotations
 

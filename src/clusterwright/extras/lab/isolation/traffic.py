@@ -115,7 +115,7 @@ class StageSockets:
         return links["hosts" if switch.shares_subnet else interface_name(cable.b.port)], source_mac
 
     def _watch(self, sent: Mapping[int, Probe], seen: Seen, wait_s: float) -> bool:
-        """Take in what has arrived; False when there was nothing for a while."""
+        """Read arrived packets; False after a while without any."""
         ready = self._selector.select(wait_s)
         for key, _ in ready:
             receiver, where, version, protocol = key.data

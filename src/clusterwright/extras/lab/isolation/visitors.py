@@ -67,7 +67,7 @@ def visiting(stage: Stage) -> Iterator[None]:
 
 
 def clear(twin: Twin) -> None:
-    """Remove what visitors left, those of a killed command too. Raises ClusterwrightError."""
+    """Remove the additions of visitors, those of a killed command too. Raises ClusterwrightError."""
     lab_namespaces = {twin.namespace(name) for name in (*twin.view_of, *(node.name for node in twin.nodes))}
     for name in namespaces_named(twin.namespace("")):
         if name not in lab_namespaces:

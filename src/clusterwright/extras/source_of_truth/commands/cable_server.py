@@ -1,4 +1,4 @@
-"""Where ``clusterwright observe --server`` writes what was seen of cables."""
+"""The server to which ``clusterwright observe --server`` writes observed cables."""
 
 from __future__ import annotations
 

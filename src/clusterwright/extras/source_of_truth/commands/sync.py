@@ -80,7 +80,7 @@ def sync(
 
 
 def bring(server: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text") -> int:
-    """Shows the difference and, unless that is all that is asked for, makes the server have what is ``wanted``."""
+    """Show the difference and, without ``dry_run``, apply it."""
     from clusterwright.extras.source_of_truth.applying import Done, apply, told_of
 
     system = server.system
@@ -104,20 +104,20 @@ def bring(server: ServerObjects, difference: ServerDifference, wanted: str, *, d
     return _EXIT_DIFFERENT if done.failed else 0
 
 
-def _show(system: ServerKind, found: ServerDifference) -> None:
+def _show(system: ServerKind, changes: ServerDifference) -> None:
     for table in system.tables:
         name = table.name
         counts: dict[str, list[Any]] = {
-            "make": found.make[name],
-            "change": found.change[name],
-            "take away": found.take[name],
+            "make": changes.make[name],
+            "change": changes.change[name],
+            "take away": changes.take[name],
         }
         if any(counts.values()):
-            click.echo(f"{name}: {', '.join(f'{len(each):,} to {word}' for word, each in counts.items() if each)}")
-        lines = [f"  ~ {' '.join(c.row.key)}: {_fields(c)}" for c in found.change[name]]
-        lines += [f"  - {' '.join(key)}" for key, _ in found.take[name]]
-        lines += [f"  = {' '.join(c.row.key)} is another's and stays: {_fields(c)}" for c in found.others[name]]
-        lines += [f"  = {' '.join(key)} stays: {why}" for key, why in found.kept[name]]
+            click.echo(f"{name}: {', '.join(f'{len(rows):,} to {word}' for word, rows in counts.items() if rows)}")
+        lines = [f"  ~ {' '.join(c.row.key)}: {_fields(c)}" for c in changes.change[name]]
+        lines += [f"  - {' '.join(key)}" for key, _ in changes.take[name]]
+        lines += [f"  = {' '.join(c.row.key)} is another's and stays: {_fields(c)}" for c in changes.others[name]]
+        lines += [f"  = {' '.join(key)} stays: {why}" for key, why in changes.kept[name]]
         for line in lines[:_MOST_SHOWN]:
             click.echo(line)
         if len(lines) > _MOST_SHOWN:

@@ -125,7 +125,7 @@ class Loading:
         self._finish(model, made)
 
     def _note(self, record: Any, plain: Mapping[str, Any]) -> None:
-        """What models note of themselves when they are saved."""
+        """Set the fields that models compute when they are saved."""
         if record._meta.label_lower == "dcim.cable":
             record._abs_length = plain["length"]
         elif _NETBOX and record._meta.label_lower == "dcim.interface":
@@ -138,7 +138,7 @@ class Loading:
             )
 
     def _finish(self, model: Any, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
-        """What can only be made once its object is there: tags, the kinds that something is for, ends of cables."""
+        """Create objects that need an existing one: tags, content types, ends of cables."""
         kind, tagged = ContentType.objects.get_for_model(model), apps.get_model("extras.TaggedItem")
         tagged.objects.bulk_create(
             tagged(content_type=kind, object_id=record.pk, tag=self._value(tag))
