@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from clusterwright.deploy.pulumi.provider import BatchingTarget
+from clusterwright.deploy.pulumi.batching import BatchingTarget
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Status, Unreachable
 from clusterwright.finding import ClusterwrightError
 
