@@ -328,7 +328,8 @@ def _keep_what_holds_others(server: ServerObjects, changes: ServerDifference) ->
             device_key = names.get(
                 identity_of(record.get("device") or record.get("parent_object_id") or record.get("parent"))
             )
-            for device_name in (device_key,) if device_key else names.values():
+            holders = (device_key,) if device_key else names.values()
+            for device_name in holders:
                 holding.setdefault(device_name, f"others put something into it ({endpoint.rpartition('/')[2]})")
     for name in ("devices", "interfaces"):
         changes.kept[name] = [(key, holding[key[:1]]) for key, _ in changes.take[name] if key[:1] in holding]

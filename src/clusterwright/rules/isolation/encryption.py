@@ -63,7 +63,7 @@ def decided_in_clear(subject: Subject) -> Iterator[Problem]:
         if reading is not None and all(dataset.mount != mount.name for dataset in spec.datasets):
             who = owner_in_clear(spec, mount)
             message = f"{mount.mountpoint} reaches the GPUs of {reading} in clear: {protection.reason}"
-            full_message = f"{message} ({who or 'nobody is named who'} answers for it)."
+            full_message = f"{message} ({f'{who} answers for it' if who else 'no owner is named'})."
             hint = "Choose rpc-with-mtls, krb5p or client-side-aead, or keep it as long as the reason holds."
             yield Problem(
                 (*protection.path, "kind"), full_message, hint if who else "Name who decided so under `owner`."

@@ -26,7 +26,7 @@ def endless_key(subject: Subject) -> Iterator[Problem]:
             message = f"{key.name} is never deleted: what it encrypts stays readable."
             yield Problem((*key.path, "name"), message, "Add `delete_days`.")
         if key.owner is None:
-            yield Problem((*key.path, "name"), f"Nobody answers for {key.name}.", "Add `owner`.")
+            yield Problem((*key.path, "name"), f"{key.name} has no owner.", "Add `owner`.")
 
 
 @rule("CW550", Severity.ERROR)

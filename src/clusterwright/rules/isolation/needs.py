@@ -173,10 +173,12 @@ def client_of_storage(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for mount in spec.mounts:
         file_system = FILE_SYSTEMS.get(mount.type)
-        for index, name in enumerate(mount.nodes if file_system is not None else ()):
+        if file_system is None:
+            continue
+        for index, name in enumerate(mount.nodes):
             group = spec.node_group(name)
             image = spec.image(group.image or "") if group is not None else None
-            if file_system is None or image is None or _brings(image, file_system.packages, file_system.unit):
+            if image is None or _brings(image, file_system.packages, file_system.unit):
                 continue
             what = (
                 f"a package {file_system.packages[0]}"

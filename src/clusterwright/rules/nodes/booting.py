@@ -178,5 +178,5 @@ def nobody_administers(subject: Subject) -> Iterator[Problem]:
         if image.name not in used or not image.owns(ACCOUNTS):
             continue
         if not any(user.becomes_root and user.operators for user in image.users):
-            message = f"Nobody becomes root on nodes of {image.name}."
+            message = f"No user of {image.name} can become root."
             yield Problem(image.path, message, "Add a user with an operator's key in the group `sudo` or `wheel`.")

@@ -21,7 +21,7 @@ def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
         for credential in credentials_of(subject.spec, group.name):
             if brought(subject.spec, credential) is None and credential.file not in reported:
                 reported.add(credential.file)
-                message = f"Nobody brings {credential.file} to nodes of {group.name}."
+                message = f"{credential.file} has no source on nodes of {group.name}."
                 fix = f"Write `credentials: {{{credential.key}: ...}}`, with a `secret` or with `by_site`."
                 yield Problem(credential.path, message, fix, key=True)
 

@@ -67,7 +67,7 @@ def unknown_devices(subject: Subject) -> Iterator[Problem]:
     plan = subject.plan
     unknown = [f"{contact.device} {contact.port}" for contact in contacts(plan) if not is_known(plan, contact)]
     if unknown:
-        message = f"Nobody has noted the MAC address of {and_more(unknown, _SHOWN)}: no address is given there."
+        message = f"The MAC address of {and_more(unknown, _SHOWN)} is not noted: no address is given there."
         hint = "Write it into the overlay file (device, port, mac), or say what relays write: `relay_ports`."
         yield Problem(section.path, message, hint)
 

@@ -41,7 +41,8 @@ def beyond_the_provider(subject: Subject) -> Iterator[Problem]:
 
 def _keys_of_the_other_owner(spec: ClusterSpec, fabric: Fabric) -> Iterator[Problem]:
     written = spec.document.at(fabric.path)
-    for key in _KEYS_OF_OWNERS if fabric.is_provided else _KEYS_OF_RENTERS:
+    keys = _KEYS_OF_OWNERS if fabric.is_provided else _KEYS_OF_RENTERS
+    for key in keys:
         if key in written:
             whose = "is the provider's" if fabric.is_provided else "is yours"
             hint = f"Remove `{key}`, or " + ("`owner: provider`." if fabric.is_provided else "write `owner: provider`.")

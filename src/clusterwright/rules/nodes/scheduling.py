@@ -70,7 +70,7 @@ def daemons_without_a_key(subject: Subject) -> Iterator[Problem]:
     """Slurm without a word on where munge's key comes from."""
     for scheduler in subject.spec.schedulers:
         if scheduler.slurm is not None and scheduler.slurm.munge is None:
-            message = "Nobody brings the key that slurmctld and slurmd know each other by."
+            message = "The key by which slurmctld and slurmd authenticate each other has no source."
             yield Problem(scheduler.path, message, "Write `munge: {secret: NAME}`, or `munge: {by_site: ...}`.")
 
 
@@ -175,14 +175,15 @@ def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
         group = spec.node_group(controller_group(spec, scheduler))
         image = spec.image(group.image or "") if group is not None else None
         local: set[str] = set()
-        for user in image.users if image is not None else ():
-            local.update((user.name, *user.groups))
+        if image is not None:
+            for user in image.users:
+                local.update((user.name, *user.groups))
         if scheduler.slurm is not None:
             for part in scheduler.partitions:
                 for index, name in enumerate(part.allow_groups):
                     if name not in groups | local and part.allow_groups != (_ANYBODY,):
                         message = (
-                            f"Nobody brings the group {name} to Slurm's controller: {part.name} would take no job."
+                            f"The group {name} has no source on Slurm's controller: {part.name} would take no job."
                         )
                         hint = (
                             "Name it under `site.directory`, or among the groups of a user of the controller's image."

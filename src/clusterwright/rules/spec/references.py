@@ -203,7 +203,8 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             block_names = [block.name for block in tier.model.blocks]
             modes = {mode.name for mode in tier.model.port_modes}
-            for side in (tier.down, tier.up.side) if tier.up else (tier.down,):
+            sides = (tier.down, tier.up.side) if tier.up else (tier.down,)
+            for side in sides:
                 strangers = [(index, name) for index, name in enumerate(side.blocks) if name not in block_names]
                 for index, name in strangers:
                     yield unknown("port block", name, block_names, (*side.path, "blocks", index), tier.model.name)

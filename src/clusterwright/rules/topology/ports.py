@@ -66,7 +66,8 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
     groups = {group.name: group for group in spec.node_groups}
     for fabric in spec.fabrics:
         for attach in fabric.attach:
-            for group in spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),):
+            attached = spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),)
+            for group in attached:
                 tier = attached_tier(fabric, attach, group) if group else None
                 wanted = _attached_speed(attach, group) if group else None
                 if tier and wanted and not _has_speed(fabric, tier, tier.down, wanted.speed_gbps):

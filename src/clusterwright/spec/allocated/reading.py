@@ -225,7 +225,7 @@ class _FactReader:
         port_names = expand_all(ports.split()) if ".." in ports else ports.split()
         uppers: list[str] = []
         upper_ports: list[str] = []
-        for item in ends.split(", ") if ", " in ends else (ends,):
+        for item in ends.split(", "):
             _add_ends(item, uppers, upper_ports)
         if len(port_names) != len(uppers) or not port_names:
             raise _NoFactError(f"{device} has {len(port_names)} ports here, and {len(uppers)} go with them")

@@ -48,7 +48,8 @@ class PlatformPort:
         Whether there is any does not depend on the medium. Raises PlatformPortError when the port, ``name``, has none.
         """
         is_copper = medium in {"dac", "copper", "backplane"}
-        for media in ("copper", "optical") if is_copper else ("optical", "copper"):
+        preferred = ("copper", "optical") if is_copper else ("optical", "copper")
+        for media in preferred:
             for profile in self.profiles:
                 if (profile.speed_gbps, profile.media) == (speed_gbps, media) and profile.lanes == lanes:
                     return profile.id

@@ -157,7 +157,8 @@ def _row(cells: Mapping[str, str], line: int) -> Noted | tuple[str, str]:
     device, port = cells["device"], cells.get("port", "")
     if not device:
         return "The line names no device.", "Write the device's planned name."
-    for name in OF_DEVICE if port else ("mac", "cable"):
+    misplaced = OF_DEVICE if port else ("mac", "cable")
+    for name in misplaced:
         if cells.get(name):
             of = "a whole device" if port else "a port"
             return f'"{name}" is of {of}.', "Leave the port out." if port else "Name the port."

@@ -81,7 +81,8 @@ def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) 
     for sender, receiver in _pairs(stage, expectation):
         pair_port = port + 2 * (place[sender.name] < place[receiver.name])
         for index, (kind, packet) in enumerate(_packets(stage, expectation.phase, sender, receiver, port)):
-            for past_filter in (False, True) if sender.at(expectation.phase) is not None else (False,):
+            filter_choices = (False, True) if sender.at(expectation.phase) is not None else (False,)
+            for past_filter in filter_choices:
                 marked = _marked(packet, number, pair_port + 4 * index + past_filter, kind)
                 trip = Trip(sender=sender, receiver=receiver, packet=marked, past_filter=past_filter)
                 if expectation.is_judged(trip):
