@@ -36,7 +36,7 @@ _CLOCKS_APART = timedelta(minutes=5)
 
 
 class NotApprovedError(ClusterwrightError):
-    """What would be sent is not what was approved."""
+    """The update differs from the approved one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ FOLDER, FILE = "audit", "rollouts.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RecordedOverride:
-    """Somebody answers for what the policy or a proof would refuse: ``what`` it is, why, and who."""
+    """An override of a refusal by the policy or a proof: ``what`` it is, why, and who."""
 
     what: str
     reason: str
@@ -49,7 +49,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What was approved, and by whom. ``text`` is the preview as it was shown, ``manifest`` what is to be sent.
+    """An approved update and its signers. ``text`` is the preview as it was shown, ``manifest`` the trees to be sent.
 
     ``gates`` are asked between waves, those in ``left_out`` are not. ``only`` are the devices that it was about alone;
     empty: all of the stacks. ``kept`` is what the spec is kept as (``keep_spec``), ``manifests`` are the digests by

@@ -1,4 +1,4 @@
-"""What racks keep of their bandwidth while some devices are down.
+"""Remaining bandwidth of racks while some devices are down.
 
 A bottom switch reaches the top with ``min(1, sum of its parents' shares weighted by Gb/s / what it had)`` when every
 switch spreads over the uplinks it has left: what ECMP gives, and a lower bound of what a routing engine that knows of
@@ -40,7 +40,7 @@ class SharedLinks:
         return cls(low, high, weights, np.bincount(low, weights, ends).astype(np.float64), np.unique(high))
 
     def kept(self, share: Reals, otherwise: Reals) -> Reals:
-        """What each end keeps when the ends above keep ``share``; ``otherwise`` where it has no links."""
+        """The share that each end keeps when the ends above keep ``share``; ``otherwise`` where it has no links."""
         if (share[self.heads] == 1).all():  # most changes take nothing away above some tier
             return np.where(self.whole > 0, 1.0, otherwise)
         left = np.bincount(self.end, self.gbps * share[self.above], len(self.whole))
@@ -58,7 +58,7 @@ class FabricWays:
     hosts: SharedLinks
 
     def shares(self, down: Collection[str]) -> Reals:
-        """What each rack keeps of its way up, 0 to 1, when ``down`` are; 1 for racks not attached."""
+        """The share of its uplinks that each rack keeps, 0 to 1, when ``down`` are; 1 for racks not attached."""
         is_up = np.ones(len(self.switches))
         is_up[[self.switches[name] for name in down if name in self.switches]] = 0
         share = is_up

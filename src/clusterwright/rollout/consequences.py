@@ -1,4 +1,4 @@
-"""What a change of a device's tree does to it: each platform judges its own files."""
+"""Consequences of a change of a device's tree, by each platform for its own files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clusterwright.switches.registry import SYSTEMS
 
 
 def effect_of(device: Device, before: DeviceTree, after: DeviceTree) -> Effect | None:
-    """What the change from one tree to the other does to ``device``; None when the trees are equal."""
+    """Effect of the change from one tree to the other on ``device``; None when the trees are equal."""
     return max((consequence.effect for consequence in consequences_of(device, before, after)), default=None)
 
 
 def consequences_of(device: Device, before: DeviceTree, after: DeviceTree) -> tuple[Consequence, ...]:
-    """What the change from one tree to the other does to ``device``, each thing once."""
+    """Consequences for ``device`` of the change from one tree to the other, each once."""
     judge = linux.on_node if device.kind == "node" else _of_switch({each.path for each in (*before, *after)})
     consequences: dict[Consequence, None] = {}
     for path, was, will in _changed(before, after):

@@ -1,4 +1,4 @@
-"""What a stack was last brought to as a whole: the spec, with every file it builds on, and each device's tree.
+"""The last whole deployment of a stack: the spec, with every file it builds on, and each device's tree.
 
 Devices' digests alone say that something changes, not what it means; the spec of the last complete update is kept in
 the object store, so that its plan can be built again and compared with today's.
@@ -145,7 +145,7 @@ def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
 
 
 def programs(root: Path) -> frozenset[str]:
-    """The versions of this program by which stacks were brought to what they are; a note that is damaged has none."""
+    """Versions of this program that deployed the stacks; a note that is damaged has none."""
     return _noted(root, "program")
 
 
@@ -179,7 +179,7 @@ def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deplo
 
 
 def _files(spec: ClusterSpec) -> frozenset[str]:
-    """Every file that loading ``spec`` reads, but for what travels with the program."""
+    """Every file that loading ``spec`` reads, except the program's own."""
     with noting_reads() as noted:
         load_spec(spec.document.file)
     files = (path for path, digests in noted.items() if ABSENT not in digests and not is_of_installation(path))

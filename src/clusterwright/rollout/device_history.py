@@ -1,4 +1,4 @@
-"""What became of one device, rollout by rollout, by the record: what it was given, what it answered, and by whom."""
+"""History of one device, rollout by rollout, by the record: its trees, its answers, and who changed it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _events(entries: Iterable[Mapping[str, Any]], store: Store, device: str) -> 
 
 
 def _results(entry: Mapping[str, Any], device: str, trees: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The stack that an entry is about and what it says of the device, where it says something."""
+    """The stack of an entry, and its result for the device, where it has one."""
     match entry["event"]:
         case "wave" if device in entry["devices"]:
             yield next(iter(trees), ""), entry["devices"][device]
@@ -82,7 +82,7 @@ def _results(entry: Mapping[str, Any], device: str, trees: Mapping[str, str]) ->
 
 
 def _trees(approval: Mapping[str, Any], store: Store, device: str) -> dict[str, str]:
-    """What an approved update gives the device, by its stack; nothing where the record or the store does not say."""
+    """The device's trees in an approved update, by its stack; empty where record or store lack them."""
     found: dict[str, str] = {}
     for stack, digest in approval.get("manifests", {}).items():
         try:
@@ -95,7 +95,7 @@ def _trees(approval: Mapping[str, Any], store: Store, device: str) -> dict[str, 
 
 
 def _left(result: str, held: str) -> str:
-    """What a device holds after a result that is not ok: a failed one keeps what it had."""
+    """The tree of a device after a result that is not ok: a failed one keeps its former one."""
     if result in _GONE or result == "differs":
         return ""
     return held

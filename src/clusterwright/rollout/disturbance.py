@@ -1,4 +1,4 @@
-"""What a rollout takes from the cluster while it lasts: links, racks' bandwidth and jobs, wave by wave.
+"""Disturbance by a rollout while it lasts: links, racks' bandwidth and jobs, wave by wave.
 
 Bandwidth is what ``bandwidth`` says that ECMP leaves; a device that takes its change while it runs disturbs nobody.
 """
@@ -88,7 +88,7 @@ def disturbance(
     notes: tuple[str, ...],
     first: int = 1,
 ) -> Disturbance:
-    """What ``waves`` take, judged on the plan that runs (the first of ``plans``; today's where none is known).
+    """The disturbance by ``waves``, on the plan that runs (the first of ``plans``; today's where none is known).
 
     ``first`` is the number of the first one.
     """

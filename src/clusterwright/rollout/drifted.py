@@ -1,4 +1,4 @@
-"""What a device runs in place of what it was given, as far as its answer to a trial says it.
+"""Running configuration of a device that differs from its tree, as far as its answer to a trial shows.
 
 A trial answers with the lines that would change. Taken back from the file that is wanted, they are the file that runs.
 """

@@ -61,7 +61,7 @@ class WaveResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an update did. ``text`` says why it ended before its end.
+    """The result of an update. ``text`` says why it ended early.
 
     ``warned`` are the warnings about units of ``stacks``, as ``WaveResult`` has them.
     """
@@ -112,7 +112,10 @@ class Execution:
     _lacking: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by new stack, devices that took no tree
 
     def run(self) -> Result:
-        """Carries out what is left of the rollout. Raises ClusterwrightError when nothing can be asked or noted."""
+        """Carry out the rest of the rollout.
+
+        Raises ClusterwrightError when no device can be asked or no result noted.
+        """
         rollout = replace(self.prepared.rollout, paused="")
         ledger.save(self.root, rollout)
         end, text = self._run(rollout)

@@ -64,7 +64,7 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """What was proven.
+    """The proven claims.
 
     ``held`` are the checks that the change leaves settled, ``untouched`` those that read nothing that changes,
     ``broken`` those it breaks, ``unproven`` those that are neither proven nor refuted. ``states`` are the moments on
@@ -82,7 +82,7 @@ class Guarded:
 
     @property
     def refusals(self) -> tuple[Proof, ...]:
-        """What stops the change unless somebody answers for it."""
+        """Refusals of the change, each of which an operator may override."""
         return tuple(proof for proof in self.broken if proof.refuses)
 
 
@@ -97,7 +97,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a check says of one state: what contradicts it, and why it could not be judged, "" where it was."""
+    """Counterexamples of a check for one state, and why it could not decide, "" where it did."""
 
     counterexamples: tuple[Counterexample, ...]
     unjudged: str
@@ -257,7 +257,7 @@ def _spread(items: Sequence[int], most: int) -> list[int]:
 
 
 def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
-    """What a check finds; text that it cannot read is a counterexample, for nothing is proven of it."""
+    """The result of a check; unreadable text is a counterexample, since nothing is proven of it."""
     try:
         verdict = check.run(tree)
     except VerifyError as error:
@@ -272,7 +272,7 @@ def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
 
 
 def _lost(cluster: str, now: _Answer, old: _Answer | None) -> tuple[Counterexample, ...]:
-    """What speaks against a claim that did not before; ``old`` is None where nothing was held before."""
+    """New counterexamples of a claim; ``old`` is None where nothing was held before."""
     known = frozenset(map(_key, old.counterexamples)) if old is not None else frozenset()
     new = tuple(counterexample for counterexample in now.counterexamples if _key(counterexample) not in known)
     if now.unjudged and old is not None and old.is_settled:
@@ -293,5 +293,5 @@ def _without_waiting(
 
 
 def _key(example: Counterexample) -> tuple[str, str, str]:
-    """What a counterexample says; the line it stands on moves with every edit above it."""
+    """A counterexample without its line, which moves with every edit above it."""
     return example.device, example.file, example.message

@@ -15,7 +15,7 @@ from clusterwright.plan.model import Plan
 def fill_holes(
     plan: Plan, target: Chosen, stacks: tuple[Stack, ...], source: Source, given: Mapping[str, Given]
 ) -> tuple[str, ...]:
-    """Render the stacks of which the store has lost something that was ``given``.
+    """Render the stacks whose ``given`` trees the store has lost in part.
 
     Returns the devices whose tree stays lost: the spec, or this version, gives them another one by now. Raises
     ClusterwrightError.

@@ -83,7 +83,7 @@ def load(root: Path) -> UnderWay | None:
 
 
 def save(root: Path, rollout: UnderWay) -> None:
-    """Replace what is on disk. Raises ClusterwrightError."""
+    """Replace the ledger on disk. Raises ClusterwrightError."""
     path = _path(root)
     path.parent.mkdir(parents=True, exist_ok=True)
     durable.replace(path, json.dumps(asdict(rollout), indent=1).encode())

@@ -30,7 +30,7 @@ class PartitionLoss:
 
 
 def lost_partitions(before: Plan, after: Plan) -> tuple[PartitionLoss, ...]:
-    """What nodes that stay lose, in the order of the spec that runs."""
+    """Partitions that remaining nodes lose, in the order of the spec that runs."""
     kept = {fabric.name: _full_members(after.spec, fabric.name) for fabric in after.spec.fabrics}
     partitions = []
     for fabric in before.spec.fabrics:

@@ -1,4 +1,4 @@
-"""What a refresh found on the devices of a stack, or what destroying it removed from them, for the record."""
+"""Devices of a stack after a refresh, or files that its destruction removed, for the record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StackChange:
 
 
 class UnitReports:
-    """Keeps what is said of the units of each stack while they are driven; with a ``severity``, only that."""
+    """Messages about the units of each stack while they are driven; with a ``severity``, only those."""
 
     def __init__(self, severity: str = "") -> None:
         self._severity = severity
@@ -62,7 +62,7 @@ class UnitReports:
 def refreshed(
     before: Given, after: Given | None, ran: Ran, said: UnitReports, lost: Collection[str] = ()
 ) -> StackChange:
-    """``before`` and ``after`` are what the state said that devices hold; None: it could not be read.
+    """The record of a refresh from the states ``before`` and ``after``; None: it could not be read.
 
     ``lost`` are devices that nothing could be compared with.
     """

@@ -43,7 +43,7 @@ class _Contents:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Every device's files, and what was held before by those that change.
+    """Every device's files, and the former files of those that change.
 
     ``before`` and ``after`` have, for each device that changes, the files that differ: as they were given last, and as
     they are to be. ``new`` are devices that hold nothing; ``unknown`` those that hold something else than they were
@@ -85,7 +85,7 @@ class Trees:
 def trees_of(
     plan: Plan, held: Mapping[str, str], wanted: Mapping[str, str], store: Store, versions: Versions | None = None
 ) -> Trees:
-    """Compares what devices are to have with what they hold; both map devices to digests of trees in ``store``.
+    """Compare wanted and present trees of devices; both map devices to digests of trees in ``store``.
 
     In ``held`` "" stands for a device that was found to hold something else than it was given. Devices that are in
     ``held`` alone keep what they hold where the plan has them. What is in neither is rendered, with the ``versions`` of

@@ -68,7 +68,7 @@ def keep_former_boots(
 
 
 def unbuilt_lines(images: tuple[UnbuiltImage, ...]) -> Iterator[str]:
-    """What people read of them."""
+    """Lines about them."""
     for image in images:
         servers = ", ".join(image.servers)
         if image.keeps_former:

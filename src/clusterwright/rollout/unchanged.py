@@ -18,7 +18,7 @@ from clusterwright.deploy.targets import Chosen
 
 
 def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifest, ...] | None:
-    """What each of ``layers`` of ``spec`` is to have on ``target``; None where one of them has to be rendered."""
+    """Manifests of ``layers`` of ``spec`` on ``target``; None where one of them has to be rendered."""
     found = []
     installation = cache(installation_digest)
     for layer in layers:

@@ -58,7 +58,7 @@ class Wave:
 def plan_waves(
     plan: Plan, stacks: Iterable[Stack], changes: Mapping[str, Effect], policy: RolloutPolicy
 ) -> tuple[Wave, ...]:
-    """The waves in which ``changes`` (what happens to each changed device) go out over ``stacks``, in order.
+    """The waves in which ``changes`` (the effect on each changed device) go out over ``stacks``, in order.
 
     Every changed unit is in exactly one wave.
     """

@@ -59,7 +59,7 @@ class Gate(Protocol):
         ...
 
     def told(self) -> str:
-        """What is asked, and how long an answer may take, for people."""
+        """The question, and its time limit, for people."""
         ...
 
     def before(self, wave: Wave) -> Any:
@@ -67,13 +67,13 @@ class Gate(Protocol):
         ...
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
-        """What is not well after the wave; ``trees`` are the devices to be asked, with the digests they were given."""
+        """Failures after the wave; ``trees`` are the devices to be asked, with the digests they were given."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a gate said of one wave, for the record."""
+    """Results of a gate for one wave, for the record."""
 
     gate: str
     said: GateAnswer
@@ -204,7 +204,7 @@ def look(gates: Iterable[Gate], wave: Wave) -> tuple[Any, ...]:
 def ask(
     gates: Sequence[Gate], wave: Wave, trees: Mapping[str, str], before: Sequence[Any]
 ) -> tuple[tuple[Checked, ...], dict[str, str]]:
-    """What each gate says, and the first complaint about each device, which is not asked again.
+    """Answers of each gate, and the first complaint about each device, which is not asked again.
 
     Raises ClusterwrightError.
     """

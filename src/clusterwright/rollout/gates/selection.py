@@ -45,7 +45,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """What is asked between waves: ``asked`` in order; ``unasked`` says of each other one why it is not."""
+    """Gates between waves: ``asked`` in order; ``unasked`` has the reason of each other one."""
 
     asked: tuple[Gate, ...]
     unasked: Mapping[str, str]
@@ -65,7 +65,7 @@ class Gates:
 
     @property
     def lines(self) -> Iterator[str]:
-        """What people read of it before the first wave."""
+        """Lines about the gates, shown before the first wave."""
         for gate in self.asked:
             budget = "" if gate.budget is None else f"; at most {gate.budget} devices of a wave may fail it"
             yield f"after each wave, {gate.name}: {gate.told()}{budget}"

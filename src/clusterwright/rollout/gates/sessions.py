@@ -127,7 +127,7 @@ class Sessions(DeviceGate):
 
 
 def read_states(probe: SessionsProbe, answer: Any) -> States | str:
-    """What a switch reports of each session, or why it does not: JSON over eAPI, else a ``CommandResult``."""
+    """State of each session of a switch, or the reason for none: JSON over eAPI, else a ``CommandResult``."""
     if isinstance(answer, Unreachable):
         return answer.message
     try:
@@ -147,7 +147,7 @@ def _compare(
     now: Mapping[str, States | str],
     later: frozenset[str],
 ) -> tuple[list[str], list[str]]:
-    """What counts against a changed switch, and what does not: each end of its sessions that is not established."""
+    """Complaints about a changed switch, and excuses: each end of its sessions that is not established."""
     down: list[str] = []
     excused: list[str] = []
     for end in ends:

@@ -46,7 +46,7 @@ class SubnetScan(DeviceGate):
         )
 
     def before(self, wave: Wave) -> Mapping[str, Differences | str]:
-        """What each fabric that the wave changes differs in from the plan, or why it cannot be scanned."""
+        """Differences of each fabric that the wave changes from the plan, or why it cannot be scanned."""
         return {fabric: self._scanned(fabric) for fabric in self._fabrics(wave.devices)}
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
@@ -70,7 +70,7 @@ class SubnetScan(DeviceGate):
         return GateAnswer(sum(len(changed) for changed in fabrics.values()), wrong, tuple(told))
 
     def _complaints(self, fabric: str, changed: Sequence[str], known: Differences | str) -> Mapping[str, str]:
-        """What is new against each changed device; what names none of them is held against all."""
+        """New differences of each changed device; one that names no device is held against all."""
         found = self._scanned(fabric)
         if isinstance(found, str):
             return dict.fromkeys(changed, f"{fabric} cannot be scanned: {found}")

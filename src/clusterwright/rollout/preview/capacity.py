@@ -1,4 +1,4 @@
-"""What racks keep of their way up once a change is in force: cables and switches that carry less than before.
+"""Remaining bandwidth of racks once a change is in force: cables and switches that carry less than before.
 
 The same law as ``bandwidth``, with each pair of switches weighted by the Gb/s that it had: a pair keeps what it has
 left of them, times what its upper switch keeps.
@@ -61,7 +61,7 @@ def _capacity(plan: Plan) -> Mapping[str, Mapping[Pair, int]]:
 
 
 def _shares(plan: Plan, was: Mapping[Pair, int], now: Mapping[Pair, int]) -> Mapping[str, float]:
-    """What each switch with a way up keeps of it; those at the top keep all."""
+    """The share that each switch with uplinks keeps of them; those at the top keep all."""
     above: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
     for (low, high), gbps in was.items():
         above[low].append((high, gbps, min(gbps, now.get((low, high), 0))))

@@ -16,7 +16,7 @@ VERSION = 1
 
 
 def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -> dict[str, Any]:
-    """The preview as JSON types, with what devices are asked between its waves.
+    """The preview as JSON types, with the gates between its waves.
 
     ``refused`` is true when a refusal has no override.
     """

@@ -33,7 +33,7 @@ def _shown(diff: FileDiff, most: int) -> Iterator[str]:
 
 
 def _size(diff: FileDiff) -> str:
-    """What stands for the lines of a file that is not shown; "" for one that is."""
+    """A text in the place of a hidden file's lines; "" for a shown one."""
     if _is_binary(diff):
         return " (binary)"
     count = sum(1 for line in diff.lines if not line.startswith("@@"))

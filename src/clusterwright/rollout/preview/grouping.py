@@ -79,14 +79,14 @@ def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str
 
 
 def _does(plan: Plan, trees: Trees, name: str) -> tuple[str, ...]:
-    """What a device's change does, the worst first."""
+    """Consequences of a device's change, the worst first."""
     found = consequences_of(plan.by_name[name], trees.before[name], trees.after[name])
     told = sorted((each for each in found if each.does), key=lambda each: -each.effect)
     return tuple(dict.fromkeys(each.does for each in told))
 
 
 def _shape(files: Sequence[FileChange]) -> frozenset[object]:
-    """What is equal for devices whose files change alike but for numbers, addresses and names."""
+    """A key that is equal for devices whose files change alike but for numbers, addresses and names."""
     return frozenset(
         (_OWN.sub("#", file.diff.path), file.diff.status, _OWN.sub("#", "\n".join(_signed(file.diff.lines))))
         for file in files

@@ -1,4 +1,4 @@
-"""Waves and jobs of a change that nobody deploys yet: two specs compared, as if the first one ran everywhere."""
+"""Waves and jobs of a change before its deployment: two specs compared, as if the first one ran everywhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BREAK = "<br>"  # between lines of a cell
 def expected_disturbance(
     before: Plan, after: Plan, groups: Sequence[ConfigGroup], renamed: Mapping[str, str]
 ) -> Disturbance:
-    """The waves of a change from one plan to the other and what they take, with the spec's jobs as placed.
+    """The waves of a change from one plan to the other and their disturbance, with the spec's jobs as placed.
 
     ``groups`` are the devices by what changes on them: one of each is rendered, since equal lines have equal effects.
     ``renamed`` maps names of ``before`` to those of ``after``.
@@ -59,7 +59,7 @@ def _is_sent(plan: Plan, name: str) -> bool:
 
 
 def outlook_rows(found: Disturbance) -> list[tuple[str, str]]:
-    """What a comment's table says of waves and jobs."""
+    """Rows of a comment's table about waves and jobs."""
     return [("jobs", _jobs(found)), ("waves", _waves(found))]
 
 

@@ -66,7 +66,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an update of the ``chosen`` stacks of ``every`` one would do.
+    """An update of the ``chosen`` stacks of ``every`` one.
 
     ``held`` maps devices to the digest of the tree that each was given last ("" where it differs from it), ``wanted``
     those that the target reaches to what they are to have; both are in the object store. ``effects`` and ``waves``
@@ -90,7 +90,7 @@ class Change:
 
 
 def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
-    """The preview of ``change`` to what is deployed under ``root``.
+    """The preview of ``change`` against the deployment under ``root``.
 
     ``jobs`` are those that run; None places the spec's. Raises ClusterwrightError.
     """

@@ -1,4 +1,4 @@
-"""What changes in the model, in words: sentences about devices, from the plan that was deployed and today's."""
+"""Changes of the model in words: sentences about devices, from the deployed plan and today's."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _ends(cables: Iterable[Cable]) -> frozenset[str]:
 
 
 def _images(before: Plan, after: Plan) -> Iterator[Sentence]:
-    """What changes inside an image of both specs, for the nodes that keep it."""
+    """Changes inside an image of both specs, for the nodes that keep it."""
     for new in after.spec.images:
         old = before.spec.image(new.name)
         nodes = [device.name for device in after.devices if device.image == new.name and device.kind == "node"]

@@ -1,4 +1,4 @@
-"""What the first update changes on a machine that somebody else installed, part by part."""
+"""Changes by the first update on a machine with another owner's system, part by part."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def text_lines(
 
 
 def refusal_lines(guarded: Guarded, overrides: Sequence[Override], limit: int = 8) -> Iterator[str]:
-    """Why the change is refused, with the counterexamples and what would override it."""
+    """Why the change is refused, with the counterexamples and the options that override it."""
     for proof in unanswered(guarded, overrides):
         yield from _proof(proof, limit)
         yield f"  to go on all the same: --accept-refuted {proof.check} --because REASON, which is recorded"
@@ -111,7 +111,7 @@ def _spec(found: Preview, limits: Bounds) -> Iterator[str]:
 
 
 def _cluster_wide(found: Preview, limits: Bounds) -> Iterator[str]:
-    """What is about no device that changes: who may talk to whom, and cables whose ends keep their files."""
+    """Changes without a device: permitted flows, and cables whose ends keep their files."""
     changed = frozenset(found.changed)
     own = [sentence for sentence in found.sentences if sentence.devices.isdisjoint(changed)]
     if own:
@@ -230,7 +230,7 @@ def _keep(racks: Sequence[str]) -> str:
 
 
 def job_phrases(found: JobImpact) -> Iterator[str]:
-    """What a change does to a job."""
+    """Effects of a change on a job."""
     total = f"{len(found.job.nodes):,} nodes{' as the spec would place it' if found.job.is_planned else ''}"
     if found.booting:
         yield f"{len(found.booting):,} of {total} boot anew ({names_of(found.booting, 40)})"
@@ -253,7 +253,7 @@ def _waves(impacts: Sequence[WaveImpact], limits: Bounds) -> Iterator[str]:
 
 
 def run_of_waves(impact: WaveImpact) -> tuple[str, str, bool, Effect, str]:
-    """What the waves have in common that are told as one run."""
+    """Common properties of waves that are shown as one run."""
     wave = impact.wave
     return wave.layer, wave.kind, wave.is_canary, wave.effect, wave.breaks
 
@@ -318,7 +318,7 @@ def _rest(found: Guarded) -> str:
 
 
 def _on_the_way(found: Guarded) -> Mapping[str, list[Proof]]:
-    """What does not hold while the change is under way, and is told without refusing it, by check."""
+    """Claims that do not hold while the change is under way, and do not refuse it, by check."""
     told: dict[str, list[Proof]] = {}
     for proof in found.broken:
         if not proof.refuses and not proof.lasts:
