@@ -128,7 +128,7 @@ def _next(spec: Path, name: str, report: Visit) -> Iterator[str]:
         yield f"boot {len(boots)} nodes"
     if report.with_debt(Kind.FIRMWARE):
         yield "update the firmware to what the spec states"
-    if releases := found.with_debt(Kind.RELEASE):
+    if releases := report.with_debt(Kind.RELEASE):
         yield f"bring {hostlist(releases)} to the release of the spec, or change `release` of the tier"
     if work:
         yield f"clusterwright visit {spec} {name}"

@@ -79,7 +79,9 @@ def sync(
         return bring(server, changes, f"what {spec} plans", dry_run=dry_run, form=form)
 
 
-def bring(server: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text") -> int:
+def bring(
+    server: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text"
+) -> int:
     """Show the difference and, without ``dry_run``, apply it."""
     from clusterwright.extras.source_of_truth.applying import Done, apply, told_of
 
