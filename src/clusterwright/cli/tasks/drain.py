@@ -78,7 +78,7 @@ def _send(edit: SpecEdit, options: dict[str, Any]) -> int:
             "this changes no file of any device, so nothing would be drained: what routes around "
             f"{and_more(edit.devices, 3)} is not configured by the spec. Nothing was touched."
         )
-        services = (sentence.text for sentence in service_sentences(edit.before, edit.after))
+        services = (sentence.text for sentence in service_sentences(edit.before.plan, edit.after.plan))
         raise ClusterwrightError("\n  ".join((refusal, *services)))
     return carry_out(edit, devices, options)
 
