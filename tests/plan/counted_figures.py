@@ -31,7 +31,21 @@ def counted(plan: Plan) -> dict[str, float]:
     result = {**dict.fromkeys(_tier_figures(plan), 0.0), **found, **_link_figures(plan)}
     if petabytes:
         result["storage_pb"] = petabytes
-    return result | _peaks(plan)
+    return result | _power(plan) | _peaks(plan)
+
+
+def _power(plan: Plan) -> dict[str, float]:
+    """Kilowatts of all devices, and of the rack that draws most; only where each has a figure, and stands in a rack."""
+    watts: Counter[str] = Counter()
+    for device in plan.devices:
+        model = plan.spec.catalogue[device.model]
+        if not model.power_w and device.kind != "device":
+            return {}
+        watts[device.rack] += model.power_w
+    kilowatts = {"power_kw": watts.total() / 1000}
+    if watts.keys() <= {group.name for group in plan.groups if group.level == "rack"}:
+        kilowatts["rack_power_kw"] = max(watts.values()) / 1000
+    return kilowatts
 
 
 def _link_figures(plan: Plan) -> dict[str, float]:

@@ -31,6 +31,7 @@ def test_figures_of_a_plan_made_by_hand() -> None:
         "ports_used.atsw": 12,
         "ports_used.ctsw": 8 + 12,
         "ports_used.rtsw": 64 + 8,
+        "power_kw": 99.8,  # 8 nodes of 10 kW and 11 switches of 1.8 kW
         "racks": 4,
         "switches.atsw": 3,
         "switches.ctsw": 4,

@@ -11,9 +11,9 @@ from itertools import chain
 from clusterwright.finding import Finding, Severity, SpecError
 from clusterwright.plan.cabling import cable_fabric
 from clusterwright.plan.model import Device, Plan
-from clusterwright.plan.placing import keep_in_racks, place_nodes, place_switches
+from clusterwright.plan.placing import place_nodes, place_switches
 from clusterwright.plan.ports import PortShortage
-from clusterwright.plan.racks.filling import Racks
+from clusterwright.plan.racks.filling import fill_racks
 from clusterwright.plan.racks.lengths import CableRuns
 from clusterwright.plan.service import service_of
 from clusterwright.plan.skeleton import Skeleton, build_skeleton
@@ -24,8 +24,7 @@ def build_plan(spec: ClusterSpec, skeleton: Skeleton | None = None) -> Plan:
     """Expand a spec. The rules have to hold (``lint``); SpecError names the tier of a switch without enough ports."""
     if skeleton is None:
         skeleton = build_skeleton(spec)
-    racks = Racks(skeleton.layout, spec.site.rack_units)
-    keep_in_racks(spec, skeleton, racks)
+    racks = fill_racks(spec, skeleton)
     nodes = place_nodes(spec, skeleton, racks)
     switches = place_switches(spec, skeleton, racks)
     devices: list[Device] = [*nodes]

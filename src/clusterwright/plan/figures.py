@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clusterwright.plan.bandwidth import narrowest_planned
+from clusterwright.plan.racks.filling import fill_racks
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton
 from clusterwright.spec.attachment import tier_order
-from clusterwright.spec.hardware.models import DEVICE, Gpus
+from clusterwright.spec.hardware.models import DEVICE, Gpus, HardwareModel
 from clusterwright.spec.model import ClusterSpec
 
 TB_PER_PB = 1000
+W_PER_KW = 1000
 TFLOPS_PER_PFLOPS = 1000
 
 
@@ -23,8 +25,9 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     ``switches.ROLE``; ``links.FABRIC.ROLE`` cables from below to a tier; ``ports_used.ROLE`` all used ports of a role's
     switches in that fabric; ``oversubscription.FABRIC.ROLE`` the bandwidth of all NICs at or below a tier over the
     bandwidth of that tier's uplinks, ``narrowest.FABRIC.ROLE`` the same at the switch of an Ethernet tier with the
-    least; ``storage_pb`` usable petabytes; ``peak_petaflops.FORMAT`` the peak performance of all GPUs, for formats
-    listed in the catalogue for each of them.
+    least; ``storage_pb`` usable petabytes; ``power_kw`` the power of all devices as the catalogue rates them, and
+    ``rack_power_kw`` that of the devices in the fullest rack, see :func:`power`; ``peak_petaflops.FORMAT`` the peak
+    performance of all GPUs, for formats listed in the catalogue for each of them.
     """
     present = Counter(node.node_group for node in skeleton.layout.nodes)
     counts = [(group, present[index]) for index, group in enumerate(spec.node_groups)]
@@ -48,8 +51,25 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     petabytes = sum(count * group.model.capacity_tb for group, count in counts) / TB_PER_PB
     if petabytes:
         all_figures["storage_pb"] = petabytes
+    racks = fill_racks(spec, skeleton)
+    all_figures.update(power(racks.contents, is_rack=racks.is_rack))
     all_figures.update(peak_petaflops((group.model.gpus, count) for group, count in counts if group.model.gpus))
     return all_figures
+
+
+def power(contents: Mapping[str, Sequence[HardwareModel]], is_rack: Callable[[str], bool]) -> Mapping[str, float]:
+    """``power_kw`` and ``rack_power_kw`` of the models at each place, which ``is_rack`` tells from other places.
+
+    There are no figures with a model that has none, and none of racks with devices that stand in no rack: a sum or a
+    maximum over the others would be too small.
+    """
+    if not all(model.has_power for models in contents.values() for model in models):
+        return {}
+    watts = {place: sum(model.power_w for model in models) for place, models in contents.items()}
+    power_figures = {"power_kw": sum(watts.values()) / W_PER_KW}
+    if all(is_rack(place) for place in watts):
+        power_figures["rack_power_kw"] = max(watts.values(), default=0) / W_PER_KW
+    return power_figures
 
 
 def peak_petaflops(nodes: Iterable[tuple[Gpus, int]]) -> Mapping[str, float]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from clusterwright.plan.addressing import fabric_addresses
 from clusterwright.plan.allocation.standing import Numbers
 from clusterwright.plan.chips import fabric_number, switch_guid
-from clusterwright.plan.layout import NodeSlot
 from clusterwright.plan.model import Device
 from clusterwright.plan.racks.filling import Racks
 from clusterwright.plan.seats import Seat
@@ -20,7 +19,7 @@ from clusterwright.spec.zone_reach import zones_of
 
 
 def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[Device, ...]:
-    """All nodes in order, each on top of its rack's pile."""
+    """All nodes in order, each at its place in ``racks``."""
     layout = skeleton.layout
     images = {item.device or item.group or "": item.image for item in spec.exceptions if item.image}
     states = stated(spec)
@@ -30,7 +29,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
     for slot in layout.nodes:
         group = spec.node_groups[slot.node_group]
         around = tuple(layout.groups[group_index].name for group_index in slot.groups)
-        rack = _rack_of(skeleton, slot)
+        rack, unit = racks.places[slot.name]
         gpus = group.model.gpus
         # What stands in the racks of others without an image has none because their rack has another.
         places = (slot.name, *around) if group.inside is None or group.image is not None else (slot.name,)
@@ -46,7 +45,7 @@ def place_nodes(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple[De
                 fabric="",
                 tier=-1,
                 rack=rack,
-                unit=racks.place(rack, group.model.units, slot.name),
+                unit=unit,
                 pod=around[-1],
                 group=around[0],
                 groups=around,
@@ -71,28 +70,6 @@ def place_switches(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> tuple
     """The switches of each fabric, in the skeleton's order."""
     states = stated(spec)
     return tuple(tuple(_switches(skeleton, fabric, racks, states)) for fabric in skeleton.fabrics)
-
-
-def keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
-    """Leave every allocated device at its place, before any other is placed."""
-    layout, standing = skeleton.layout, skeleton.standing
-    rack_of: dict[tuple[int, ...], str] = {}
-    for slot in layout.nodes:
-        standing_node = standing.nodes.get(slot.name)
-        if standing_node is not None:
-            rack = rack_of.get(slot.groups) or rack_of.setdefault(slot.groups, _rack_of(skeleton, slot))
-            racks.keep(slot.name, rack, standing_node.unit, spec.node_groups[slot.node_group].model.units, None)
-    for fabric in skeleton.fabrics:
-        for seat in fabric.seats:
-            if seat.standing is not None:
-                parent = layout.groups[seat.group].name if seat.group >= 0 else ""
-                units = fabric.fabric.tiers[seat.tier].model.units
-                racks.keep(seat.name, seat.standing.rack, seat.standing.unit, units, parent)
-
-
-def _rack_of(skeleton: Skeleton, slot: NodeSlot) -> str:
-    around = [skeleton.layout.groups[group_index] for group_index in slot.groups]
-    return next((group.name for group in around if group.level == "rack"), around[0].name)
 
 
 def _switches(skeleton: Skeleton, fabric: FabricSkeleton, racks: Racks, states: Mapping[str, str]) -> Iterator[Device]:
@@ -133,7 +110,7 @@ def _switch(
     around = (
         tuple(layout.groups[group_index].name for group_index in layout.around[seat.group]) if seat.group >= 0 else ()
     )
-    rack, unit = racks.place_switch(seat.group, tier.model.units, seat.name)
+    rack, unit = racks.places[seat.name]
     return Device(
         name=seat.name,
         planned_name=seat.planned_name,

@@ -10,39 +10,44 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from clusterwright.plan.bandwidth import narrowest_of_cables, oversubscription
-from clusterwright.plan.figures import peak_petaflops
+from clusterwright.plan.figures import peak_petaflops, power
+from clusterwright.spec.model import RACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.hardware.models import Gpus
+    from clusterwright.spec.hardware.models import Gpus, HardwareModel
 
 
 def figures(plan: Plan) -> Mapping[str, float]:
     """Every figure of ``plan``, by the names and definitions of :func:`clusterwright.plan.figures.figures`."""
     catalogue = plan.spec.catalogue
-    found: dict[str, float] = defaultdict(float, dict.fromkeys(("nodes", "gpus", "racks"), 0.0))
+    all_figures: dict[str, float] = defaultdict(float, dict.fromkeys(("nodes", "gpus", "racks"), 0.0))
     storage_tb = 0.0
+    contents: dict[str, list[HardwareModel]] = defaultdict(list)
     with_gpus: dict[Gpus, int] = defaultdict(int)
     for device in plan.devices:
         model = catalogue[device.model]
+        contents[device.rack].append(model)
         if device.kind == "switch":
-            found[f"switches.{device.role}"] += 1
+            all_figures[f"switches.{device.role}"] += 1
         elif model.gpus is not None:
-            found["nodes"] += 1
-            found["gpus"] += model.gpus.count
+            all_figures["nodes"] += 1
+            all_figures["gpus"] += model.gpus.count
             with_gpus[model.gpus] += 1
         storage_tb += model.capacity_tb
     for group in plan.groups:
         if group.node_group:
-            found[f"groups.{group.level}.{group.node_group}"] += 1
-            found["racks"] += group.level == "rack"
-    found.update(_link_figures(plan))
+            all_figures[f"groups.{group.level}.{group.node_group}"] += 1
+            all_figures["racks"] += group.level == "rack"
+    all_figures.update(_link_figures(plan))
     if storage_tb:
-        found["storage_pb"] = storage_tb / 1000
-    found.update(peak_petaflops(with_gpus.items()))
-    return dict(sorted(found.items()))
+        all_figures["storage_pb"] = storage_tb / 1000
+    racks = {group.name for group in plan.groups if group.level == RACK}
+    all_figures.update(power(contents, is_rack=lambda place: place in racks))
+    all_figures.update(peak_petaflops(with_gpus.items()))
+    return dict(sorted(all_figures.items()))
 
 
 def _link_figures(plan: Plan) -> Mapping[str, float]:

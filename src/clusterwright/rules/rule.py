@@ -26,6 +26,7 @@ from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan
 from clusterwright.plan.ports import Allocation, PortShortage
+from clusterwright.plan.racks.filling import Racks, fill_racks
 from clusterwright.plan.racks.lengths import cables_at_most, longest_cables
 from clusterwright.plan.service import device_states
 from clusterwright.plan.size import node_count, uplink_counts
@@ -169,6 +170,11 @@ class Subject:
     def states(self) -> Mapping[str, str]:
         """The state of every node and switch by name."""
         return device_states(self.spec, self.skeleton)
+
+    @cached_property
+    def racks(self) -> Racks:
+        """The racks and what stands in each."""
+        return fill_racks(self.spec, self.skeleton)
 
     @cached_property
     def figures(self) -> Mapping[str, float]:

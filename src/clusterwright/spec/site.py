@@ -144,6 +144,7 @@ class Site:
 
     domain: str
     rack_units: int
+    rack_power_w: int | None
     floor: Floor | None
     dns: Servers
     ntp: Servers

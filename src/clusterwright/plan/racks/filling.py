@@ -2,27 +2,38 @@
 
 Switches of a level inside a pod stand in the first of that level's racks with room; those of the outermost level and of
 the whole cluster stand in network racks of their own, filled from the bottom. Allocated devices stay at their place,
-and others find theirs around them.
+and others find theirs around them. Where the spec limits the power of a rack, such switches also need that much of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 
-from clusterwright.plan.layout import Layout
+from clusterwright.plan.layout import Layout, NodeSlot
 from clusterwright.plan.model import Group
+from clusterwright.plan.skeleton import Skeleton
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.model import RACK, ClusterSpec
 
 NETWORK_RACK_CODE = "x"
 
 
 @dataclass
 class Racks:
-    """Fills racks while a plan is built; ``added`` are the network racks opened on the way, in order."""
+    """Racks as they are filled: ``added`` are the network racks opened on the way, in order.
+
+    ``places`` are the rack and the lowest unit of each device, ``contents`` the models in each rack. What stands in no
+    level called rack has the name of its smallest group as its rack.
+    """
 
     layout: Layout
     rack_units: int
+    rack_power_w: int | None
     added: list[Group] = field(default_factory=list)
+    places: dict[str, tuple[str, float]] = field(default_factory=dict)
+    contents: dict[str, list[HardwareModel]] = field(default_factory=lambda: defaultdict(list))
     _used: dict[str, float] = field(default_factory=dict)
     _kept: dict[str, tuple[str, float]] = field(default_factory=dict)
     _full: dict[str, set[int]] = field(default_factory=dict)
@@ -30,19 +41,30 @@ class Racks:
     _inside: dict[int, list[str]] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _networks: set[str] = field(default_factory=set)
+    _racks: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._names.update(group.name for group in self.layout.groups)  # a level of the spec may have our letter
         for index, group in enumerate(self.layout.groups):
-            if group.level == "rack":
+            if group.level == RACK:
+                self._racks.add(group.name)
                 for outer in self.layout.around[index]:
                     self._inside.setdefault(outer, []).append(group.name)
 
-    def keep(self, device: str, rack: str, unit: float, units: float, parent: str | None) -> None:
+    def power_w(self, rack: str) -> int:
+        """The power of all devices in a rack, as the catalogue rates them."""
+        return sum(model.power_w for model in self.contents.get(rack, ()))
+
+    def is_rack(self, name: str) -> bool:
+        """Whether a place is a rack, rather than a group of nodes that stand in no level called rack."""
+        return name in self._networks or name in self._racks
+
+    def keep(self, device: str, rack: str, unit: float, model: HardwareModel, parent: str | None) -> None:
         """Leave a device at its place, unless it is taken: before any other is placed.
 
         ``parent`` is the group with network racks for a switch, None for a node.
         """
+        units = model.units
         height = math.ceil(units)
         spaces = range(int(unit), int(unit) + height)
         full = self._full.get(rack, set())
@@ -56,24 +78,28 @@ class Racks:
                 return
             self._add(rack, int(number), parent)
         self._kept[device] = (rack, unit)
+        self.contents[rack].append(model)
         self._full.setdefault(rack, set()).update(spaces)
         if parent is not None and units and rack in self._networks:
             self._open[parent] = rack
         if units:
             self._used[rack] = max(self._used.get(rack, 0.0), unit - 1 + height)
 
-    def place(self, rack: str, units: float, device: str = "") -> float:
+    def place(self, device: str, rack: str, model: HardwareModel) -> None:
         """Put a device on top of a rack's devices, or below them if there is room only there.
 
-        Returns its lowest rack unit, from 1. A device in the rack already stays.
+        A device in the rack already stays.
         """
         if device in self._kept and self._kept[device][0] == rack:
-            return self._kept[device][1]
+            self.places[device] = self._kept[device]
+            return
+        units = model.units
         unit = self._lowest(rack, units)
+        self.places[device] = (rack, unit)
+        self.contents[rack].append(model)
         self._used[rack] = max(self._used.get(rack, 0.0), unit - 1 + math.ceil(units))
         if rack in self._full:
             self._full[rack].update(range(int(unit), int(unit) + math.ceil(units)))
-        return unit
 
     def _lowest(self, rack: str, units: float) -> float:
         """The first unit above all devices in a rack; or the lowest in a gap, if that is outside the rack."""
@@ -87,26 +113,37 @@ class Racks:
     def _has_room(self, rack: str, units: float) -> bool:
         return self._lowest(rack, units) - 1 + math.ceil(units) <= self.rack_units
 
-    def place_switch(self, group: int, units: float, device: str = "") -> tuple[str, float]:
-        """Find a place for a switch of a group (-1: the cluster); returns rack and lowest unit.
+    def _has_power(self, rack: str, model: HardwareModel) -> bool:
+        return self.rack_power_w is None or self.power_w(rack) + model.power_w <= self.rack_power_w
 
-        A cabinet of its own (``units`` 0) is a rack that holds nothing else, at unit 0.
+    def place_switch(self, device: str, group: int, model: HardwareModel) -> None:
+        """Find a place for a switch of a group (-1: the cluster).
+
+        A cabinet of its own (0 units high) is a rack that holds nothing else, at unit 0.
         """
         if device in self._kept:
-            return self._kept[device]
-        if units == 0:
-            return self._new_network_rack(group), 0.0
+            self.places[device] = self._kept[device]
+            return
+        if model.units == 0:
+            rack = self._new_network_rack(group)
+            self.places[device] = (rack, 0.0)
+            self.contents[rack].append(model)
+            return
+        self.place(device, self._rack_for(group, model), model)
+
+    def _rack_for(self, group: int, model: HardwareModel) -> str:
         layout = self.layout
-        inside = group >= 0 and (len(layout.around[group]) > 1 or layout.groups[group].level == "rack")
-        if inside:
+        is_of_rack = group >= 0 and layout.groups[group].level == RACK
+        if is_of_rack or (group >= 0 and len(layout.around[group]) > 1):
             for rack in self._inside.get(group, ()):
-                if self._has_room(rack, units):
-                    return rack, self.place(rack, units)
+                # A rack's own switch stands there at any power: lint reports the rack (CW707).
+                if self._has_room(rack, model.units) and (is_of_rack or self._has_power(rack, model)):
+                    return rack
         key = layout.groups[group].name if group >= 0 else ""
         rack = self._open.get(key, "")
-        if not rack or not self._has_room(rack, units):
+        if not rack or not self._has_room(rack, model.units) or not self._has_power(rack, model):
             rack = self._open[key] = self._new_network_rack(group)
-        return rack, self.place(rack, units)
+        return rack
 
     def _new_network_rack(self, group: int) -> str:
         parent = self.layout.groups[group].name if group >= 0 else ""
@@ -119,4 +156,38 @@ class Racks:
     def _add(self, name: str, number: int, parent: str) -> None:
         self._names.add(name)
         self._networks.add(name)
-        self.added.append(Group(name=name, level="rack", index=number, parent=parent, node_group=""))
+        self.added.append(Group(name=name, level=RACK, index=number, parent=parent, node_group=""))
+
+
+def fill_racks(spec: ClusterSpec, skeleton: Skeleton) -> Racks:
+    """Give every device its place: allocated ones first, then nodes, then the switches of each fabric."""
+    racks = Racks(skeleton.layout, spec.site.rack_units, spec.site.rack_power_w)
+    _keep_in_racks(spec, skeleton, racks)
+    for slot in skeleton.layout.nodes:
+        racks.place(slot.name, _rack_of(skeleton, slot), spec.node_groups[slot.node_group].model)
+    for fabric in skeleton.fabrics:
+        for seat in fabric.seats:
+            racks.place_switch(seat.name, seat.group, fabric.fabric.tiers[seat.tier].model)
+    return racks
+
+
+def _keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
+    """Leave every allocated device at its place, before any other is placed."""
+    layout, standing = skeleton.layout, skeleton.standing
+    rack_of: dict[tuple[int, ...], str] = {}
+    for slot in layout.nodes:
+        standing_node = standing.nodes.get(slot.name)
+        if standing_node is not None:
+            rack = rack_of.get(slot.groups) or rack_of.setdefault(slot.groups, _rack_of(skeleton, slot))
+            racks.keep(slot.name, rack, standing_node.unit, spec.node_groups[slot.node_group].model, None)
+    for fabric in skeleton.fabrics:
+        for seat in fabric.seats:
+            if seat.standing is not None:
+                parent = layout.groups[seat.group].name if seat.group >= 0 else ""
+                model = fabric.fabric.tiers[seat.tier].model
+                racks.keep(seat.name, seat.standing.rack, seat.standing.unit, model, parent)
+
+
+def _rack_of(skeleton: Skeleton, slot: NodeSlot) -> str:
+    around = [skeleton.layout.groups[group_index] for group_index in slot.groups]
+    return next((group.name for group in around if group.level == RACK), around[0].name)

@@ -226,6 +226,11 @@ class HardwareModel:
     """The release of the network OS; None where tiers or the system say it."""
 
     @property
+    def has_power(self) -> bool:
+        """Whether its power is known: 0 W is a figure of a device that only passes power on."""
+        return self.power_w > 0 or self.kind == DEVICE
+
+    @property
     def nics(self) -> tuple[Nic, ...]:
         """NICs of all groups."""
         return tuple(chain.from_iterable(group.nics for group in self.nic_groups))

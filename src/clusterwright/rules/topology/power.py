@@ -1,0 +1,80 @@
+"""CW707 and CW708: what the devices of a rack draw together, against what a rack may draw."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from clusterwright.finding import Severity
+from clusterwright.plan.racks.filling import Racks
+from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import RACK, NodeGroup
+
+
+@rule("CW707", Severity.ERROR)
+def overdrawn_rack(subject: Subject) -> Iterator[Problem]:
+    """Power of a rack's devices against what racks may draw."""
+    spec = subject.spec
+    limit_w = spec.site.rack_power_w
+    if limit_w is None:
+        return
+    racks = subject.racks
+    group_of = {group.name: group.node_group for group in subject.skeleton.layout.groups}
+    overdrawn: dict[str, list[str]] = defaultdict(list)
+    for rack in racks.contents:
+        if racks.is_rack(rack) and racks.power_w(rack) > limit_w:
+            overdrawn[group_of.get(rack, "")].append(rack)
+    for name, names in overdrawn.items():
+        fullest = max(names, key=racks.power_w)
+        message = f"{_draw(racks, fullest)}; a rack may draw {limit_w:,} W."
+        group = spec.node_group(name)
+        level = next((level for level in group.levels if level.name == RACK), None) if group else None
+        if group is None or level is None:
+            path, hint = (*spec.site.path, "rack_power_w"), "Choose models that draw less, or give racks more power."
+        else:
+            path, hint = (*level.path, "of"), _how_many(racks, fullest, group, limit_w)
+        if len(names) > 1:
+            message += f" {len(names)} racks{f' of {name}' if name else ' of switches'} draw more than that."
+        yield Problem(path, message, hint)
+
+
+def _draw(racks: Racks, rack: str) -> str:
+    """What a rack draws, and by which models."""
+    models = Counter((model.name, model.power_w) for model in racks.contents[rack])
+    parts = [f"{count} {name} of {watts:,} W" for (name, watts), count in models.items() if watts]
+    return f"{rack} draws {racks.power_w(rack):,} W: {', '.join(parts)}"
+
+
+def _how_many(racks: Racks, rack: str, group: NodeGroup, limit_w: int) -> str:
+    """How many nodes of a group a rack has power for, beside what else stands there."""
+    nodes_w = sum(model.power_w for model in racks.contents[rack] if model == group.model)
+    beside_w = racks.power_w(rack) - nodes_w
+    most = (limit_w - beside_w) // group.model.power_w if group.model.power_w else 0
+    if most < 1:
+        return "Choose models that draw less, or give racks more power."
+    return f"Put no more than {most} {group.model.name} into a rack, or give racks more power."
+
+
+@rule("CW708", Severity.WARNING)
+def power_not_checked(subject: Subject) -> Iterator[Problem]:
+    """Devices whose power is in no rack's sum, though the spec limits the power of racks."""
+    spec = subject.spec
+    if spec.site.rack_power_w is None:
+        return
+    racks = subject.racks
+    outside: Counter[int] = Counter()
+    for slot in subject.skeleton.layout.nodes:
+        if not racks.is_rack(racks.places[slot.name][0]):
+            outside[slot.node_group] += 1
+    for index, count in sorted(outside.items()):
+        group = spec.node_groups[index]
+        yield Problem(
+            (*group.path, "name"),
+            f"{count:,} {group.name} stand in no level called {RACK}: no rack's power counts them.",
+            f"Give them a level {RACK}, or stand them inside one.",
+        )
+    for fabric in spec.fabrics:
+        for tier in fabric.tiers:
+            if not tier.model.has_power:
+                message = f"{tier.role} of {fabric.name} has no power in the catalogue: no rack's power counts it."
+                yield Problem((*fabric.path, "name"), message, "Plan its power with whoever runs it.")
