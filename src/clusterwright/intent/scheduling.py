@@ -1,4 +1,4 @@
-"""Hosts of Slurm's daemons: controllers and accounting on service machines, slurmd on compute nodes."""
+"""Hosts of Slurm: controllers and accounting on service machines, slurmd on compute nodes, commands on login nodes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan
 from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.spec.job import Scheduler
+from clusterwright.spec.model import ClusterSpec
 
 AUTHENTICATION = "munge.service"
 ACCOUNTING = "slurmdbd.service"
 CONTROLLER_UNITS = (AUTHENTICATION, "slurmctld.service")
 WORKER_UNITS = (AUTHENTICATION, "slurmd.service")
+LOGIN_UNITS = (AUTHENTICATION,)
 
 
 @per_plan
@@ -78,10 +80,31 @@ def works_for_slurm(plan: Plan, node_group: str) -> bool:
     return scheduler is not None and scheduler.slurm is not None and bool(controllers(plan, scheduler))
 
 
+def login_groups(scheduler: Scheduler) -> tuple[str, ...]:
+    """The node groups whose users submit jobs to a Slurm; none without Slurm."""
+    return scheduler.slurm.login if scheduler.slurm is not None else ()
+
+
+def slurm_of_login(spec: ClusterSpec, node_group: str) -> Scheduler | None:
+    """The Slurm that users submit to on nodes of a group; None for other groups."""
+    return next((scheduler for scheduler in spec.schedulers if node_group in login_groups(scheduler)), None)
+
+
+def is_login_node(plan: Plan, device: Device) -> bool:
+    """True for a managed machine of a login group without slurmctld, which has slurm.conf anyway."""
+    return (
+        is_managed(device)
+        and slurm_of_login(plan.spec, device.node_group) is not None
+        and not is_controller(plan, device)
+    )
+
+
 def slurm_units(plan: Plan, device: Device) -> tuple[str, ...]:
     """Slurm's units on a machine, in the order of their start; none without Slurm."""
     if slurm_run_by(plan, device) is None:
-        return WORKER_UNITS if is_managed(device) and works_for_slurm(plan, device.node_group) else ()
+        if is_managed(device) and works_for_slurm(plan, device.node_group):
+            return WORKER_UNITS
+        return LOGIN_UNITS if is_login_node(plan, device) else ()
     records = (ACCOUNTING,) if keeps_accounts(plan, device) else ()
     return (AUTHENTICATION, *records, *(CONTROLLER_UNITS[1:] if is_controller(plan, device) else ()))
 

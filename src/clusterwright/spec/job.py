@@ -167,6 +167,8 @@ class SlurmTopology:
     settings: SlurmSettings
     """Further words of slurm.conf."""
     accounting: Accounting | None
+    login: tuple[str, ...]
+    """Node groups whose users submit jobs there: they have Slurm's commands and no daemon of it."""
     path: Path
 
 

@@ -20,6 +20,7 @@ from tests.hosts.slurm.controller import acting
 from tests.plans import plan_with
 
 from clusterwright import data_files
+from clusterwright.intent.scheduling import login_groups
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
@@ -129,9 +130,10 @@ def run_jobs(
     prefix = 128 if ":" in address else 32
     other = "2001:db8::1" if prefix == 128 else "192.0.2.1"
     names = [device.name for device in plan.devices if device.node_group in scheduler.nodes]
+    login_nodes = [device.name for device in plan.devices if device.node_group in login_groups(scheduler)]
     lines = [
         "127.0.0.1 localhost",
-        f"{address} {controller} {node}",
+        " ".join((address, controller, node, *login_nodes)),
         *(f"{other} {each}" for each in names if each != node),
     ]
     (folder / "hosts").write_text("\n".join(lines) + "\n")

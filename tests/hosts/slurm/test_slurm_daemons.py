@@ -22,6 +22,7 @@ from clusterwright.hosts.linux.effects import LIMITS_FILE
 from clusterwright.hosts.linux.writer import secrets as node_secrets
 from clusterwright.hosts.node_checks import health as node_health
 from clusterwright.hosts.slurm import writer as slurm
+from clusterwright.hosts.slurm.configuration import EPILOG
 from clusterwright.spec.distribution import distribution_of
 
 ROLE = yaml.safe_load((data_files.folder("roles") / "device_tree/defaults/main.yml").read_text())
@@ -88,7 +89,7 @@ kill $(cat /run/munge/munged.pid)
 
 def test_nothing_of_a_job_outlives_it(tmp_path: Path) -> None:
     """The epilog ends what the job's user left, and drains the node where that is not to be had."""
-    script = files_of(plan_of("lab-roce"), "gpu-p00r00n0")[slurm.EPILOG].content.decode()
+    script = files_of(plan_of("lab-roce"), "gpu-p00r00n0")[EPILOG].content.decode()
     (tmp_path / "nvidia-smi").write_text('#!/bin/sh\ncat "$HELD"\n')
     (tmp_path / "nvidia-smi").chmod(0o755)
     (tmp_path / "none").touch()

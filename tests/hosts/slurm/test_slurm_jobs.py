@@ -7,7 +7,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from tests.hosts.slurm.controller import controller_answers
 from tests.hosts.slurm.node import plan_on, run_jobs
+from tests.plans import plan_with
 
 from clusterwright.output.rendering import Rendering
 
@@ -65,6 +67,27 @@ def test_jobs_of_a_shared_partition_get_a_gpu_s_share_of_their_node(tmp_path: Pa
     assert "gpus 0,1,2,3,4,5,6,7\n" in whole, whole + report.logs
     assert re.search(r"PriorityType += priority/multifactor", shared)
     assert re.search(r"KillWait += 29 sec", shared)
+
+
+TIMED = """
+scheduler:
+  partitions:
+    - {name: compute, nodes: compute, settings: {DefaultTime: "0-01:00:00", MaxTime: "2-00:00:00"}}
+"""
+
+
+def test_a_partition_limits_the_time_of_its_jobs(tmp_path: Path) -> None:
+    """A job without a time gets the default one, and one beyond the largest time is never started."""
+    then = f"""
+sbatch --output=/dev/null --time=3-0 --wrap true
+for try in $(seq 100); do squeue --noheader --format=%r | grep -q PartitionTimeLimit && break; sleep 0.1; done
+squeue --noheader --sort=i --format='%l %t' > {tmp_path}/limits
+squeue --noheader --sort=i --states=pending --format='%l %r' > {tmp_path}/pending
+"""
+    controller_answers(plan_with(tmp_path, "lab-ib", TIMED), tmp_path, ("--nodes=1", "--time=47:00:00"), then=then)
+    limits = [line.split()[0] for line in (tmp_path / "limits").read_text().splitlines()]
+    assert limits == ["1:00:00", "1-23:00:00", "3-00:00:00"]
+    assert (tmp_path / "pending").read_text() == "3-00:00:00 PartitionTimeLimit\n"
 
 
 def test_the_epilog_of_a_shared_node_spares_other_jobs(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from itertools import chain
 from clusterwright.hosts.linux.writer.mounts import mounts_of, options_of
 from clusterwright.intent.gpu_services import ENROOT, PODMAN, sees_gpus_in_containers
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.scheduling import is_controller, keeps_accounts, works_for_slurm
+from clusterwright.intent.scheduling import is_controller, keeps_accounts, slurm_of_login, works_for_slurm
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution, SlurmPackages, slurm_number
 from clusterwright.spec.hardware.models import HardwareModel
@@ -77,7 +77,8 @@ def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
         "jobs": any(works_for_slurm(plan, group) for group in groups),
         "jobs-controller": any(is_controller(plan, device) for device in plan.devices if device.image == image_name),
         "jobs-accounting": any(keeps_accounts(plan, device) for device in plan.devices if device.image == image_name),
-        "pmix": any(works_for_slurm(plan, group) for group in groups),
+        "jobs-login": any(slurm_of_login(spec, group) is not None for group in groups),
+        "pmix": any(works_for_slurm(plan, group) or slurm_of_login(spec, group) is not None for group in groups),
         "built-drivers": image is not None and any(driver.is_built for driver in image.drivers),
         "kernel-parameters": image is not None and bool(image.kernel_parameters),
         "administrators": image is not None and any(user.becomes_root for user in image.users),

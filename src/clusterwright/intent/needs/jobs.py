@@ -59,6 +59,7 @@ def slurm(spec: ClusterSpec) -> Iterator[Need]:
                 asks, slurmd = "slurmctld.service", (SLURMD_PORT,) * 2
                 yield Need("scheduler", server, node, "tcp", *slurmd, "slurmd answers there", asks, path)
         yield from _steps(spec, scheduler)
+        yield from _from_login_nodes(spec, scheduler, servers)
         yield from _among_controllers(spec, scheduler, servers)
 
 
@@ -87,6 +88,35 @@ def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
         for who, whom in product(imaged_party(spec, one), imaged_party(spec, other)):
             for ports, why, unit in rows:
                 yield Need("scheduler", who, whom, "tcp", *ports, why, unit, scheduler.path)
+
+
+def _login_parties(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Party]:
+    """The login groups of a Slurm with an image, without those that run jobs, which CW684 refuses."""
+    for name in scheduler.slurm.login if scheduler.slurm is not None else ():
+        if name not in scheduler.nodes:
+            yield from imaged_party(spec, name)
+
+
+def _from_login_nodes(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[Party, ...]) -> Iterator[Need]:
+    """Commands on login nodes, and what reaches an srun or salloc there: its allocation, its tasks' output."""
+    path, slurmctld, slurmd = (*scheduler.path, "login"), (SLURMCTLD_PORT,) * 2, (SLURMD_PORT,) * 2
+    for login in _login_parties(spec, scheduler):
+        for server in servers:
+            if _is_one_machine(login, server, scheduler.controllers.count):
+                continue
+            why, unit = "slurmctld takes jobs there", "sbatch, salloc, srun"
+            yield Need("scheduler", login, server, "tcp", *slurmctld, why, unit, path)
+            why, unit = "srun and salloc wait there for their nodes", "slurmctld.service"
+            yield Need("scheduler", server, login, "tcp", *SRUN_PORTS, why, unit, path)
+        for node in _scheduled_nodes(spec, scheduler):
+            yield Need("scheduler", login, node, "tcp", *slurmd, "slurmd starts steps there", "srun", path)
+            why, unit = "srun waits there for its tasks", "slurmstepd"
+            yield Need("scheduler", node, login, "tcp", *SRUN_PORTS, why, unit, path)
+
+
+def _is_one_machine(login: Party, server: Party, servers: int) -> bool:
+    """Whether all machines of a login group run the server: then nothing passes between the two."""
+    return login.name == server.name and login.group is not None and login.group.count <= servers
 
 
 def _daemon_need(who: Party, whom: Party, port: int, *, why: str, unit: str, path: Path) -> Need:
@@ -140,6 +170,16 @@ def _among_controllers(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[P
                 unit="slurmdbd.service",
                 path=accounting.path,
             )
+        for login in _login_parties(spec, scheduler):
+            if not _is_one_machine(login, keeper, 1):
+                yield _daemon_need(
+                    login,
+                    keeper,
+                    SLURMDBD_PORT,
+                    why="slurmdbd is asked for the records of jobs",
+                    unit="sacct, sreport",
+                    path=accounting.path,
+                )
         host = accounting.database.host
         if host not in ITSELF:
             yield _daemon_need(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.plan.model import Device, Plan, format_address
@@ -40,6 +40,8 @@ class DeclaredSlurm:
     controllers: Mapping[str, frozenset[str]]
     nodes: Mapping[str, DeclaredNode]
     queues: Mapping[str, DeclaredQueue]
+    login_nodes: frozenset[str]
+    """Machines whose commands read a slurm.conf of their own, without the controllers."""
 
 
 def declared_slurms(plan: Plan) -> tuple[DeclaredSlurm, ...]:
@@ -57,11 +59,21 @@ def _slurm(plan: Plan, scheduler: Scheduler) -> DeclaredSlurm:
         )
         for partition in scheduler.partitions
     }
+    controllers = _controllers(plan, scheduler)
     return DeclaredSlurm(
-        controllers=_controllers(plan, scheduler),
+        controllers=controllers,
         nodes={device.name: _node(plan, scheduler, device) for device in members},
         queues=queues,
+        login_nodes=frozenset(_login_nodes(plan, scheduler)) - controllers.keys(),
     )
+
+
+def _login_nodes(plan: Plan, scheduler: Scheduler) -> Iterator[str]:
+    """The machines of login groups whose files are rendered here."""
+    groups = scheduler.slurm.login if scheduler.slurm is not None else ()
+    for device in plan.devices:
+        if device.kind == "node" and device.node_group in groups and device.image is not None:
+            yield device.name
 
 
 def _controllers(plan: Plan, scheduler: Scheduler) -> Mapping[str, frozenset[str]]:

@@ -1,7 +1,8 @@
 """Slurm places jobs on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.
 
-Read are the files of controllers and the place where slurmd finds them. Other settings than nodes, partitions,
-controllers and _GUARDS are not judged: with a spec, one that is not the rendered one leaves the claim not proven.
+Read are the files of controllers, the place where slurmd finds them, and their copies on login nodes. Other settings
+than nodes, partitions, controllers and _GUARDS are not judged: with a spec, one that is not the rendered one leaves the
+claim not proven.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from clusterwright.hosts.slurm.reader import (
 )
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.operation.declared_slurm import DeclaredNode, DeclaredSlurm
+from clusterwright.proofs.operation.slurm_login import copy_faults, login_copies
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
@@ -78,7 +80,8 @@ def _run(tree: RenderedTree) -> Verdict:
     judged: dict[tuple[str | None, ...], tuple[_Configuration, DeclaredSlurm | None, list[Fault]]] = {}
     nodes: set[str] = set()
     gpus = 0
-    for device in sorted({*tree.devices_with(SLURM_CONF), *by_controller}):
+    copies = login_copies(tree, slurms)
+    for device in sorted({*tree.devices_with(SLURM_CONF), *by_controller} - copies.keys()):
         texts = tuple(tree.text(device, path) for path in _FILES)
         declared = by_controller.get(device)
         reading = judged.get(texts)
@@ -93,6 +96,7 @@ def _run(tree: RenderedTree) -> Verdict:
         counterexamples += [Counterexample(device, *fault) for fault in reading[2]]
     for slurm in slurms:
         counterexamples += _worker_faults(tree, slurm)
+    counterexamples += copy_faults(tree, copies)
     facts = (Fact("nodes that Slurm places jobs on", len(nodes)), Fact("GPUs", gpus))
     return Verdict(facts, tuple(counterexamples), Cases("nodes of Slurm", len(nodes)))
 

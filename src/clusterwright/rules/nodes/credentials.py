@@ -7,6 +7,7 @@ from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.intent.credentials import brought, credentials_of
+from clusterwright.intent.scheduling import slurm_of_login
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 
@@ -42,10 +43,12 @@ def told_to_anybody(subject: Subject) -> Iterator[Problem]:
 
 def _secrets(spec: ClusterSpec, group: NodeGroup) -> Iterator[str]:
     """The names of secrets that a deployment brings nodes of a group."""
-    image, slurm = spec.image(group.image or ""), spec.scheduler(group.name)
+    image = spec.image(group.image or "")
     origins = [
         brought(spec, credential) for credential in credentials_of(spec, group.name) if credential.key in _PRIVATE
     ]
-    origins.append(slurm.slurm.munge if slurm is not None and slurm.slurm is not None else None)
+    schedulers = (spec.scheduler(group.name), slurm_of_login(spec, group.name))
+    slurms = (scheduler.slurm for scheduler in schedulers if scheduler is not None)
+    origins.extend(slurm.munge for slurm in slurms if slurm is not None)
     yield from (by.secret for by in origins if by is not None and by.secret is not None)
     yield from (user.password for user in (image.users if image is not None else ()) if user.password is not None)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.rules.spec.references import named_groups
+from clusterwright.rules.spec.references import login_places, named_groups
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.driver_releases import driver_kind, is_missing
 from clusterwright.spec.image import Driver, Image
@@ -95,6 +95,7 @@ def jobs_without_image(subject: Subject) -> Iterator[Problem]:
         groups += named_groups(spec, profile.nodes, (*profile.path, "nodes"))
     for scheduler in spec.schedulers:
         groups += named_groups(spec, scheduler.nodes, (*scheduler.path, "nodes"))
+        groups += login_places(scheduler)
     for name, path in groups:
         group = spec.node_group(name)
         if group and group.image is None:

@@ -1,6 +1,6 @@
 """CW268 to CW273, CW338, CW359, CW616 to CW618, CW635, CW636: schedulers and their hosts.
 
-CW620: execution nodes that can be given work.
+CW620: execution nodes that can be given work. CW684: login groups that have something else of Slurm.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from itertools import chain
 from clusterwright.finding import Severity
 from clusterwright.intent.needs.jobs import controller_group
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.rules.spec.references import named_groups, named_twice, unknown
+from clusterwright.rules.spec.references import login_places, named_groups, named_twice, unknown
 from clusterwright.spec.execution import ExecutionMesh
 from clusterwright.spec.job import Scheduler
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 
 _SLURM_KEYS: tuple[Path, ...] = (
-    *((key,) for key in ("plugin", "leaf", "block_sizes", "partitions", "munge", "accounting", "settings")),
+    *((key,) for key in ("plugin", "leaf", "block_sizes", "partitions", "munge", "accounting", "login", "settings")),
     *(("controllers", key) for key in ("state", "shared_by")),
 )
 # src/common/read_config.c: compared without regard to case.
@@ -222,6 +222,27 @@ def controller_among_workers(subject: Subject) -> Iterator[Problem]:
         for name in sorted(scheduled.intersection(_hosts(spec, scheduler, with_records=True))):
             message = f"Jobs run on {name}, whose first machine runs the scheduler itself."
             yield Problem(scheduler.path, message, "Name another node group under `controllers` or `accounting`.")
+
+
+@rule("CW684", Severity.ERROR)
+def login_of_two(subject: Subject) -> Iterator[Problem]:
+    """Login groups that run jobs, or have the slurm.conf of another Slurm."""
+    spec = subject.spec
+    slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
+    scheduled = {name for scheduler in spec.schedulers for name in scheduler.nodes}
+    taken: set[str] = set()
+    for scheduler in slurms:
+        others = set(taken)
+        for other in slurms:
+            if other is not scheduler:
+                others.update(_hosts(spec, other, with_records=True))
+        for name, path in login_places(scheduler):
+            if name in scheduled:
+                message = f"Jobs run on {name}, whose slurmd fetches a slurm.conf of its own."
+                yield Problem(path, message, "Take it out: users of a node with a job submit there anyway.")
+            elif name in others:
+                yield Problem(path, f"{name} has the slurm.conf of another Slurm already.", "Name it in one of them.")
+            taken.add(name)
 
 
 @rule("CW620", Severity.ERROR)

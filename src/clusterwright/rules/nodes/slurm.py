@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clusterwright.finding import Severity
+from clusterwright.intent.scheduling import login_groups
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.image import Image
@@ -76,7 +77,7 @@ def _pairs(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[tuple[Image, Ima
     slurm = scheduler.slurm
     controllers = _images(spec, _controller_groups(spec, scheduler))
     for controller in controllers:
-        for image in _images(spec, scheduler.nodes):
+        for image in _images(spec, (*scheduler.nodes, *login_groups(scheduler))):
             yield controller, image, "slurmctld it reports to"
     if slurm is not None and slurm.accounting is not None:
         for keeper in _images(spec, (slurm.accounting.nodes,)):

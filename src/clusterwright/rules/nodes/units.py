@@ -8,7 +8,14 @@ from clusterwright.finding import Severity
 from clusterwright.intent.credentials import credentials_of
 from clusterwright.intent.gpu_services import gpu_units
 from clusterwright.intent.needs.jobs import controller_group
-from clusterwright.intent.scheduling import ACCOUNTING, AUTHENTICATION, CONTROLLER_UNITS, WORKER_UNITS
+from clusterwright.intent.scheduling import (
+    ACCOUNTING,
+    AUTHENTICATION,
+    CONTROLLER_UNITS,
+    LOGIN_UNITS,
+    WORKER_UNITS,
+    login_groups,
+)
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.encryption import KRB5P
 from clusterwright.spec.firewalls import FIREWALL_UNITS, FIREWALLS
@@ -88,6 +95,7 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
     groups = {group.name for group in node_groups}
     slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
     works = any(not groups.isdisjoint(slurm.nodes) for slurm in slurms)
+    logs_in = any(not groups.isdisjoint(login_groups(slurm)) for slurm in slurms)
     controls = any(controller_group(spec, slurm) in groups for slurm in slurms)
     records = any(slurm.slurm and slurm.slurm.accounting and slurm.slurm.accounting.nodes in groups for slurm in slurms)
     boots = spec.boot is not None and spec.boot.servers in groups
@@ -99,6 +107,7 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (spec.site.syslog, ("rsyslog.service", "syslog.socket"), "log forwarding"),
         (image.kernel_parameters or image.hugepages, ("tuned.service",), "the kernel's command line"),
         (works, (*WORKER_UNITS, *_KEY_UNITS), "Slurm"),
+        (logs_in, (*LOGIN_UNITS, *_KEY_UNITS), "Slurm's commands"),
         (controls, (*CONTROLLER_UNITS, *_KEY_UNITS), "Slurm's controller"),
         (records, (AUTHENTICATION, ACCOUNTING, *_KEY_UNITS), "Slurm's accounting"),
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),

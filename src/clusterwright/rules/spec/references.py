@@ -37,11 +37,18 @@ def _fabric_groups(fabric: Fabric) -> Iterator[tuple[str, Path]]:
     yield from ((host.nodes, (*host.path, "nodes")) for host in hosts)
 
 
+def login_places(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
+    """The login groups of a Slurm, each with its place."""
+    for at, name in enumerate(scheduler.slurm.login if scheduler.slurm is not None else ()):
+        yield name, (*scheduler.path, "login", at)
+
+
 def _scheduler_groups(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
     if scheduler.controllers.nodes is not None:
         yield scheduler.controllers.nodes, (*scheduler.controllers.path, "nodes")
     if scheduler.slurm is not None and scheduler.slurm.accounting is not None:
         yield scheduler.slurm.accounting.nodes, (*scheduler.slurm.accounting.path, "nodes")
+    yield from login_places(scheduler)
 
 
 def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:

@@ -69,7 +69,7 @@ _COMMANDS = {
     ),
     "munge-key.path": (),
     "munge-key.service": (
-        r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service(?: slurm(?:d|dbd|ctld)\.service)+",
+        r"ExecStart=/usr/bin/systemctl --no-block restart munge\.service(?: slurm(?:d|dbd|ctld)\.service)*",
     ),
     r"credential-[\w-]+\.path": (),
     r"credential-[\w-]+\.service": (

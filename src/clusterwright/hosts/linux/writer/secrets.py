@@ -16,7 +16,7 @@ from clusterwright.intent.credentials import Credential, brought, credentials_of
 from clusterwright.intent.device_kind import NodeKind, kind_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
-from clusterwright.intent.scheduling import WORKER_UNITS, munge_secret, slurm_run_by
+from clusterwright.intent.scheduling import LOGIN_UNITS, WORKER_UNITS, munge_secret, slurm_of_login, slurm_run_by
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.job import Scheduler
 
@@ -39,7 +39,7 @@ def _is_shared(plan: Plan, kind: NodeKind) -> bool:
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """The hashes of passwords, and munge's key for Slurm's compute nodes."""
+    """The hashes of passwords, and munge's key for Slurm's compute and login nodes."""
     image = plan.spec.image(kind.image)
     if image is not None:
         lines = password_lines((user.name, user.password) for user in image.users)
@@ -47,6 +47,8 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
             yield PASSWORDS, lines.encode(), PASSWORDS_MODE
     if kind.slurm_units == WORKER_UNITS:
         yield from _munge_key(plan.spec.scheduler(kind.node_group))
+    if kind.slurm_units == LOGIN_UNITS:
+        yield from _munge_key(slurm_of_login(plan.spec, kind.node_group))
     for credential, secret in _credentials(plan, kind.node_group):
         if not credential.is_own:
             yield credential.file[1:], f"<secret {secret} as pem>".encode(), CREDENTIAL_MODE
