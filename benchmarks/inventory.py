@@ -11,8 +11,8 @@ from clusterwright.cli.inventory import FORMATS
 from clusterwright.data_files import folder
 
 SPEC, SMALL_SPEC = "roce-24k", "lab-roce"
-LEFT_OUT = {"labels", "ibnetdiscover"}
-"""Labels are printed pod by pod, and the cluster has no InfiniBand to discover."""
+LEFT_OUT = {"air", "ibnetdiscover", "labels"}
+"""Labels are printed pod by pod; the cluster has no switch that NVIDIA Air simulates and no InfiniBand to discover."""
 
 
 def report(*, is_smallest: bool = False) -> str:

@@ -97,7 +97,7 @@ def test_the_core_alone_starts_lints_renders_lists_and_compares(core: Path, tmp_
         assert done.returncode == 0, (words, done.stdout + done.stderr)
     proving = run(core / "clusterwright", "verify", "mine/cluster.yaml", cwd=tmp_path)
     assert proving.returncode == 2
-    assert "`pip install clusterwright` brings it" in proving.stderr
+    assert "`pip install clusterwright` adds it" in proving.stderr
 
 
 def test_the_core_is_small(core: Path) -> None:

@@ -38,7 +38,7 @@ def all_blocks(text: str) -> Iterator[Block]:
     for kind, words, body in _BLOCK.findall(text):
         prompt = body[:2]  # "$ ", or "# " where root is at work
         steps: list[Step] = []
-        for line in body.splitlines():
+        for line in body.replace("\\\n", "").splitlines():
             if line.startswith(prompt):
                 steps.append(Step(line.removeprefix(prompt), ()))
             else:
