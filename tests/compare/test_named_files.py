@@ -52,6 +52,10 @@ CASES = {
     "cluster fabric.guids": example(
         "fabrics: [{name: backend, guids: ../parts/guids.csv}]\n", "CW143/good.csv", "parts/guids.csv", "lab-ib"
     ),
+    "cluster fabric.addresses": Case(
+        (EXAMPLES / "CW519/good.yaml").read_text().replace("addresses.csv", "../parts/addresses.csv"),
+        {"parts/addresses.csv": "CW519/addresses.csv"},
+    ),
     "cluster boot.macs": example(
         "boot: {servers: services, fabric: frontend, macs: ../parts/macs.csv}\n", "CW149/good.csv", "parts/macs.csv"
     ),

@@ -139,7 +139,7 @@ COMMANDS = {
     ),
     "visit": (
         "clusterwright.cli.tasks.visit:visit",
-        "List what each device of a rack or a pod is owed: exceptions, files, boots, firmware, checks that fail.",
+        "List what each device of a rack or pod is owed: exceptions, files, boots, firmware, releases, failed checks.",
     ),
     "why": (
         "clusterwright.cli.questions.why:why",

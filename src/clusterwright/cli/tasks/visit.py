@@ -27,7 +27,7 @@ _NAMED = 4  # devices that a line of the next steps names
 @deployment_options
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
-    """List what each device of a rack or a pod is owed: exceptions, files, boots, firmware, releases, failed checks.
+    """List what each device of a rack or pod is owed: exceptions, files, boots, firmware, releases, failed checks.
 
     NAME is a rack, a pod or a device of SPEC. Nothing is changed on any device. With the target ansible, nodes are
     asked when they booted and for the verdict of their node check, which compares firmware with the spec; switches are
