@@ -10,11 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.strategies import EXAMPLES, Case, built_to_fit
 
+from clusterwright.finding import SpecError
 from clusterwright.intent.routing_policy import Direction, Mark, PolicyTerm, RoutePolicy, RouteSet
 from clusterwright.intent.switch import SwitchView, view_switch
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.load import load_spec
+
+TOO_FEW_PORTS = "CW201"
 
 Views = dict[str, SwitchView]
 
@@ -166,7 +169,12 @@ def test_no_two_interfaces_have_one_address(case: Case, folder: Path) -> None:
 
 
 def plan_of(case: Case, folder: Path) -> Plan:
-    return build_plan(load_spec(case.write(folder)))
+    """The plan of a drawn cluster; one in thousands outgrows the ports of the largest switch drawn."""
+    try:
+        return build_plan(load_spec(case.write(folder)))
+    except SpecError as error:
+        assume({finding.code for finding in error.findings} != {TOO_FEW_PORTS})
+        raise
 
 
 def views_of(plan: Plan) -> Views:

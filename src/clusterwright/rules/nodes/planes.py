@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.plan.meeting import Wiring
 from clusterwright.plan.skeleton import FabricSkeleton
+from clusterwright.rules.addressing.subnet import NVIDIA_ENGINE
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.infiniband import UFM
@@ -33,7 +34,10 @@ def several_subnets_for_ufm(subject: Subject) -> Iterator[Problem]:
             continue
         if fabric.name in planes:
             message = f"{fabric.name} is {planes[fabric.name]} subnets, one for each plane, and UFM manages one."
-            yield Problem((*manager.path, "kind"), message, "Write `kind: opensm`, which runs once for each plane.")
+            hint = "Write `kind: opensm`, which runs once for each plane."
+            if manager.routing_engine.startswith(NVIDIA_ENGINE):
+                hint = "Write `kind: opensm`, which runs once for each plane, and an engine that it knows, as ftree."
+            yield Problem((*manager.path, "kind"), message, hint)
         first = managed_by.setdefault(manager.nodes, fabric)
         if first is not fabric:
             message = f"{manager.nodes} run UFM for {first.name}, and UFM manages one subnet."
