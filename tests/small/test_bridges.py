@@ -150,7 +150,7 @@ def test_without_the_key_nothing_is_forwarded(tmp_path: Path) -> None:
             'bridges: [{name: docker0, prefixes: ["172.17.0.0/16", "172.17.1.0/24"]}]',
             "172.17.1.0/24 shares addresses with 172.17.0.0/16 of the bridge docker0.",
         ),
-        (f"takes: [network, limits], {BRIDGES}", "`bridges` changes nothing."),
+        (f"takes: [network, limits], {BRIDGES}", "`bridges` has no effect."),
     ],
 )
 def test_a_bridge_that_the_filter_cannot_tell_apart_is_refused(tmp_path: Path, bridges: str, told: str) -> None:
