@@ -122,9 +122,15 @@ zones:
     Mistake(
         "CW244",
         IB,
-        tier("backend", "role: spine, join: rail, count: 1"),
-        "fabrics[backend].tiers[spine].join",
-        "The 8 planes of backend are 8 subnets",
+        "nodes:\n  - {name: managers, model: infiniband-server, role: manager, count: 1, zone: services,"
+        " levels: [{name: rack, of: 1, code: m}]}\n"
+        "fabrics:\n  - name: backend\n    attach:\n      - {nodes: compute, nics: backend}\n"
+        "      - {nodes: managers, nics: fabric, to: leaf}\n"
+        "    tiers:\n      - {role: spine, join: rail, count: 2}\n"
+        "    subnet_manager: {nodes: managers, count: 1}\n"
+        "expect:\n  - {figure: oversubscription.backend.leaf, value: 1.03, tolerance: 0.02, assumed: more adapters}\n",
+        "fabrics[backend].subnet_manager.nodes",
+        "managers-m00n0 has no adapter in plane 2 of backend",
     ),
     Mistake(
         "CW242",
