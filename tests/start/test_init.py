@@ -163,7 +163,7 @@ def test_a_fabric_of_three_tiers_is_found_where_two_are_too_few(tmp_path: Path) 
         ("--nodes 8 --node-model dgx-h100 --fabric roce --storage service-server", "does not serve here"),
         ("--nodes 8 --node-model dgx-h100 --fabric infiniband --switch-model qm8700", "qm8700 has no ports of 400G"),
         ("--nodes 4000 --node-model dgx-h100 --fabric roce --switch-model sn4700", "do not fit on three tiers"),
-        ("--nodes 8 --node-model dgx-h100", "Say --fabric, or copy a reference"),
+        ("--nodes 8 --node-model dgx-h100", "Give --fabric, or copy a reference"),
         ("--nodes 8 --node-model dgx-h100 --fabric roce --name -", "is no name"),
         ("--from nowhere", "There are: b300-spectrum-x, ib-24k, lab-border"),
         ("--from lab-ib --nodes 8 --switch-model qm9700", "leave out --nodes, --switch-model"),
@@ -258,7 +258,7 @@ def test_a_switch_that_nobody_knows_is_written_as_a_stub_and_told_until_it_is_lo
     assert done.output.startswith(f"{tmp_path}/cluster.yaml, {tmp_path}/hardware/own.yaml written")
     (told,) = lint_path(tmp_path / "cluster.yaml").findings
     assert told.code == "CW195"
-    assert "own.yaml has 5 places" in told.message
+    assert "own.yaml has 5 figures" in told.message
     assert run("render", tmp_path / "cluster.yaml", "--out", tmp_path / "out").return_value == 0
     again = init(tmp_path, *wish, "--like", "sn5600")
     assert "is there already" in str(again.exception)
