@@ -56,7 +56,8 @@ def declared_tiers(plan: Plan) -> DeclaredTiers:
     for fabric in plan.spec.fabrics:
         order = plan.tier_orders[fabric.name]
         for depth, tier in enumerate(fabric.tiers):
-            roles[fabric.name, tier.role] = frozenset(fabric.tiers[at].role for at in order.at_or_below(depth))
+            lower_tiers = order.at_or_below(depth)
+            roles[fabric.name, tier.role] = frozenset(fabric.tiers[index].role for index in lower_tiers)
             if fabric.technology != "infiniband":
                 levels[tier.role] = order.levels[depth]
     return DeclaredTiers(levels=levels, at_or_below=roles)

@@ -104,9 +104,10 @@ def disturbance(
     partitions = lost_partitions(before, after) if before is not None else ()
     parted = frozenset(name for loss in partitions if loss.ends_jobs for name in loss.nodes)
     leaving = _leaving(before, after) if before is not None else frozenset()
-    found = [_job(runs, job, impacts, effects=effects, standing=standing, parted=parted | leaving) for job in jobs]
-    met = tuple(each for each in found if each.booting or each.interrupted or each.cut or each.slowed)
-    untouched = tuple(each.job for each in found if each not in met)
+    parted |= leaving
+    outlooks = [_job(runs, job, impacts, effects=effects, standing=standing, parted=parted) for job in jobs]
+    met = tuple(job for job in outlooks if job.booting or job.interrupted or job.cut or job.slowed)
+    untouched = tuple(outlook.job for outlook in outlooks if outlook not in met)
     return Disturbance(
         waves=impacts, standing=standing, jobs=met, untouched=untouched, notes=notes, partitions=partitions
     )

@@ -157,7 +157,8 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
         return None
     path, target = options["spec"], chosen_target(options)
     # A spec that says where its secrets come from is asked about as such: a note of the other kind is not believed.
-    for candidate in dict.fromkeys((target, target if target.secrets else replace(target, secrets=path))):
+    with_secrets = target if target.secrets else replace(target, secrets=path)
+    for candidate in dict.fromkeys((target, with_secrets)):
         manifests = recalled(path, dict.fromkeys(layers), candidate)
         if manifests is None:
             continue

@@ -293,7 +293,8 @@ def tell_ran(action: str, stacks: tuple[Stack, ...], ran: tuple[Ran, ...]) -> in
     same = total.pop("same", 0)
     if not all(stack_run.ok for stack_run in ran):
         failed = ", ".join(stack_run.stack for stack_run in ran if not stack_run.ok)
-        not_started = [stack.name for stack in stacks if stack.name not in {stack_run.stack for stack_run in ran}]
+        started = {stack_run.stack for stack_run in ran}
+        not_started = [stack.name for stack in stacks if stack.name not in started]
         more = f"; not started: {', '.join(not_started)}" if not_started else ""
         click.echo(f"{action} failed on {failed}{more}. Fix the cause and run the same command again.", err=True)
         return EXIT_STOPPED

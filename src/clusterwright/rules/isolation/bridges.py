@@ -32,21 +32,21 @@ def bridges_of_containers(subject: Subject) -> Iterator[Problem]:
         for bridge in image.bridges:
             yield from _clash(bridge, names, networks)
             names[bridge.name] = "another bridge"
-            networks += [(prefix, f"the bridge {bridge.name}") for prefix in bridge.prefixes]
 
 
 def _clash(bridge: Bridge, names: dict[str, str], networks: list[tuple[Network, str]]) -> Iterator[Problem]:
+    """A bridge's name and prefixes that something has already; its prefixes join ``networks``."""
     if bridge.name in names:
         message = f"{bridge.name} is {names[bridge.name]} of these nodes."
         yield Problem((*bridge.path, "name"), message, "Write what `ip link` calls the bridge.")
     for index, prefix in enumerate(bridge.prefixes):
-        others = [*networks, *((other, f"the bridge {bridge.name}") for other in bridge.prefixes[:index])]
-        for network, holder in others:
+        for network, holder in networks:
             if network.version == prefix.version and network.overlaps(prefix):
                 message = f"{prefix} shares addresses with {network} of {holder}."
                 hint = "Give the bridge addresses of its own: `bip` or `default-address-pools` in Docker's daemon.json."
                 yield Problem((*bridge.path, "prefixes", index), message, hint)
                 break
+        networks.append((prefix, f"the bridge {bridge.name}"))
 
 
 def _interfaces(spec: ClusterSpec, image: Image) -> dict[str, str]:

@@ -45,10 +45,27 @@ def read_given_addresses(file: FilePath) -> tuple[AddressList | None, tuple[Find
     """The list in ``file`` and a finding for each line that does not fit; None for a list without a row."""
     labels = LabelFile(str(file), BAD_ADDRESS, "address")
     rows: list[GivenAddress] = []
+    by_address: dict[object, GivenAddress] = {}
+    by_end: dict[tuple[str, str], GivenAddress] = {}
     for label in labels.rows(file):
         row = _row(labels, label)
-        if row is not None and _fits(labels, rows, row, label.column):
+        if row is None:
+            continue
+        first = rows[0] if rows else row
+        same_address = by_address.get(row.address.ip)
+        same_end = by_end.get((row.device, row.port))
+        if row.address.network != first.address.network:
+            message = f"{row.address} is not in {first.address.network}, as the address on line {first.line} is."
+            labels.problem(row.line, label.column, message, "Make a fabric of its own for each network.")
+        elif same_address is not None:
+            message = f"{same_address.device} {same_address.port} on line {same_address.line} has this address already."
+            labels.problem(row.line, label.column, message, "Look at both machines again.")
+        elif same_end is not None:
+            message = f"{row.device} {row.port} has an address already, on line {same_end.line}."
+            labels.problem(row.line, 1, message, "Keep the line that is true.")
+        else:
             rows.append(row)
+            by_address[row.address.ip] = by_end[row.device, row.port] = row
     if not rows:
         if not labels.findings:
             labels.problem(1, 1, "the file has no address.", "Write a line for each adapter on the fabric.")
@@ -73,21 +90,3 @@ def _row(labels: LabelFile, label: Label) -> GivenAddress | None:
         labels.problem(label.line, label.column, message, "Write the adapter's own address.")
         return None
     return GivenAddress(device=label.device, port=label.port, address=address, line=label.line)
-
-
-def _fits(labels: LabelFile, rows: list[GivenAddress], row: GivenAddress, column: int) -> bool:
-    """Whether a row is of the same network as those before, of another adapter, and with another address."""
-    if rows and row.address.network != rows[0].address.network:
-        message = f"{row.address} is not in {rows[0].address.network}, as the address on line {rows[0].line} is."
-        labels.problem(row.line, column, message, "Make a fabric of its own for each network.")
-        return False
-    for other in rows:
-        if other.address.ip == row.address.ip:
-            message = f"{other.device} {other.port} on line {other.line} has this address already."
-            labels.problem(row.line, column, message, "Look at both machines again.")
-            return False
-        if (other.device, other.port) == (row.device, row.port):
-            message = f"{row.device} {row.port} has an address already, on line {other.line}."
-            labels.problem(row.line, 1, message, "Keep the line that is true.")
-            return False
-    return True
