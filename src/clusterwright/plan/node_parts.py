@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from clusterwright.plan.model import Plan
-from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, NCCL, NETWORK, PARTS, SLURM
+from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, MOUNTS, NCCL, NETWORK, PARTS, SLURM
 
 PARTS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "node-network": (NETWORK,),
@@ -25,10 +25,11 @@ PARTS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "slurm": (SLURM,),
     "kueue": (SLURM,),
     "node-health": (HEALTH,),
+    "mounts": (MOUNTS,),
 }
 SYSTEM = "system"
-# The operating system itself: its mounts, certificates and what waits for them.
-OF_THE_SYSTEM = frozenset({"mounts", "encryption", "node-credentials"})
+# The operating system itself: certificates, programs of protected mounts and what waits for them.
+OF_THE_SYSTEM = frozenset({"encryption", "node-credentials"})
 # Written whatever is taken: what the spec names nodes for, and of ``node-system`` what the parts need.
 WHATEVER_IS_TAKEN = frozenset({"node-system", "opensm", "opensm-fabric", "subnet-topology", "ufm", "receptor"})
 
@@ -49,17 +50,18 @@ def owns_kind(plan: Plan, image_name: str | None, kind: str) -> bool:
 
 
 def left_out_parts(plan: Plan) -> Mapping[str, tuple[str, ...]]:
-    """By part, the nodes with the part owned by others; also their system, if the spec mounts anything."""
+    """By part, the nodes with the part owned by others; mounts and their system only if the spec mounts anything."""
     nodes: dict[str, list[str]] = {}
     mounted = set(chain.from_iterable(mount.nodes for mount in plan.spec.mounts))
     for device in plan.devices:
         image = plan.spec.image(device.image or "")
         if device.kind != "node" or image is None or not image.is_existing:
             continue
+        is_mounting = device.node_group in mounted
         for part in PARTS:
-            if not image.owns(part):
+            if not image.owns(part) and (part != MOUNTS or is_mounting):
                 nodes.setdefault(part, []).append(device.name)
-        if device.node_group in mounted:
+        if is_mounting:
             nodes.setdefault(SYSTEM, []).append(device.name)
     return {part: tuple(names) for part, names in nodes.items()}
 

@@ -135,6 +135,8 @@ class ProofCheck:
     """Other claims about the same text: what leaves one of them open leaves this one open too."""
     standing_alone: frozenset[str] = frozenset()
     """Files whose faults hold, whoever owns other parts of the same node."""
+    does_without: frozenset[str] = frozenset()
+    """Those of ``kinds`` that its verdict notes itself, where somebody else owns their part of a node."""
     folder_kinds: frozenset[str] = frozenset()
     """Further kinds, of a folder alone: in memory they are made of the same files, and rendering them takes long."""
 
@@ -158,7 +160,8 @@ class ProofCheck:
         if tree.declaration is None:
             return {}
         parts = tree.declaration.left_out.items()
-        return {part: nodes for part, nodes in parts if self.kinds & kinds_of_part(part)}
+        needed = self.kinds - self.does_without
+        return {part: nodes for part, nodes in parts if needed & kinds_of_part(part)}
 
     def _other_systems(self, tree: RenderedTree) -> dict[str, str]:
         """The switches of another system that the claim is about, with their fabrics."""

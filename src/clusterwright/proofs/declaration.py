@@ -5,20 +5,21 @@ Computed from the plan and not by the renderers' code, so that a mistake of thei
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from clusterwright.plan.bandwidth import promised_at_each_switch, promised_ratios
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.figures import promised_shares
-from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.model import Plan
 from clusterwright.plan.node_parts import left_out_parts
 from clusterwright.plan.own_addresses import ipoib_nodes
 from clusterwright.proofs import declared_cables
 from clusterwright.proofs.declared_jobs import library_environments, nccl_profiles
 from clusterwright.proofs.declared_logins import Accounts, declared_logins
 from clusterwright.proofs.encryption.declared import (
+    DeclaredFileServer,
+    declared_file_servers,
     declared_protections,
     declared_tls_files,
     encrypted_link_ends,
@@ -55,6 +56,7 @@ from clusterwright.proofs.operation.declared_node_units import (
 )
 from clusterwright.proofs.operation.declared_nvlink import declared_nvlink_domains
 from clusterwright.proofs.operation.declared_slurm import DeclaredSlurm, declared_slurms
+from clusterwright.proofs.vouched import vouched_on
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.ipoib import lnet_networks
 
@@ -96,7 +98,7 @@ class Declaration:
         """By device, places of ``extra_config`` (file or None, and path in it) that the spec vouches for, with why."""
         vouched = {}
         for device in self._plan.devices:
-            reasons = _vouched_on(self._plan, device)
+            reasons = vouched_on(self._plan, device)
             if reasons:
                 vouched[device.name] = reasons
         return vouched
@@ -369,6 +371,11 @@ class Declaration:
         return mounts_in_clear(self._plan)
 
     @cached_property
+    def file_servers(self) -> Mapping[str, Mapping[str, DeclaredFileServer]]:
+        """Servers outside of the spec, by node and mount point."""
+        return declared_file_servers(self._plan)
+
+    @cached_property
     def tls_files(self) -> Mapping[str, str]:
         """The files that tlshd is to have, by tlshd's own words for them."""
         return declared_tls_files(self._plan)
@@ -383,16 +390,3 @@ class Declaration:
         guids = set(port_guids)
         best = max(self.ports, key=lambda name: len(self.ports[name] & guids), default=None)
         return best if best is not None and self.ports[best] & guids else None
-
-
-def _vouched_on(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]:
-    """Text that the spec vouches for on a device; `router bgp` without a number is its own process there."""
-    reasons = {}
-    for addition in plan.spec.extra_config:
-        if not addition.concerns(device.name, device.role, device.fabric):
-            continue
-        for entry in addition.unread:
-            for place in addition.places(entry.line):
-                with_number = re.sub(r"^router bgp(?= / )", f"router bgp {device.asn}", place)
-                reasons[addition.file, with_number] = entry.because
-    return reasons

@@ -33,6 +33,7 @@ from clusterwright.proofs.operation.boot import NETWORK_BOOT
 from clusterwright.proofs.operation.contact import FIRST_CONTACT
 from clusterwright.proofs.operation.credentials import CREDENTIALS
 from clusterwright.proofs.operation.exchanges import EXCHANGES
+from clusterwright.proofs.operation.file_servers import FILE_SERVERS
 from clusterwright.proofs.operation.kueue import KUEUE
 from clusterwright.proofs.operation.node_check import NODE_CHECK
 from clusterwright.proofs.operation.nvlink import NVLINK_DOMAINS
@@ -62,6 +63,7 @@ CHECKS: tuple[ProofCheck, ...] = (
     HASHING,
     ISOLATION,
     ENCRYPTION,
+    FILE_SERVERS,
     MANAGEMENT,
     EXCHANGES,
     NODE_LOGINS,

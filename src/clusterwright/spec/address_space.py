@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address
 from typing import TypeVar
 
-from clusterwright.spec.isolation import Network
+from clusterwright.spec.isolation import Address, Network
 
 N = TypeVar("N", IPv4Network, IPv6Network)
 
@@ -44,6 +44,14 @@ _PRIVATE_IPV4 = tuple(
 # RFC 4291: all global unicast addresses that IANA has given out.
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
 DEFAULT_ROUTE: Mapping[int, Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
+
+
+def address_or_none(text: str) -> Address | None:
+    """The address that a text is; None for a name."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
 
 
 def dropped_sources(held: Iterable[Network]) -> tuple[Network, ...]:

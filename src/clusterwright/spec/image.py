@@ -172,7 +172,7 @@ class Health:
     leave_out: Mapping[str, str]
 
 
-NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS = (
+NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS, MOUNTS = (
     "nccl",
     "slurm",
     "health",
@@ -180,8 +180,9 @@ NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS = (
     "filter",
     "network",
     "accounts",
+    "mounts",
 )
-PARTS = (NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS)
+PARTS = (NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS, MOUNTS)
 """What a deployment may own of a node that somebody else installed."""
 
 USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))

@@ -13,6 +13,7 @@ from itertools import chain
 from math import ceil
 from typing import Annotated, Any
 
+from clusterwright.spec.address_space import address_or_none
 from clusterwright.spec.allocated.facts import NOTHING_STANDS, Allocated
 from clusterwright.spec.credentials import NO_CREDENTIALS, Credentials
 from clusterwright.spec.encryption import NO_ENCRYPTION, Dataset, Encryption, KeySchedule, Protection, SecretSource
@@ -23,7 +24,7 @@ from clusterwright.spec.growth import NO_ALLOCATION, AllocationPolicy, Renamed
 from clusterwright.spec.hardware.chip_settings import ChipSettings
 from clusterwright.spec.hardware.models import Catalogue
 from clusterwright.spec.image import Boot, Image
-from clusterwright.spec.isolation import Border, Flow, Promise, Zone
+from clusterwright.spec.isolation import Address, Border, Flow, Promise, Zone
 from clusterwright.spec.job import NcclProfile, NcclProfiles, Scheduler, Schedulers
 from clusterwright.spec.labels.device_names import DeviceNames, device_names_named
 from clusterwright.spec.labels.overlay import NO_OVERLAY, Overlay
@@ -143,20 +144,37 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file system that nodes mount from a storage group; ``options`` in mount(8)'s words.
+    """A file system that nodes mount from a storage group, or from a server outside of the spec.
 
-    ``protection`` is None where the spec does not say what keeps its data from others.
+    ``options`` are in mount(8)'s words. ``protection`` is None where the spec does not say what keeps its data from
+    others.
     """
 
     name: str
     mountpoint: str
     nodes: tuple[str, ...]
-    system: str
+    system: str | None
+    """The storage group; None for a server outside of the spec."""
     export: str
     type: str
     options: tuple[str, ...]
     protection: Protection | None
     path: Path
+    server: str | None = None
+    """The server outside of the spec, by address or by name."""
+    addresses: tuple[Annotated[Address, By(Reading.address)], ...] = ()
+    """The addresses of a server that is named."""
+
+    @property
+    def served_by(self) -> str:
+        """The storage group or the server, as the spec names it."""
+        return self.system or self.server or ""
+
+    @property
+    def server_addresses(self) -> tuple[Address, ...]:
+        """Where the server outside of the spec is asked; none for a storage group, or for a name without addresses."""
+        address = address_or_none(self.server or "")
+        return self.addresses if address is None else (address,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.spec.address_space import internet_without, takes_in_internet
 from clusterwright.spec.infiniband import DEFAULT_PKEY
-from clusterwright.spec.isolation import INTERNET, Flow, Network, Zone
+from clusterwright.spec.isolation import INTERNET, Address, Flow, Network, Zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +35,26 @@ def zones_of(spec: ClusterSpec, group: str) -> tuple[str, ...]:
     group_zone = next((item.zone for item in spec.node_groups if item.name == group), None)
     zone_names = [zone.name for zone in spec.zones if group in members_of(spec, zone)]
     return tuple(sorted(zone_names, key=lambda name: name != group_zone))
+
+
+def zones_at(spec: ClusterSpec, address: Address) -> tuple[str, ...]:
+    """The zones around an address: those with a prefix that holds it, and those on a fabric whose hosts do."""
+    names = []
+    for zone in spec.zones:
+        pools = [fabric.addressing.hosts for fabric in lives_on(spec, zone) if fabric.addressing is not None]
+        if any(address in network for network in (*zone.prefixes, *pools)):
+            names.append(zone.name)
+    return tuple(names)
+
+
+def fabric_around(spec: ClusterSpec, address: Address) -> Fabric | None:
+    """The fabric whose hosts an address is among, on Ethernet or over InfiniBand."""
+    for fabric in spec.fabrics:
+        networks = [] if fabric.addressing is None else [fabric.addressing.hosts]
+        networks += [partition.ipoib.network for partition in fabric.partitions if partition.ipoib is not None]
+        if any(address in network for network in networks):
+            return fabric
+    return None
 
 
 def memberships_of(spec: ClusterSpec, partition: Partition) -> Mapping[str, str]:
@@ -125,7 +145,9 @@ def owner_in_clear(spec: ClusterSpec, mount: Mount) -> str | None:
     if mount.protection is not None and mount.protection.owner is not None:
         return mount.protection.owner
     asking = {zone for name in mount.nodes for zone in zones_of(spec, name)}
-    asked = set(zones_of(spec, mount.system))
+    asked = set(zones_of(spec, mount.system or ""))
+    for address in mount.server_addresses:
+        asked.update(zones_at(spec, address))
     owners = (flow.owner for flow in spec.flows if flow.source in asking and flow.target in asked)
     return next((owner for owner in owners if owner), None)
 

@@ -9,8 +9,8 @@ from itertools import product
 from clusterwright.intent.needs.file_systems import ports_of
 from clusterwright.intent.needs.need import ANY, Need, Party, imaged, party_of, server_at
 from clusterwright.spec.fabric import Fabric
-from clusterwright.spec.model import ClusterSpec
-from clusterwright.spec.zone_reach import covers
+from clusterwright.spec.model import ClusterSpec, Mount
+from clusterwright.spec.zone_reach import covers, fabric_around
 
 VAULT_PORT, KERBEROS_PORT, SSH_PORT = 8200, 88, 22
 SITE_PORTS = {"dns": ("udp", 53), "ntp": ("udp", 123), "syslog": ("tcp", 6514)}  # logs over TLS: RFC 5425
@@ -47,8 +47,9 @@ def mounts(spec: ClusterSpec) -> Iterator[Need]:
             if not images.get(name):
                 continue
             path, unit = (*mount.path, "nodes", index), f"the mount of {mount.mountpoint}"
-            for who, whom in product(party_of(spec, name), party_of(spec, mount.system)):
-                ports = ports_of(mount, over_infiniband=meet_on_infiniband(spec, name, mount.system))
+            over_infiniband = mount.system is not None and meet_on_infiniband(spec, name, mount.system)
+            for who, whom in product(party_of(spec, name), servers_of(spec, mount)):
+                ports = ports_of(mount, over_infiniband=over_infiniband)
                 for protocol, low, high, is_asked in ports or ((ANY, 0, 0, False),):
                     why = f"{mount.mountpoint} is mounted from it"
                     yield Need(
@@ -75,6 +76,15 @@ def mounts(spec: ClusterSpec) -> Iterator[Need]:
                             unit=f"servers of {mount.mountpoint}",
                             path=path,
                         )
+
+
+def servers_of(spec: ClusterSpec, mount: Mount) -> Iterator[Party]:
+    """The storage group of a mount, or each address of its server outside of the spec and its networks."""
+    if mount.system is not None:
+        yield from party_of(spec, mount.system)
+    for address in mount.server_addresses:
+        if fabric_around(spec, address) is None:
+            yield server_at(spec, str(address))
 
 
 def meet_on_infiniband(spec: ClusterSpec, nodes: str, storage: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
+from clusterwright.spec.address_space import address_or_none
 from clusterwright.spec.isolation import BOOT, Flow
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
-from clusterwright.spec.zone_reach import covers, lives_on, zones_of
+from clusterwright.spec.zone_reach import covers, zones_at, zones_of
 
 ANY = "any"
 
@@ -105,20 +105,7 @@ def server_at(spec: ClusterSpec, text: str) -> Party:
 
     A port may follow either, but not an address of IPv6, as in the spec.
     """
-    address = _address(text) or _address(text.partition(":")[0])
+    address = address_or_none(text) or address_or_none(text.partition(":")[0])
     if address is None:
         return Party(text, None)
-    zones = (
-        zone.name
-        for zone in spec.zones
-        if any(address in prefix for prefix in zone.prefixes)
-        or any(fabric.addressing and address in fabric.addressing.hosts for fabric in lives_on(spec, zone))
-    )
-    return Party(text, tuple(zones))
-
-
-def _address(text: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
+    return Party(text, zones_at(spec, address))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from clusterwright.plan.model import Plan
 from clusterwright.spec.encryption import CLEAR
@@ -30,6 +31,38 @@ def mounts_in_clear(plan: Plan) -> Mapping[str, str]:
             owner = owner_in_clear(plan.spec, mount) or "nobody"
             reasons[mount.mountpoint] = f"{mount.protection.reason} ({owner} answers for it)"
     return reasons
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFileServer:
+    """A server outside of the spec behind a mount."""
+
+    source: str
+    """What is mounted, as nfs(5) writes it."""
+    name: str
+    addresses: frozenset[str]
+    """The addresses that `/etc/hosts` gives its name; empty for a server by its address."""
+
+
+def declared_file_servers(plan: Plan) -> Mapping[str, Mapping[str, DeclaredFileServer]]:
+    """The servers outside of the spec, by node and mount point; nodes of a group share theirs."""
+    servers_by_group: dict[str, dict[str, DeclaredFileServer]] = {}
+    for mount in plan.spec.mounts:
+        if mount.server is None:
+            continue
+        host = f"[{mount.server}]" if ":" in mount.server else mount.server
+        server = DeclaredFileServer(
+            source=f"{host}:{mount.export}",
+            name=mount.server,
+            addresses=frozenset(map(str, mount.addresses)),
+        )
+        for group in mount.nodes:
+            servers_by_group.setdefault(group, {})[mount.mountpoint] = server
+    servers = {}
+    for device in plan.devices:
+        if device.kind == "node" and device.node_group in servers_by_group and device.image is not None:
+            servers[device.name] = servers_by_group[device.node_group]
+    return servers
 
 
 def declared_tls_files(plan: Plan) -> Mapping[str, str]:

@@ -100,7 +100,7 @@ def _mount(mount: Mount) -> tuple[Cell, ...]:
         Cell(mount.name),
         code(mount.mountpoint),
         _list(mount.nodes),
-        Cell(mount.system),
+        Cell(mount.served_by),
         Cell("–" if protection is None else protection.kind),
         _or_dash(None if protection is None else _why(protection)),
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from clusterwright.plan.model import Plan
-from clusterwright.spec.image import ACCOUNTS, FILTER, LIMITS, NETWORK, Image
+from clusterwright.spec.image import ACCOUNTS, FILTER, LIMITS, MOUNTS, NETWORK, Image
 
 # What people who use the machine notice, as the rendered files say it.
 _CHANGES: Mapping[str, tuple[str, ...]] = {
@@ -34,7 +34,15 @@ def taken_over(plan: Plan, name: str) -> tuple[str, ...]:
             changes.extend(texts)
         if part == FILTER and image.owns(FILTER):
             changes.append(_forwarding(image))
+    changes.extend(_mounting(plan, device.node_group) if device is not None and image.owns(MOUNTS) else ())
     return tuple(changes)
+
+
+def _mounting(plan: Plan, node_group: str) -> Iterator[str]:
+    """When the mounts of a node group happen: units are written, and a running system starts none of them."""
+    for mount in plan.spec.mounts:
+        if node_group in mount.nodes:
+            yield f"{mount.mountpoint} is mounted from {mount.served_by} at the next boot, or by `systemctl start`"
 
 
 def _forwarding(image: Image) -> str:

@@ -203,7 +203,7 @@ def lustre_over_ipv6(subject: Subject) -> Iterator[Problem]:
     """Mounts of Lustre over TCP whose nodes reach their storage over IPv6 alone."""
     spec = subject.spec
     for mount in spec.mounts:
-        if mount.type != "lustre" or uses_rdma(mount):
+        if mount.type != "lustre" or mount.system is None or uses_rdma(mount):
             continue
         for index, name in enumerate(mount.nodes):
             if _versions_between(spec, name, mount.system) == {6}:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, LIMITS, NCCL, NETWORK, SLURM, Image
-from clusterwright.spec.model import ClusterSpec
+from clusterwright.spec.encryption import CLEAR, CLIENT_SIDE
+from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, LIMITS, MOUNTS, NCCL, NETWORK, SLURM, Image
+from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.text.document import Path
 
 # What a promise leans on in every node that has a part in it.
@@ -84,18 +85,38 @@ def key_of_somebody_elses(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW123", Severity.ERROR)
 def mount_on_somebody_elses(subject: Subject) -> Iterator[Problem]:
-    """Mounts and scratch disks on nodes whose system is somebody else's: nothing here makes them."""
+    """Mounts and scratch disks on nodes whose system is somebody else's, where nothing here makes them."""
     spec = subject.spec
-    mounted: list[tuple[str, tuple[str, ...], Path]] = []
-    mounted += [(mount.mountpoint, mount.nodes, mount.path) for mount in spec.mounts]
-    mounted += [(scratch.mountpoint, scratch.nodes, scratch.path) for scratch in spec.encryption.scratch]
-    for mountpoint, nodes, path in mounted:
-        for index, name in enumerate(nodes):
-            group = spec.node_group(name)
-            image = spec.image((group.image if group is not None else None) or "")
-            if image is not None and image.is_existing:
-                message = f"{mountpoint}: nothing mounts it on {name}, whose {image.name} another owner installed."
-                yield Problem((*path, "nodes", index), message, f"Leave {name} out: mount it there by hand.")
+    for mount in spec.mounts:
+        for place, name, image in _on_existing(spec, mount.nodes, mount.path):
+            if not image.owns(MOUNTS):
+                message = f"{mount.mountpoint}: nothing mounts it on {name}, whose system another owner installed."
+                yield Problem(place, message, f"Add `mounts` to `takes` of {image.name}, or leave {name} out.")
+            elif not _is_mounted_without_programs(spec, mount):
+                message = (
+                    f"{mount.mountpoint} needs programs of its protection or its datasets on {name}, whose system"
+                    " another owner installed."
+                )
+                yield Problem(place, message, f"Leave {name} out, and mount it there by hand.")
+    for scratch in spec.encryption.scratch:
+        for place, name, _ in _on_existing(spec, scratch.nodes, scratch.path):
+            message = f"{scratch.mountpoint}: nothing makes it on {name}, whose system another owner installed."
+            yield Problem(place, message, f"Leave {name} out: make it there by hand.")
+
+
+def _on_existing(spec: ClusterSpec, nodes: Iterable[str], path: Path) -> Iterator[tuple[Path, str, Image]]:
+    """The node groups whose system is somebody else's, each with its place under ``path`` and its image."""
+    for index, name in enumerate(nodes):
+        group = spec.node_group(name)
+        image = spec.image((group.image if group is not None else None) or "")
+        if image is not None and image.is_existing:
+            yield (*path, "nodes", index), name, image
+
+
+def _is_mounted_without_programs(spec: ClusterSpec, mount: Mount) -> bool:
+    """Whether the unit of a mount is all that it needs beside its client."""
+    is_gated = any(dataset.mount == mount.name for dataset in spec.datasets)
+    return not is_gated and (mount.protection is None or mount.protection.kind in {CLEAR, CLIENT_SIDE})
 
 
 @rule("CW124", Severity.ERROR)

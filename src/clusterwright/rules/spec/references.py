@@ -56,7 +56,8 @@ def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     for fabric in spec.fabrics:
         yield from _fabric_groups(fabric)
     for mount in spec.mounts:
-        yield mount.system, (*mount.path, "system")
+        if mount.system is not None:
+            yield mount.system, (*mount.path, "system")
         yield from ((name, (*mount.path, "nodes", index)) for index, name in enumerate(mount.nodes))
     for zone in spec.zones:
         yield from ((name, (*zone.path, "nodes", index)) for index, name in enumerate(zone.nodes))

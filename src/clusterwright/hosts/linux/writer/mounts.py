@@ -1,7 +1,7 @@
 """File systems mounted by nodes, as systemd mount units with their options pinned.
 
 An NFS export written as a bare path gets the address of a member of its storage system, clients spread over the members
-in turn; one with a server of its own is left as it is.
+in turn, or the server outside of the spec; one that names its server is left as it is.
 """
 
 from __future__ import annotations
@@ -91,13 +91,18 @@ def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
 def _servers_of(plan: Plan, kind: NodeKind) -> tuple[tuple[Mount, tuple[str | None, ...]], ...]:
     """Every mount of a kind's nodes with its servers in turn.
 
-    None alone for a mount with a server of its own, or with a system without an address.
+    None alone for an export that names its server, or with a system without an address.
     """
     fabrics = tuple(dict.fromkeys(nic.fabric for nic in kind.nics if nic.version))
-    return tuple(
-        (mount, (_servers(plan, mount.system, fabrics) if _is_bare(mount) else ()) or (None,))
-        for mount in mounts_of(plan, kind.node_group)
-    )
+    servers_by_mount = []
+    for mount in mounts_of(plan, kind.node_group):
+        servers: tuple[str | None, ...] = ()
+        if mount.server is not None:
+            servers = (_with_brackets(mount.server),)
+        elif mount.system is not None and _is_bare(mount):
+            servers = _servers(plan, mount.system, fabrics)
+        servers_by_mount.append((mount, servers or (None,)))
+    return tuple(servers_by_mount)
 
 
 def _turn(device: Device, servers: tuple[str | None, ...]) -> str | None:
@@ -138,10 +143,14 @@ def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ..
         if device.kind == "node" and device.node_group == system:
             for nic in nics_of(plan, device):
                 if nic.fabric.name in fabrics and nic.address is not None:
-                    text = format_address(nic.address, nic.version)
-                    servers.append(f"[{text}]" if nic.version == 6 else text)
+                    servers.append(_with_brackets(format_address(nic.address, nic.version)))
                     break
     return tuple(servers)
+
+
+def _with_brackets(server: str) -> str:
+    """A server as nfs(5) has it before an export: an IPv6 address stands in brackets."""
+    return f"[{server}]" if ":" in server else server
 
 
 def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
@@ -151,7 +160,7 @@ def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> b
     return (
         template("node/unit.mount.j2")
         .render(
-            description=f"{mount.system} at {mount.mountpoint}",
+            description=f"{mount.served_by} at {mount.mountpoint}",
             requires=[*filter(None, (protecting, client)), *gate_units(plan, mount)],
             what=_what(mount, server),
             where=mount.mountpoint,

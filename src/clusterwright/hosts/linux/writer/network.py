@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
+from clusterwright.hosts.linux.writer.mounts import mounts_of
 from clusterwright.intent.boot_relays import relay_networks
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.device_kind import KindNic, NodeKind
@@ -354,11 +355,15 @@ def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
 
 
 def _hosts(plan: Plan, device: Device) -> bytes:
-    """The node itself and the service nodes, to be found without DNS; a service node knows every node."""
+    """The node itself, the service nodes and named servers of its mounts, to be found without DNS.
+
+    A service node knows every node.
+    """
     if device.role == "service":
         lines = [_host_line(plan, other, device.node_group) for other in plan.devices if is_managed(other)]
     else:
         lines = [_host_line(plan, device, device.node_group), *_lines_of_service(plan, device.node_group)]
+    lines += _lines_of_file_servers(plan, device.node_group)
     return template("node/hosts.j2").render(lines=[line for line in lines if line is not None]).encode()
 
 
@@ -366,6 +371,16 @@ def _hosts(plan: Plan, device: Device) -> bytes:
 def _lines_of_service(plan: Plan, asker: str) -> tuple[str | None, ...]:
     services = (device for device in plan.devices_of("service") if device.kind == "node")
     return tuple(_host_line(plan, device, asker) for device in services)
+
+
+@per_plan
+def _lines_of_file_servers(plan: Plan, node_group: str) -> tuple[str, ...]:
+    """Each address of the servers outside of the spec that mounts name, once."""
+    lines: dict[str, None] = {}
+    for mount in mounts_of(plan, node_group):
+        for address in mount.addresses:
+            lines[f"{address} {mount.server}"] = None
+    return tuple(lines)
 
 
 @per_plan
