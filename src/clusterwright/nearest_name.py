@@ -9,6 +9,8 @@ from difflib import get_close_matches
 # itself, such as renaming a key, needs a nearer name.
 SUGGESTED = 0.6
 SURE = 0.75
+# Letters that are typed, or read from a screen, where a code has a digit.
+LOOKALIKES = str.maketrans("OIL", "011")
 
 
 def nearest(name: str, names: Iterable[str], likeness: float = SUGGESTED) -> str | None:
@@ -21,6 +23,28 @@ def did_you_mean(name: str, names: Iterable[str], otherwise: str = "", *, likene
     """A question that suggests the nearest of ``names``; ``otherwise`` where none is alike."""
     suggested = nearest(name, names, likeness)
     return otherwise if suggested is None else f'Did you mean "{suggested}"?'
+
+
+def did_you_mean_code(code: str, codes: Iterable[str], otherwise: str = "") -> str:
+    """A question that suggests the nearest of ``codes`` with one digit off; ``otherwise`` where there is none.
+
+    Letters that are typed, or read from a screen, in the place of digits are none off.
+    """
+    digits = code.upper().translate(LOOKALIKES)
+    near = [known for known in codes if len(known) == len(digits) and _differences(known, digits) <= 1]
+    if not near:
+        return otherwise
+    return f'Did you mean "{min(near, key=lambda known: (_differences(known, digits), _distance(known, digits)))}"?'
+
+
+def _differences(one: str, other: str) -> int:
+    return sum(left != right for left, right in zip(one, other, strict=True))
+
+
+def _distance(one: str, other: str) -> int:
+    """How far the numbers of two codes lie apart; 0 where one has none."""
+    numbers = [text.removeprefix("CW") for text in (one, other)]
+    return abs(int(numbers[0]) - int(numbers[1])) if all(number.isdecimal() for number in numbers) else 0
 
 
 def only_one_near(name: str, names: Iterable[str]) -> str | None:

@@ -203,6 +203,10 @@ def record(root: Path) -> None:
         (["lnit"], 'Did you mean "lint"?'),
         (["keys", "paln"], 'There is no command "paln". Did you mean "plan"?'),
         (["explain", "CW1O2"], 'Did you mean "CW102"?'),
+        (["explain", "cw696"], 'Did you mean "CW693"?'),
+        (["explain", "CW999"], 'There is no rule and no page "CW999". `clusterwright explain` lists all.'),
+        (["explain", "CW23"], 'There is no rule and no page "CW23". `clusterwright explain` lists all.'),
+        (["explain", "isolatoin"], 'Did you mean "isolation"?'),
     ],
 )
 def test_what_cannot_run_says_so_and_exits_with_2(wrong: Path, arguments: list[str], said: str) -> None:

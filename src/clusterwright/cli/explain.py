@@ -6,10 +6,7 @@ import click
 
 from clusterwright.data_files import pages
 from clusterwright.finding import ClusterwrightError
-from clusterwright.nearest_name import did_you_mean
-
-# Letters that are typed, or read from a screen, where a code has a digit.
-_LOOKALIKES = str.maketrans("OIL", "011")
+from clusterwright.nearest_name import LOOKALIKES, did_you_mean, did_you_mean_code
 
 
 @click.command()
@@ -31,8 +28,9 @@ def explain(words: tuple[str, ...]) -> int:
     if page_path is None and not _looks_like_code(page) and _search(page.lower().split()):
         return 0
     if page_path is None:
-        advice = did_you_mean(page.lower(), page_by_name, "`clusterwright explain` lists all.")
-        hint = did_you_mean(page.upper().translate(_LOOKALIKES), page_by_name, advice)
+        advice = "`clusterwright explain` lists all."
+        suggest = did_you_mean_code if _looks_like_code(page) else did_you_mean
+        hint = suggest(page.lower(), page_by_name, advice)
         raise ClusterwrightError(f'There is no rule and no page "{page}". {hint}')
     click.echo(page_path.read_text(encoding="utf-8"), nl=False)
     return 0
@@ -40,7 +38,7 @@ def explain(words: tuple[str, ...]) -> int:
 
 def _looks_like_code(page: str) -> bool:
     """Whether somebody means a rule's code, with letters in the place of digits or without all of them."""
-    return page.upper().startswith("CW") and any(character.isdigit() for character in page.translate(_LOOKALIKES))
+    return page.upper().startswith("CW") and any(character.isdigit() for character in page.translate(LOOKALIKES))
 
 
 def _search(words: list[str]) -> bool:

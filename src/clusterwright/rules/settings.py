@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.finding import Finding, Position, Severity, SpecError
-from clusterwright.nearest_name import did_you_mean
+from clusterwright.nearest_name import did_you_mean_code
 from clusterwright.rules.own_rules import own_rules
 from clusterwright.rules.ownership import TRUSTED, doubt_about
 from clusterwright.rules.policy import AS_WRITTEN, Policy
@@ -177,7 +177,7 @@ def _wish(value: Any) -> tuple[Severity, str]:
 def _unknown(document: Document, place: Place, code: str, rules: Mapping[str, Any]) -> Finding:
     hint = "`clusterwright explain` lists all rules."
     if place[0] != "select":
-        hint = did_you_mean(code, rules, hint)
+        hint = did_you_mean_code(code, rules, hint)
     return _finding("CW190", f'there is no rule "{code}".', hint, document.locate(place, key=place[0] != "select"))
 
 

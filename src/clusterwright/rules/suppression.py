@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.finding import Finding, Position, Severity
-from clusterwright.nearest_name import did_you_mean
+from clusterwright.nearest_name import did_you_mean_code
 from clusterwright.spec.text.document import Document
 
 _COMMENT = re.compile(r"clusterwright:\s*ignore\b\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>.*)")
@@ -103,7 +103,7 @@ def _objections(item: _Suppression, suppressible: frozenset[str], unneeded: froz
         return
     for code in item.codes:
         if code not in suppressible:
-            suggestion = did_you_mean(code, sorted(suppressible))
+            suggestion = did_you_mean_code(code, sorted(suppressible))
             yield Finding(
                 code="CW122",
                 severity=Severity.ERROR,
