@@ -1,14 +1,13 @@
 """The files and the sync, judged by the servers that they are for.
 
-Outside of `make test`: `make test-servers` runs it. A NetBox asks for Python 3.12: without one it is judged by where
-CLUSTERWRIGHT_NETBOX names one that is empty and that may be filled, with admin's password "admin" and TOKEN.
+Outside of `make test`: `make test-servers` runs it, NetBox's tests where there is a Python 3.12. Each test has a server
+of its own, restored from the migrated database: what another test left there, NetBox has each name and AS number once.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,32 +29,28 @@ pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.timeout(3600)]
 RACK = plan_of("lab-roce").devices[0].rack
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nautobot() -> Iterator[Serving]:
     with tempfile.TemporaryDirectory() as place, serving(NAUTOBOT, Path(place)) as server:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nautobot_url(nautobot: Serving) -> str:
     return nautobot.url
 
 
-@pytest.fixture(scope="module")
-def netbox() -> Iterator[Serving | str]:
-    url = os.environ.get("CLUSTERWRIGHT_NETBOX")
-    if url:
-        yield url
-    elif python_for(NETBOX) is None:
-        pytest.skip("no Python here runs NetBox, and CLUSTERWRIGHT_NETBOX names no server")
-    else:
-        with tempfile.TemporaryDirectory() as place, serving(NETBOX, Path(place)) as server:
-            yield server
+@pytest.fixture
+def netbox() -> Iterator[Serving]:
+    if python_for(NETBOX) is None:
+        pytest.skip("no Python here runs NetBox")
+    with tempfile.TemporaryDirectory() as place, serving(NETBOX, Path(place)) as server:
+        yield server
 
 
-@pytest.fixture(scope="module")
-def netbox_url(netbox: Serving | str) -> str:
-    return netbox if isinstance(netbox, str) else netbox.url
+@pytest.fixture
+def netbox_url(netbox: Serving) -> str:
+    return netbox.url
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +116,6 @@ def test_filled_from_within_a_server_has_what_is_planned_and_is_not_filled_twice
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     server = request.getfixturevalue(kind)
-    if not isinstance(server, Serving):
-        pytest.skip("CLUSTERWRIGHT_NETBOX names a server whose commands run elsewhere")
     replace_files(tmp_path, loaded_files(SERVER_KINDS[kind], Inventory(plan_of("lab-nvue"))))
     server.load(tmp_path)
     after = run(kind, server.url, "lab-nvue", whole=True)
