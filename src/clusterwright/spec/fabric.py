@@ -161,6 +161,9 @@ class Tier:
     path: Path
     release: str | None = None
     name_pattern: str | None = None
+    stands: str | None = None
+    """The level in whose network racks its switches stand; ``rack`` for the rack of the nodes. None lets the planner
+    choose."""
 
 
 @dataclass(frozen=True, slots=True)

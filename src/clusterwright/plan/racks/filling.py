@@ -1,8 +1,9 @@
 """Places in racks: nodes and rack switches in their rack, other switches in any rack with room.
 
 Switches of a level inside a pod stand in the first of that level's racks with room; those of the outermost level and of
-the whole cluster stand in network racks of their own, filled from the bottom. Allocated devices stay at their place,
-and others find theirs around them. Where the spec limits the power of a rack, such switches also need that much of it.
+the whole cluster stand in network racks of their own, filled from the bottom. A tier that `stands` at a level stands in
+the network racks of that level. Allocated devices stay at their place, and others find theirs around them. Where the
+spec limits the power of a rack, such switches also need that much of it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from dataclasses import dataclass, field
 
 from clusterwright.plan.layout import Layout, NodeSlot
 from clusterwright.plan.model import Group
+from clusterwright.plan.seats import Seat
 from clusterwright.plan.skeleton import Skeleton
+from clusterwright.spec.fabric import Tier
 from clusterwright.spec.hardware.models import HardwareModel
-from clusterwright.spec.model import RACK, ClusterSpec
+from clusterwright.spec.model import CLUSTER, RACK, ClusterSpec
 
 NETWORK_RACK_CODE = "x"
 
@@ -59,6 +62,12 @@ class Racks:
         """Whether a place is a rack, rather than a group of nodes that stand in no level called rack."""
         return name in self._networks or name in self._racks
 
+    def is_network_rack(self, name: str, parent: str) -> bool:
+        """Whether a name is that of a network rack of a group, open already or not."""
+        number = name.removeprefix(f"{parent}{NETWORK_RACK_CODE}")
+        is_of_nodes = name in self._names and name not in self._networks
+        return number != name and number.isdigit() and not is_of_nodes
+
     def keep(self, device: str, rack: str, unit: float, model: HardwareModel, parent: str | None) -> None:
         """Leave a device at its place, unless it is taken: before any other is placed.
 
@@ -73,10 +82,9 @@ class Racks:
         if spaces and spaces[-1] > self.rack_units:
             return
         if rack not in self._names:
-            number = rack.removeprefix(f"{parent}{NETWORK_RACK_CODE}")
-            if parent is None or number == rack or not number.isdigit():
+            if parent is None or not self.is_network_rack(rack, parent):
                 return
-            self._add(rack, int(number), parent)
+            self._add(rack, int(rack.removeprefix(f"{parent}{NETWORK_RACK_CODE}")), parent)
         self._kept[device] = (rack, unit)
         self.contents[rack].append(model)
         self._full.setdefault(rack, set()).update(spaces)
@@ -116,10 +124,11 @@ class Racks:
     def _has_power(self, rack: str, model: HardwareModel) -> bool:
         return self.rack_power_w is None or self.power_w(rack) + model.power_w <= self.rack_power_w
 
-    def place_switch(self, device: str, group: int, model: HardwareModel) -> None:
-        """Find a place for a switch of a group (-1: the cluster).
+    def place_switch(self, device: str, group: int, model: HardwareModel, *, is_stated: bool) -> None:
+        """Find a place for a switch in a group (-1: the cluster).
 
-        A cabinet of its own (0 units high) is a rack that holds nothing else, at unit 0.
+        ``is_stated``: the spec names the level of the group, so that no rack of nodes inside it is taken. A cabinet of
+        its own (0 units high) is a rack that holds nothing else, at unit 0.
         """
         if device in self._kept:
             self.places[device] = self._kept[device]
@@ -129,12 +138,13 @@ class Racks:
             self.places[device] = (rack, 0.0)
             self.contents[rack].append(model)
             return
-        self.place(device, self._rack_for(group, model), model)
+        self.place(device, self._rack_for(group, model, is_stated=is_stated), model)
 
-    def _rack_for(self, group: int, model: HardwareModel) -> str:
+    def _rack_for(self, group: int, model: HardwareModel, *, is_stated: bool) -> str:
         layout = self.layout
         is_of_rack = group >= 0 and layout.groups[group].level == RACK
-        if is_of_rack or (group >= 0 and len(layout.around[group]) > 1):
+        is_inside_a_group = group >= 0 and len(layout.around[group]) > 1
+        if is_of_rack or (is_inside_a_group and not is_stated):
             for rack in self._inside.get(group, ()):
                 # A rack's own switch stands there at any power: lint reports the rack (CW707).
                 if self._has_room(rack, model.units) and (is_of_rack or self._has_power(rack, model)):
@@ -167,8 +177,25 @@ def fill_racks(spec: ClusterSpec, skeleton: Skeleton) -> Racks:
         racks.place(slot.name, _rack_of(skeleton, slot), spec.node_groups[slot.node_group].model)
     for fabric in skeleton.fabrics:
         for seat in fabric.seats:
-            racks.place_switch(seat.name, seat.group, fabric.fabric.tiers[seat.tier].model)
+            tier = fabric.fabric.tiers[seat.tier]
+            group = standing_group(skeleton.layout, tier, seat)
+            racks.place_switch(seat.name, group, tier.model, is_stated=tier.stands is not None)
     return racks
+
+
+def standing_group(layout: Layout, tier: Tier, seat: Seat) -> int:
+    """The group in which a switch stands (-1: the cluster), by its tier's `stands`, else the one that it serves.
+
+    Lint refuses a level that is not around the switch (CW709): here it is as if none were stated.
+    """
+    if tier.stands is None or seat.group < 0:
+        return seat.group
+    if tier.stands == CLUSTER:
+        return -1
+    for group in layout.around[seat.group]:
+        if layout.groups[group].level == tier.stands:
+            return group
+    return seat.group
 
 
 def _keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
@@ -182,10 +209,14 @@ def _keep_in_racks(spec: ClusterSpec, skeleton: Skeleton, racks: Racks) -> None:
             racks.keep(slot.name, rack, standing_node.unit, spec.node_groups[slot.node_group].model, None)
     for fabric in skeleton.fabrics:
         for seat in fabric.seats:
-            if seat.standing is not None:
-                parent = layout.groups[seat.group].name if seat.group >= 0 else ""
-                model = fabric.fabric.tiers[seat.tier].model
-                racks.keep(seat.name, seat.standing.rack, seat.standing.unit, model, parent)
+            if seat.standing is None:
+                continue
+            tier = fabric.fabric.tiers[seat.tier]
+            group = standing_group(layout, tier, seat)
+            parent = layout.groups[group].name if group >= 0 else ""
+            if tier.stands not in (None, RACK) and not racks.is_network_rack(seat.standing.rack, parent):
+                continue  # where the spec no longer has it
+            racks.keep(seat.name, seat.standing.rack, seat.standing.unit, tier.model, parent)
 
 
 def _rack_of(skeleton: Skeleton, slot: NodeSlot) -> str:

@@ -1,9 +1,10 @@
 """Length of the cable to order, from the places of its two ends.
 
-Only places stated by the spec shorten a cable: the rack of a node group's level, and racks on the floor. A rack chosen
-by the planner for a switch is a guess, so the tier's ``length_m`` counts there as it does between racks without a
-floor. Within a stated rack ``length_m`` counts while it is long enough and no longer than any two units of a rack need,
-so that one length is ordered for all; a longer one was meant for others.
+Only places stated by the spec shorten a cable: the rack of a node group's level, the network racks of a tier that
+`stands` at a level, and racks on the floor. A rack chosen by the planner for a switch is a guess, so the tier's
+``length_m`` counts there as it does between racks without a floor. Within a stated rack ``length_m`` counts while it is
+long enough and no longer than any two units of a rack need, so that one length is ordered for all; a longer one was
+meant for others.
 """
 
 from __future__ import annotations
@@ -65,6 +66,12 @@ class CableRuns:
         self._floor = spec.site.floor
         self._devices = devices
         self._racks = frozenset(group.name for group in groups if group.level == RACK)
+        self._stated_tiers = {
+            (fabric.name, depth)
+            for fabric in spec.fabrics
+            for depth, tier in enumerate(fabric.tiers)
+            if tier.stands is not None
+        }
         self._rack_units = spec.site.rack_units
         self._units = {name: model.units for name, model in spec.catalogue.items()}
         self._slack = SLACK_M if self._floor is None else self._floor.slack_m
@@ -105,8 +112,11 @@ class CableRuns:
             return False
         if one.rack in self._places:
             return True
-        # By a level of the spec: nodes of the rack, and switches for each rack.
-        return one.rack in one.groups and other.rack in other.groups
+        return self._is_rack_stated(one) and self._is_rack_stated(other)
+
+    def _is_rack_stated(self, device: Device) -> bool:
+        """Whether a level of the spec puts a device there: nodes of a rack, its switches, and tiers that `stand`."""
+        return device.rack in device.groups or (device.fabric, device.tier) in self._stated_tiers
 
     def _height(self, device: Device) -> float:
         """Of the middle of a device; of a cabinet of its own, the middle of a rack."""

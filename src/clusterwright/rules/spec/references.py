@@ -187,6 +187,8 @@ def unknown_level(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             if tier.per not in level_names:
                 yield unknown("level", tier.per, level_names, (*tier.path, "per"))
+            if tier.stands is not None and tier.stands not in level_names:
+                yield unknown("level", tier.stands, level_names, (*tier.path, "stands"))
     yield from _unknown_leaf_levels(spec)
 
 

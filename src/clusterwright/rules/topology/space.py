@@ -108,7 +108,7 @@ def overfull_rack(subject: Subject) -> Iterator[Problem]:
         units = sum(
             ceil(tier.model.units) * tier.count * planes
             for tier, planes in zip(skeleton.fabric.tiers, skeleton.planes, strict=True)
-            if tier.per == RACK
+            if tier.per == RACK and tier.stands in (None, RACK)
         )
         for group in spec.node_groups:
             if group.name in served or None in served:
