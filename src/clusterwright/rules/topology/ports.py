@@ -37,21 +37,31 @@ def too_few_ports(subject: Subject) -> Iterator[Problem]:
         tier = skeleton.fabric.tiers[error.tier]
         upwards = error.side == "up" and tier.up is not None
         side = tier.up.side if upwards and tier.up else tier.down
+        purpose = "for its uplinks" if upwards else "for the links from below"
+        if not upwards and tier.up:
+            purpose += f", and others for {tier.up.links} uplinks"
         yield Problem(
             (*tier.up.path, "links") if upwards and tier.up else (*tier.path, "model"),
-            f"{error.switch} needs {error.need} ports of {error.speed_gbps}G "
-            f"{'for its uplinks' if upwards else 'for the links from below'}; "
+            f"{error.switch} needs {error.need} ports of {error.speed_gbps}G {purpose}; "
             f"{tier.model.name} has {error.have} left for them{_in_blocks(side)}.",
             "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
             if upwards
-            else _more_room(tier, is_lowest=error.tier == 0),
+            else _more_room(subject.spec, skeleton.fabric, error.tier),
         )
 
 
-def _more_room(tier: Tier, *, is_lowest: bool) -> str:
-    """Where links from below may go. Switches side by side that nothing joins would leave a fabric in pieces."""
-    if is_lowest and tier.up is None and tier.join == "all":
+def _more_room(spec: ClusterSpec, fabric: Fabric, depth: int) -> str:
+    """Where links from below may go. More switches than a switch below has uplinks would leave a fabric in pieces."""
+    tier = fabric.tiers[depth]
+    if depth == 0 and tier.up is None and tier.join == "all":
         return f"Take a larger model, attach less, or put a tier above {tier.role}: then several of them are joined."
+    for index in tier_order(spec, fabric).next_below(depth):
+        lower = fabric.tiers[index]
+        if lower.up is not None and lower.up.links <= tier.count:
+            return (
+                f"Take a larger model, attach fewer links to each, or put more {tier.role} switches there and give each"
+                f" {lower.role} an uplink to every one."
+            )
     return f"Put more {tier.role} switches there, attach fewer links to each, or take a larger model."
 
 
