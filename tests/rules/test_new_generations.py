@@ -107,10 +107,19 @@ def test_a_speed_without_a_published_word_is_refused_on_its_line(tmp_path: Path)
     found = findings_of(tmp_path, ROCE.format(balancing="", links=2, speed=1600))
     words = [each for each in found if each.code == "CW334"]
     assert [each.message for each in words] == [
-        "leaf has ports at 1600G, for which no word of EOS is published.",
-        "spine has ports at 1600G, for which no word of EOS is published.",
+        f"{role} has ports at 1600G, for which no word of EOS is published (Arista, EOS user manual, Ethernet ports:"
+        " speed 10g to 800g-8)."
+        for role in ("leaf", "spine")
     ]
     assert "network_os: external" in (words[0].hint or "")
+
+
+def test_cumulus_has_no_word_for_a_speed_that_its_newest_switch_splits(tmp_path: Path) -> None:
+    switch(tmp_path, "nvue", FAST_MODES, asic="spectrum-4")
+    found = findings_of(tmp_path, ROCE.format(balancing="", links=2, speed=1600))
+    messages = [each.message for each in found if each.code == "CW334"]
+    assert len(messages) == 2
+    assert all("SN6600_LD, whose cages carry 1.6T, 800G Spectrum-6" in message for message in messages)
 
 
 def test_a_model_without_a_chip_is_told_where_to_name_it(tmp_path: Path) -> None:

@@ -61,7 +61,8 @@ def _speeds_beyond(skeleton: FabricSkeleton) -> Iterator[Problem]:
         for speed in sorted(speeds[depth].difference(system.speeds_gbps)):
             yield Problem(
                 (*tier.path, "model"),
-                f"{tier.role} has ports at {speed}G, for which no word of {system.title} is published.",
+                f"{tier.role} has ports at {speed}G, for which no word of {system.title} is published "
+                f"({system.speeds_source}).",
                 f"Run them at {system.speeds_gbps[-1]}G or less, or give {tier.model.name} `network_os: external`.",
             )
 

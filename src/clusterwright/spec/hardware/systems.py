@@ -276,6 +276,8 @@ class System:
     """Why dynamic load balancing by flowlets is not written for it."""
     speeds_gbps: Annotated[tuple[int, ...], Key("speeds", "gbps")] = ()
     """Speeds of ports that its configuration has words for; empty where it has one for each."""
+    speeds_source: Annotated[str, Key("speeds", "source")] = ""
+    """The documents that these speeds were read in."""
     unheard: tuple[UnheardKey, ...] = ()
     releases: SystemReleases | None = None
     """None where no release is known by its words."""
