@@ -13,9 +13,10 @@ from tests.proofs.trees import edited
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.extras.simulate.choices import RENDERED
-from clusterwright.extras.simulate.flows import FlowTransport, flow_maker
+from clusterwright.extras.simulate.collective import Simulation, simulate
+from clusterwright.extras.simulate.flows import FlowTransport
 from clusterwright.extras.simulate.network import build_network
-from clusterwright.finding import ClusterwrightError
+from clusterwright.extras.simulate.traffic import Traffic
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
@@ -156,6 +157,8 @@ def test_a_fabric_that_hashes_has_no_port_with_it() -> None:
     assert any("the fabric chooses by a hash" in str(found) for found in verdict.counterexamples), verdict
 
 
-def test_what_is_not_simulated_is_refused() -> None:
-    with pytest.raises(ClusterwrightError, match="choose a path for each packet"):
-        flow_maker(build_network(plan(), "backend"), FlowTransport(RENDERED, 4))
+def test_the_simulator_divides_packets_and_states_what_it_assumes() -> None:
+    network = build_network(plan(), "backend")
+    question = Simulation(Traffic("all-gather", "ring"), FlowTransport(RENDERED, 4), ranks=32)
+    (outcome,) = simulate(network, question, (0,))
+    assert outcome.share == pytest.approx(1)

@@ -4,6 +4,9 @@ All connections of a phase run at once and carry equal data, dealt message by me
 each flow carries its share. The slowest flow decides when a phase ends. With max-min fair sharing its rate is the share
 on its most crowded link, so a phase lasts as long as the fullest link that the job uses needs for what it was given.
 The ideal is the same with every switch spreading evenly, packet by packet, over all of its equal-cost links.
+
+On a fabric with adaptive routing, switches divide packets by the loads of their links (``adaptive``) unless a hash is
+asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clusterwright.extras.simulate.adaptive import Spreading, least_loaded
+from clusterwright.extras.simulate.choices import RENDERED
 from clusterwright.extras.simulate.flows import FlowMaker, FlowTransport, flow_maker
 from clusterwright.extras.simulate.loads import flows_on_links, slowest_on_path, spread_evenly
 from clusterwright.extras.simulate.network import HOST, FabricGraph, Floats
@@ -92,7 +97,7 @@ def compare(
 
     Raises ClusterwrightError as ``simulate`` does.
     """
-    makers = [flow_maker(network, transport) for transport in transports]
+    makers = [None if is_adaptive(network, transport) else flow_maker(network, transport) for transport in transports]
     done: list[list[SeedResult]] = [[] for _ in makers]
     prepared: _Prepared | None = None
     for seed in seeds:
@@ -100,8 +105,13 @@ def compare(
             placement = place(network, question.node_groups, question.ranks, question.placement, seed)
             prepared = _prepare(network, question.traffic, placement)
         for maker, outcomes in zip(makers, done, strict=True):
-            outcomes.append(_run(maker, prepared, seed))
+            outcomes.append(_run(network, maker, prepared, seed))
     return tuple(tuple(outcomes) for outcomes in done)
+
+
+def is_adaptive(network: FabricGraph, transport: FlowTransport) -> bool:
+    """Whether switches divide packets by load, because they are configured so and no hash is asked for."""
+    return network.is_adaptive and transport.hash == RENDERED
 
 
 def _prepare(network: FabricGraph, traffic: Traffic, placement: NicPlacement) -> _Prepared:
@@ -112,21 +122,24 @@ def _prepare(network: FabricGraph, traffic: Traffic, placement: NicPlacement) ->
     return _Prepared(routes, every, evenly)
 
 
-def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> SeedResult:
-    network = maker.network
+def _run(network: FabricGraph, maker: FlowMaker | None, prepared: _Prepared, seed: int) -> SeedResult:
+    """The outcome of a seed; without ``maker`` on a fabric with adaptive routing."""
     links = len(network.head)
     load, job_load, even_load = np.zeros(links), np.zeros(links), np.zeros(links)
     at_nics = (network.tail == HOST) | (network.head == HOST)
     seconds = ideal = line = average = 0.0
     for phase, even in zip(prepared.phases, prepared.evenly, strict=True):
-        job, everything = _phase_loads(maker, prepared.routes, phase, seed)
-        busy = everything / network.gbps
+        if maker is None:
+            carried = _adaptive_phase(network, prepared.routes, phase)
+        else:
+            carried = _hashed_phase(maker, prepared.routes, phase, seed)
+        job, busy = carried.job, carried.everything / network.gbps
         even_busy = even / network.gbps
         seconds += float(busy[job > 0].max())
         ideal += float(even_busy[job > 0].max())
         line += float(even_busy[(job > 0) & at_nics].max())
-        average += _average(maker, prepared.routes, phase, seed, busy)
-        load += everything
+        average += carried.average_seconds
+        load += carried.everything
         job_load += job
         even_load += even
     return SeedResult(
@@ -139,6 +152,31 @@ def _run(maker: FlowMaker, prepared: _Prepared, seed: int) -> SeedResult:
         even_load=even_load,
         job_load=job_load,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """Loads of a phase in gigabits: the job's and everybody's, and how long the job's average connection takes."""
+
+    job: Floats
+    everything: Floats
+    average_seconds: float
+
+
+def _adaptive_phase(network: FabricGraph, routes: EqualCostGroups, phase: Phase) -> _Carried:
+    spreading: Spreading = least_loaded(network, routes, phase.source, phase.target)
+    measured = slice(0, phase.measured)
+    source, target = phase.source[measured], phase.target[measured]
+    everything = spreading.loads(phase.source, phase.target) * phase.amount
+    slowest = spreading.slowest_on_paths(source, target, everything / network.gbps)
+    job = spreading.loads(source, target) * phase.amount
+    return _Carried(job=job, everything=everything, average_seconds=float(slowest.mean()))
+
+
+def _hashed_phase(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int) -> _Carried:
+    job, everything = _phase_loads(maker, routes, phase, seed)
+    average = _average(maker, routes, phase, seed, everything / maker.network.gbps)
+    return _Carried(job=job, everything=everything, average_seconds=average)
 
 
 def _phase_loads(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int) -> tuple[Floats, Floats]:

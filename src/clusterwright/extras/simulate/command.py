@@ -128,6 +128,7 @@ def simulate_command(
             "fabric": network.fabric,
             "question": asdict(question),
             "hashing": list(_hashing(network, hashing)),
+            "assumptions": list(_assumptions(network, hashing)),
             "seeds": drawn,
             **asdict(summary),
         }
@@ -157,6 +158,9 @@ def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:
     from clusterwright.extras.simulate.hashing import layers_of
     from clusterwright.intent.hashing import hashed_fields
 
+    if network.is_adaptive and asked == RENDERED:
+        yield from ({"tier": layer.tier.role, "fields": "nothing: adaptive routing"} for layer in network.hashing)
+        return
     if asked == PATH_PINNING:
         yield from ({"tier": layer.tier.role, "fields": "destination's slice"} for layer in network.hashing)
         return
@@ -164,6 +168,13 @@ def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:
         if tier.function is not None:
             function = f"{tier.function.name}, seed {tier.function.seed}"
             yield {"tier": tier.tier.role, "fields": hashed_fields(queue_pairs=layer.queue_pairs), "function": function}
+
+
+def _assumptions(network: FabricGraph, asked: str) -> tuple[str, ...]:
+    """What the model of adaptive routing takes for granted; none where switches hash."""
+    from clusterwright.extras.simulate.adaptive import ASSUMPTIONS
+
+    return ASSUMPTIONS if network.is_adaptive and asked == RENDERED else ()
 
 
 def _text(
@@ -182,6 +193,8 @@ def _text(
     for tier in _hashing(network, transport.hash):
         function = f" ({tier['function']})" if "function" in tier else ""
         yield f"  {tier['tier']} hashes {tier['fields']}{function}"
+    for assumption in _assumptions(network, transport.hash):
+        yield f"  assumed: {assumption}"
     yield ""
     yield "bandwidth                             lowest  median  highest"
     for name, share in (

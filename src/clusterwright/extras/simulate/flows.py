@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from clusterwright.extras.simulate.choices import PATH_PINNING, RENDERED
+from clusterwright.extras.simulate.choices import PATH_PINNING
 from clusterwright.extras.simulate.hashing import (
     Chooser,
     FieldHashes,
@@ -29,7 +29,6 @@ from clusterwright.extras.simulate.loads import Flows
 from clusterwright.extras.simulate.network import FabricGraph, Ints
 from clusterwright.extras.simulate.scramble import scrambled
 from clusterwright.extras.simulate.traffic import Phase
-from clusterwright.finding import ClusterwrightError
 
 FIXED = 0xC000  # the lowest port that RoCEv2 uses
 _STARTS = 2
@@ -116,11 +115,6 @@ def flow_maker(network: FabricGraph, transport: FlowTransport) -> FlowMaker:
 
     Raises ClusterwrightError for what its switches cannot hash, or where nothing is known of how they do.
     """
-    if transport.hash == RENDERED and network.is_adaptive:
-        raise ClusterwrightError(
-            f"Switches of {network.fabric} choose a path for each packet by the load of their ports, which is not"
-            " simulated. Ask for `--hash ecmp`, which shows an even spread beside what a hash would do."
-        )
     if transport.hash == PATH_PINNING:
         return FlowMaker(network=network, transport=transport, chooser=pinned_chooser(network), fields=None)
     layers = layers_of(network, transport.hash)

@@ -56,7 +56,7 @@ def _hops(network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows
         group = routes.group[current, routes.column[goal]]
         size = routes.size[group]
         if not size.all():
-            raise _no_way(network, int(current[np.argmin(size)]), int(goal[np.argmin(size)]))
+            raise no_path(network, int(current[np.argmin(size)]), int(goal[np.argmin(size)]))
         link = routes.members[routes.start[group] + chooser.choice(flows.keys, current, flow) % size]
         yield flow, link
         current = network.head[link]
@@ -95,7 +95,7 @@ def _pass_on(
         columns = wanted[groups == group]
         if not len(members):
             goal = int(np.flatnonzero(routes.column == columns[0])[0])
-            raise _no_way(network, switch, goal)
+            raise no_path(network, switch, goal)
         if bool(members[0] % 2) != downwards:
             continue
         share = demand[switch, columns] / len(members)
@@ -107,7 +107,8 @@ def _pass_on(
         demand[switch, columns] = 0
 
 
-def _no_way(network: FabricGraph, switch: int, goal: int) -> ClusterwrightError:
+def no_path(network: FabricGraph, switch: int, goal: int) -> ClusterwrightError:
+    """An error for a switch from which nothing leads to another one."""
     return ClusterwrightError(
         f"From {network.switches[switch].name} no cable in service leads on to {network.switches[goal].name}, which "
         "the job needs: put a path back in service, or place the job elsewhere."

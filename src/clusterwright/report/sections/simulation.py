@@ -6,6 +6,7 @@ seeds. ``clusterwright simulate`` asks anything else.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
@@ -44,6 +45,7 @@ def _simulated(plan: Plan, nccl: NcclProfile) -> Block:
 
 def _block(plan: Plan, nccl: NcclProfile) -> Block:
     # numpy is paid for only by reports that simulate.
+    from clusterwright.extras.simulate.adaptive import ASSUMPTIONS
     from clusterwright.extras.simulate.choices import ECMP, RENDERED
     from clusterwright.extras.simulate.collective import Simulation, compare
     from clusterwright.extras.simulate.flows import FlowTransport
@@ -57,11 +59,16 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
     first = nodes[0].device if nodes else None
     together = [node for node in nodes if first is not None and node.device.pod == first.pod][:_MOST_NODES]
     ranks = sum(node.gpus for node in together)
-    everywhere = all(layer.queue_pairs for layer in layers_of(network, RENDERED))
-    transports = (
-        FlowTransport(ECMP, 1),
-        *(FlowTransport(RENDERED, qps) for qps in sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})),
-    )
+    rendered = "as rendered"
+    transports: tuple[FlowTransport, ...]
+    if network.is_adaptive:
+        rendered = "none: adaptive routing"
+        transports = (FlowTransport(RENDERED, nccl.qps_per_connection),)
+    else:
+        if all(layer.queue_pairs for layer in layers_of(network, RENDERED)):
+            rendered = "E-ECMP"
+        queue_pairs = sorted({*_QUEUE_PAIRS, nccl.qps_per_connection})
+        transports = (FlowTransport(ECMP, 1), *(FlowTransport(RENDERED, qps) for qps in queue_pairs))
     question = Simulation(Traffic("all-gather", "ring"), transports[0], ranks, node_groups=nccl.nodes)
     suffix = f"-{nccl.name}" if nccl.name is not None else ""
     rows = []
@@ -71,7 +78,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
         chosen = transport.hash == RENDERED and transport.qps == nccl.qps_per_connection
         rows.append(
             (
-                Cell("ECMP" if transport.hash == ECMP else "E-ECMP" if everywhere else "as rendered"),
+                Cell("ECMP" if transport.hash == ECMP else rendered),
                 number(transport.qps),
                 Cell(_percent(share.median), "number"),
                 Cell(f"{_percent(share.lowest)} to {_percent(share.highest)}", "number"),
@@ -86,6 +93,9 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
         rows=tuple(rows),
         note=f"Simulated flow by flow with {len(_SEEDS)} seeds. E-ECMP hashes the destination queue pair too.",
     )
+    if network.is_adaptive:
+        table = replace(table, note=f"Assumed: {'; '.join(ASSUMPTIONS)}.")
+        return Block(heading=nccl.name or "", text=_HOW_TO_READ, drawings=(), tables=(table,))
     return Block(heading=nccl.name or "", text=_HOW_TO_READ, drawings=(), tables=(table, _tiers(network, suffix)))
 
 
