@@ -105,9 +105,21 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, wish: str, reason: str) -> 
     assert not (tmp_path / "mine").exists()
 
 
-def test_another_distribution_needs_nodes_that_are_installed(tmp_path: Path) -> None:
-    words = ("--nodes", "20", "--node-model", "dgx-h100", "--fabric", "roce", "--distribution", "Ubuntu 24.04")
-    assert "init writes images of Debian 13 alone" in init(tmp_path, *words)
+@pytest.mark.parametrize(
+    ("distribution", "scheduler"), [("Ubuntu 24.04", "none"), ("Rocky 9", "kueue"), ("Rocky 10", "slurm")]
+)
+def test_several_tiers_have_nodes_with_what_you_installed(tmp_path: Path, distribution: str, scheduler: str) -> None:
+    words = ("--nodes", "64", "--node-model", "dgx-h100", "--fabric", "roce", "--scheduler", scheduler)
+    init(tmp_path, *words, "--distribution", distribution)
+    assert codes(tmp_path) <= KNOWN_GAPS
+    image = load_spec(tmp_path / "mine/cluster.yaml").images[0]
+    assert (image.distribution, image.delivery) == (distribution, "existing")
+
+
+def test_a_slurm_that_is_too_old_for_ipv6_is_said_before_anything_is_sized(tmp_path: Path) -> None:
+    words = ("--nodes", "64", "--node-model", "dgx-h100", "--fabric", "roce", "--distribution", "Ubuntu 24.04")
+    assert "slurmd 23.11 of Ubuntu 24.04 fetches no configuration. Take --scheduler none" in init(tmp_path, *words)
+    assert not (tmp_path / "mine").exists()
 
 
 def test_a_node_that_nobody_knows_gets_one_switch_too(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
+from clusterwright.spec.slurm_releases import CONFIGLESS_OVER_IPV6
 from clusterwright.start.one_switch import size_one_switch
 from clusterwright.start.short_text import bare_text, one_switch_text
 from clusterwright.start.sizing import MOST_NODES_IN_RACK, size
 from clusterwright.start.spec_text import spec_text
-from clusterwright.start.wish import FIRST_DISTRIBUTION, CannotSizeError, Sizing, Wish
+from clusterwright.start.wish import CannotSizeError, Sizing, Wish
 
 
 def size_design(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
@@ -33,16 +35,18 @@ def size_design(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Siz
 def design_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: str) -> str:
     """The commented YAML of a design; ``figures`` of its plan become expectations where it has some.
 
-    Raises CannotSizeError for a distribution whose image init does not write.
+    Raises CannotSizeError for a distribution whose Slurm cannot work in the design.
     """
     if wish.bare:
         return bare_text(wish, sizing, figures)
     if sizing.is_on_one_switch:
         return one_switch_text(wish, sizing, file)
-    if wish.distribution != FIRST_DISTRIBUTION:
+    distribution = distribution_of(wish.distribution)
+    slurm = distribution.of.slurm if distribution is not None and wish.scheduler == "slurm" else None
+    if slurm is not None and slurm < CONFIGLESS_OVER_IPV6:
         raise CannotSizeError(
-            f"init writes images of {FIRST_DISTRIBUTION} alone where nodes boot over the network, not of"
-            f" {wish.distribution}. Take --one-switch, where nodes keep what you installed, or change the spec."
+            f"init writes IPv6 networks for several tiers, over which slurmd {slurm} of {wish.distribution} fetches no"
+            " configuration. Take --scheduler none or kueue, or a distribution with Slurm 24.05: Debian 13, Rocky 10."
         )
     return spec_text(wish, sizing, figures, file)
 

@@ -18,7 +18,7 @@ from clusterwright.spec.hardware.cages import PortBlock
 from clusterwright.spec.hardware.lanes import can_join
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.start.sizing import needs_chip_settings
-from clusterwright.start.wish import SizedTier, Sizing, Wish
+from clusterwright.start.wish import FIRST_DISTRIBUTION, SizedTier, Sizing, Wish
 from clusterwright.text.templates import template
 
 _KEPT = ("gpus", "switches.", "oversubscription.", "narrowest.")  # the figures that say what was wanted
@@ -64,7 +64,8 @@ def spec_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: st
         several=", ".join(group.name for group in wish.groups),
         one_or_all=wish.groups[0].name if wish.tenants == 1 else f"[{', '.join(group.name for group in wish.groups)}]",
         node_model=wish.node_model,
-        is_existing=not wish.node_model.runs_images,
+        is_existing=not wish.node_model.runs_images or wish.distribution != FIRST_DISTRIBUTION,
+        distribution=wish.distribution,
         # Where Kubernetes places jobs, NVIDIA's DRA driver makes domains of the nodes of each job.
         domain_nodes=wish.node_model.nvlink_domain_nodes if wish.scheduler != "kueue" else None,
         block_nodes=min(group.count % sizing.rack_nodes or sizing.rack_nodes for group in wish.groups),
