@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _BOX_HEIGHT = 54
 _LINK_HEIGHT = 76  # between two rows: room for the bundle and its label
 _MARGIN = 12
+_MOST_ROLES = 3  # named in the margin of a row
 _PADDING = 10
 _FRAME_TITLE = 34
 _GAP_WIDTH = 110
@@ -256,7 +257,10 @@ def _sums(view: Topology) -> list[tuple[int, str, str]]:
 
 
 def _sum_name(members: Counter[str]) -> str:
-    return f"{members.total():,} {min(members)}" if len(members) == 1 else f"{members.total():,} devices"
+    """Devices of a row by role, such as leaves of two generations; one number where many roles would not be read."""
+    if len(members) > _MOST_ROLES:
+        return f"{members.total():,} devices"
+    return " + ".join(f"{count:,} {role}" for role, count in members.items())
 
 
 def _told(view: Topology) -> str:
