@@ -20,7 +20,7 @@ from tests.test_docs import REPOSITORY
 from clusterwright.cli.stacks import allowed, up
 from clusterwright.data_files import folder
 from clusterwright.rollout.approval import Approved, missing_approvals
-from clusterwright.rollout.windows import next_opening, told_opening
+from clusterwright.rollout.windows import local_opening, next_opening
 from clusterwright.spec.rollout import DEFAULT_ROLLOUT, Approver, RolloutPolicy, Window
 
 TEXT = (REPOSITORY / "docs/approvals.md").read_text()
@@ -63,7 +63,7 @@ def test_a_window_follows_the_clocks_of_its_zone_over_daylight_saving_time() -> 
     berlin = (window("02:30", "03:30", "sun", timezone="Europe/Berlin"),)
     summer = next_opening(berlin, datetime(2026, 10, 24, 12, tzinfo=UTC))
     assert summer == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
-    assert told_opening(summer, berlin) == "Sun 2026-10-25 02:30 Europe/Berlin"
+    assert local_opening(summer, berlin) == "Sun 2026-10-25 02:30 Europe/Berlin"
     assert next_opening(berlin, datetime(2026, 10, 25, 2, 29, tzinfo=UTC)) is None, "03:30 is after clocks went back"
     assert next_opening(berlin, datetime(2026, 10, 25, 2, 30, tzinfo=UTC)) is not None
 

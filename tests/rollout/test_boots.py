@@ -96,7 +96,7 @@ def test_nodes_are_drained_and_booted_by_one_order_and_waited_for(cluster: Clust
         booting.result()
 
     assert (said.asked, said.wrong) == (2, {})
-    assert said.told == ("gpu-p00r00n0 booted", "gpu-p00r00n1 booted")
+    assert said.notes == ("gpu-p00r00n0 booted", "gpu-p00r00n1 booted")
     assert cluster.orders() == [
         "reboot ASAP nextstate=RESUME reason=clusterwright 20260301T020000-abc gpu-p00r00n[0-1]"
     ]

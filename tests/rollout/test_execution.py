@@ -95,7 +95,7 @@ class Sick:
     name: str = "sick"
     deadline_s: int | None = None
 
-    def told(self) -> str:
+    def question(self) -> str:
         return "nobody is sick"
 
     def before(self, wave: Wave) -> str:
@@ -170,7 +170,7 @@ def test_a_device_within_the_budget_is_tried_again_in_a_wave_with_gates(tmp_path
         (3, ("r2",), 0),
         (4, ("r1",), 0),
     ]
-    assert result.waves[-1].checked[0].said.asked == 2
+    assert result.waves[-1].checked[0].answer.asked == 2
     assert "wave 4 of 4: 1 rack of pod0, live" in [event.text for event in told]
 
 
@@ -240,7 +240,7 @@ def test_what_one_gate_complains_of_no_later_one_is_asked_about(tmp_path: Path) 
     result, told = execute(tmp_path, Recorder(), budget=1, gates=(Sick({"r0n0": "first"}), Sick({"r0n0": "second"})))
 
     assert result.waves[0].failed == {"r0n0": "first"}
-    assert [each.said.asked for each in result.waves[0].checked] == [2, 1]
+    assert [each.answer.asked for each in result.waves[0].checked] == [2, 1]
     assert told[0].kind is EventKind.WAVE_STARTED
 
 

@@ -68,7 +68,7 @@ def test_what_a_node_lacked_before_the_wave_does_not_count_and_what_the_wave_bro
     nodes.fleet.run(ONE, "nft", "-f", "/etc/nftables.conf")
 
     assert (unchanged.asked, unchanged.wrong) == (2, {})
-    assert unchanged.told[0].startswith(f"{ONE} was unhealthy before and is no worse: ")
+    assert unchanged.notes[0].startswith(f"{ONE} was unhealthy before and is no worse: ")
     assert list(broken.wrong) == [ONE]
     assert broken.wrong[ONE].startswith("is unhealthy: packet-filter (")
 
@@ -84,7 +84,7 @@ def test_a_node_that_is_to_boot_first_gives_no_verdict(nodes: Nodes) -> None:
     said = nodes.verdicts(deadline_s=3, waiting=frozenset(TREES)).after(WAVE, TREES, {})
 
     assert (said.asked, said.wrong) == (0, {})
-    assert said.told == ("2 nodes have to be booted before the files count: no verdict was asked",)
+    assert said.notes == ("2 nodes have to be booted before the files count: no verdict was asked",)
 
 
 def verdict_by(nodes: Nodes, script: str) -> Mapping[str, str]:

@@ -119,7 +119,7 @@ def test_sessions_that_are_back_at_both_ends_are_well(fabric: Fabric) -> None:
 
     said = gate.after(wave, {RACK_SWITCH: "x"}, before)
 
-    assert (said.asked, said.wrong, said.told) == (2, {}, ())
+    assert (said.asked, said.wrong, said.notes) == (2, {}, ())
 
 
 def test_a_session_that_only_the_far_end_misses_counts_unless_it_was_down_before(fabric: Fabric) -> None:
@@ -137,7 +137,7 @@ def test_a_session_that_only_the_far_end_misses_counts_unless_it_was_down_before
         RACK_SWITCH: f"1 of 24 ends of its BGP sessions are not well: {ABOVE} sees {lost} is Active",
     }
     assert again.wrong == {}
-    assert again.told == (f"{ABOVE} to {RACK_SWITCH} {lost} was Active before and is Active",)
+    assert again.notes == (f"{ABOVE} to {RACK_SWITCH} {lost} was Active before and is Active",)
 
 
 def test_a_router_that_is_gone_after_the_wave_is_told_as_it_says_it(fabric: Fabric) -> None:
@@ -167,7 +167,7 @@ def test_a_new_session_waits_for_its_other_end_only_while_that_is_in_a_later_wav
     fabric.above.faults.lost = frozenset()
 
     assert early.wrong == {}
-    assert early.told[0] == f"{ABOVE} to rtsw-p00r01 {new[8].remote} waits for a later wave"
+    assert early.notes[0] == f"{ABOVE} to rtsw-p00r01 {new[8].remote} waits for a later wave"
     assert "8 of 26 ends of its BGP sessions are not well: rtsw-p00r01 " in late.wrong[ABOVE]
     assert late.wrong[ABOVE].endswith(" and 5 more")
 
@@ -180,7 +180,7 @@ def test_a_switch_that_nobody_can_be_asked_about_is_told(plan: Plan) -> None:
     said = gate.after(wave, {RACK_SWITCH: "x"}, gate.before(wave))
 
     assert (said.asked, said.wrong) == (0, {})
-    assert said.told == (f"{RACK_SWITCH}: no device can be asked for its BGP sessions",)
+    assert said.notes == (f"{RACK_SWITCH}: no device can be asked for its BGP sessions",)
 
 
 FBOSS_ANSWER = {

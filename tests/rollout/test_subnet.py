@@ -75,7 +75,7 @@ def test_a_link_that_is_gone_after_the_wave_counts_and_one_that_was_gone_before_
     by_manager = fabric.gate.after(wave_of(MANAGER), {MANAGER: "x"}, before)
 
     assert unchanged.wrong == {}
-    assert unchanged.told == ("backend differed from the plan in 1 places before the wave: they do not count",)
+    assert unchanged.notes == ("backend differed from the plan in 1 places before the wave: they do not count",)
     assert list(said.wrong) == [SPINE]
     assert f"backend is not as before: no link between leaf-s01-00 {cable.a.port} and {SPINE} " in said.wrong[SPINE]
     assert by_manager.wrong == {MANAGER: said.wrong[SPINE]}, "whoever routes the fabric answers for all of it"

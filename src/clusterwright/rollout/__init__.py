@@ -1,1 +1,1 @@
-"""Taking a change over a running cluster: what it disturbs, in which waves, and when to stop."""
+"""Taking a change over a running cluster: its disturbance, its waves, and when to stop."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.units import Stack
@@ -15,16 +16,18 @@ from clusterwright.switches.registry import SYSTEMS
 
 
 def require_activation(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
-    """Raises ClusterwrightError for switches that get files over SSH which nothing there would act on.
+    """Raises ClusterwrightError for switches that get files over SSH without a step that applies them.
 
-    Steps of the access file count: who wrote them knows what brings the files about.
+    Steps of the access file count as such.
     """
     access = target.ssh_access()
     if access is None:
         return
-    patterns = [str(pattern) for step in access.switch_overs for pattern in step.get("files", ())]
+    patterns: list[str] = []
+    for step in access.switch_overs:
+        patterns += map(str, step.get("files", ()))
     refused: dict[str, list[str]] = {}
-    for name in (name for stack in stacks for name in stack.devices):
+    for name in chain.from_iterable(stack.devices for stack in stacks):
         device = plan.by_name[name]
         if name not in access.addresses or device.kind != "switch":
             continue

@@ -1,8 +1,8 @@
-"""A preview that was approved, in a file: what may be sent, against what it was compared, and who signed that.
+"""An approved preview in a file: the trees to send, the trees that it was compared with, and its signatures.
 
-``up --approved`` sends what the file says or nothing: the manifests' digest covers every byte for every device, and the
-base what devices had been given when the preview was made. A signature of ``clusterwright approve`` covers both, the
-text that was shown, and when it was made.
+``up --approved`` sends the trees of the file or nothing: the manifests' digest covers every byte for every device, the
+base covers the trees of devices at the time of the preview. A signature of ``clusterwright approve`` covers both, the
+text that was shown, and the time of the signature.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Approved:
     signatures: tuple[Signature, ...] = ()
 
     def statement(self, name: str, at: str) -> bytes:
-        """What ``name`` signs ``at`` that moment."""
+        """The bytes that ``name`` signs ``at`` that moment."""
         body = {"approves": _body(self), "name": name, "at": at}
         return json.dumps(body, sort_keys=True).encode()
 
@@ -117,7 +117,7 @@ def load_approval(path: Path) -> Approved:
         data = json.loads(read_given(path))
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']}, this program reads {_FORMAT}")
-        signatures = tuple(checked(Signature(**each)) for each in data.get("signatures", ()))
+        signatures = tuple(checked(Signature(**signature)) for signature in data.get("signatures", ()))
         return checked(
             Approved(
                 manifest=data["manifest"],

@@ -1,4 +1,4 @@
-"""The record that every rollout leaves: who, why, what was approved, what was done, what each device answered.
+"""The record of every rollout: operator, reason, approved preview, waves, and the answer of each device.
 
 Lines of JSON that only grow, each chained to the one before (``clusterwright.chain``), in ``audit/rollouts.jsonl``
 under the root. A rollout's first line is written before anything is touched: one that was killed left its mark too.
@@ -31,7 +31,7 @@ FOLDER, FILE = "audit", "rollouts.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RecordedOverride:
-    """An override of a refusal by the policy or a proof: ``what`` it is, why, and who."""
+    """An override of a refusal by the policy or a proof, which its first field names."""
 
     what: str
     reason: str
@@ -52,7 +52,7 @@ class Approval:
     """An approved update and its signers. ``text`` is the preview as it was shown, ``manifest`` the trees to be sent.
 
     ``gates`` are asked between waves, those in ``left_out`` are not. ``only`` are the devices that it was about alone;
-    empty: all of the stacks. ``kept`` is what the spec is kept as (``keep_spec``), ``manifests`` are the digests by
+    empty: all of the stacks. ``kept`` is the digest of the kept spec (``keep_spec``), ``manifests`` are the digests by
     stack, ``to`` names the rollout whose spec it brings back. ``signatures`` are those of the people who approved it.
     """
 
@@ -100,9 +100,14 @@ class Trail:
         body: dict[str, Any] = {"wave": result.number, "layer": result.wave.layer, "is_canary": result.wave.is_canary}
         body |= {"devices": devices, "duration_s": round(result.duration_s, 3)}
         gates = [
-            {"gate": each.gate, "asked": each.said.asked, "wrong": dict(each.said.wrong), "told": list(each.said.told)}
-            | {"duration_s": round(each.duration_s, 3)}
-            for each in result.checked
+            {
+                "gate": gate_result.gate,
+                "asked": gate_result.answer.asked,
+                "wrong": dict(gate_result.answer.wrong),
+                "told": list(gate_result.answer.notes),
+                "duration_s": round(gate_result.duration_s, 3),
+            }
+            for gate_result in result.checked
         ]
         self._append("wave", {**body, "gates": gates, "stopped": result.reason, **_warnings(result.warned)})
 
@@ -112,7 +117,7 @@ class Trail:
         self._append("stack", {**body, "duration_s": round(change.duration_s, 3)})
 
     def ended(self, result: Result) -> None:
-        """At the end, whatever it is."""
+        """At the end, also of a rollout that failed."""
         stacks = [
             {"stack": ran.stack, "ok": ran.ok, "counts": dict(ran.counts), "duration_s": round(ran.duration_s, 3)}
             | ({"reason": ran.reason} if ran.reason else {})
@@ -123,9 +128,9 @@ class Trail:
 
     def _append(self, event: str, body: Mapping[str, Any]) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        told = {"at": at, "rollout": self._rollout, "event": event, "program": __version__}
-        self._head = chain.append(self._path, self._head, {**told, **body})
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        header = {"at": now, "rollout": self._rollout, "event": event, "program": __version__}
+        self._head = chain.append(self._path, self._head, {**header, **body})
 
 
 def path_of(root: Path) -> Path:

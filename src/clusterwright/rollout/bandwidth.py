@@ -1,8 +1,8 @@
 """Remaining bandwidth of racks while some devices are down.
 
 A bottom switch reaches the top with ``min(1, sum of its parents' shares weighted by Gb/s / what it had)`` when every
-switch spreads over the uplinks it has left: what ECMP gives, and a lower bound of what a routing engine that knows of
-the loss would. A rack keeps the mean of the switches that its devices' NICs hang on, weighted by their Gb/s.
+switch spreads over its remaining uplinks. ECMP does that; a routing engine that knows of the loss does no worse. A rack
+keeps the mean of the switches that its devices' NICs are cabled to, weighted by their Gb/s.
 """
 
 from __future__ import annotations
@@ -103,27 +103,33 @@ class RackWays:
 def ways_of(plan: Plan) -> RackWays:
     """The ways from every rack with nodes to the top of every fabric, over the cables that are in service."""
     names = dict.fromkeys(device.rack for device in plan.devices if device.kind == "node" and device.rack)
-    racks = {rack: at for at, rack in enumerate(names)}
+    racks = {rack: index for index, rack in enumerate(names)}
     cables: dict[str, list[Cable]] = defaultdict(list)
     for cable in plan.cables:
         if cable.in_service:
             cables[cable.fabric].append(cable)
-    return RackWays(racks, tuple(_fabric_ways(plan, name, found, racks) for name, found in cables.items()))
+    return RackWays(
+        racks, tuple(_fabric_ways(plan, name, fabric_cables, racks) for name, fabric_cables in cables.items())
+    )
 
 
 def _fabric_ways(plan: Plan, fabric: str, cables: list[Cable], racks: Mapping[str, int]) -> FabricWays:
     between = [cable for cable in cables if plan.by_name[cable.a.device].kind == "switch"]
     nodes = [cable for cable in cables if plan.by_name[cable.a.device].kind == "node"]
     attached = [cable for cable in nodes if plan.by_name[cable.a.device].rack in racks]
-    names = dict.fromkeys(name for cable in between for name in (cable.a.device, cable.b.device))
-    names |= dict.fromkeys(cable.b.device for cable in attached)
-    switches = {name: at for at, name in enumerate(names)}
+    names: dict[str, None] = {}  # in order, each once
+    for cable in between:
+        names.update(dict.fromkeys((cable.a.device, cable.b.device)))
+    names.update(dict.fromkeys(cable.b.device for cable in attached))
+    switches = {name: index for index, name in enumerate(names)}
     by_tier: dict[int, list[Cable]] = defaultdict(list)
     for cable in between:
         by_tier[cable.tier].append(cable)
 
     def links(of: list[Cable], ends: list[int], count: int) -> SharedLinks:
-        return SharedLinks.of(ends, [switches[each.b.device] for each in of], [each.speed_gbps for each in of], count)
+        return SharedLinks.of(
+            ends, [switches[cable.b.device] for cable in of], [cable.speed_gbps for cable in of], count
+        )
 
     return FabricWays(
         name=fabric,

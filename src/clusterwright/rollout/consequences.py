@@ -20,16 +20,17 @@ def effect_of(device: Device, before: DeviceTree, after: DeviceTree) -> Effect |
 
 def consequences_of(device: Device, before: DeviceTree, after: DeviceTree) -> tuple[Consequence, ...]:
     """Consequences for ``device`` of the change from one tree to the other, each once."""
-    judge = linux.on_node if device.kind == "node" else _of_switch({each.path for each in (*before, *after)})
+    paths = {file.path for file in (*before, *after)}
+    effects = linux.on_node if device.kind == "node" else _effects_on_switch(paths)
     consequences: dict[Consequence, None] = {}
     for path, was, will in _changed(before, after):
         # A file whose mode alone differs, or whose text reads the same, does nothing to the running system.
-        consequences |= dict.fromkeys(judge(path, _content(was), _content(will)) or (Consequence(Effect.LIVE, ""),))
+        consequences |= dict.fromkeys(effects(path, _content(was), _content(will)) or (Consequence(Effect.LIVE, ""),))
     return tuple(consequences)
 
 
-def _of_switch(paths: set[str]) -> Effects:
-    """The judge of the system whose file is there; a system without one restarts for whatever it does not know."""
+def _effects_on_switch(paths: set[str]) -> Effects:
+    """The effects of the system whose file is there; a system without any restarts for every file."""
     for platform in SYSTEMS.values():
         if isinstance(platform.effects, Unsupported):
             continue
@@ -44,7 +45,7 @@ def _content(artifact: Artifact | None) -> bytes | None:
 
 
 def _changed(before: DeviceTree, after: DeviceTree) -> Iterator[tuple[str, Artifact | None, Artifact | None]]:
-    old, new = {each.path: each for each in before}, {each.path: each for each in after}
+    old, new = {file.path: file for file in before}, {file.path: file for file in after}
     for path in sorted(old.keys() | new.keys()):
         was, will = old.get(path), new.get(path)
         if was is None or will is None or (was.sha256, was.mode) != (will.sha256, will.mode):

@@ -1,7 +1,7 @@
 """The last whole deployment of a stack: the spec, with every file it builds on, and each device's tree.
 
-Devices' digests alone say that something changes, not what it means; the spec of the last complete update is kept in
-the object store, so that its plan can be built again and compared with today's.
+Digests of devices only show that a file changes. The spec of the last complete update is kept in the object store, so
+that its plan can be built again and compared with today's.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def keep_spec(
 ) -> str:
     """Puts every file that the spec is read from into the store; the digest to find them by.
 
-    To be called before anything is touched: who edits the spec while a rollout lasts edits what comes after it.
-    ``read`` has the digests of what the spec was made of. Raises ClusterwrightError where a file is another one by now.
-    ``instead`` has what the spec was made of where that is not on disk, by the absolute names of files.
+    To be called before anything is touched: an edit of the spec during a rollout belongs to the next one. ``read`` has
+    the digests of the files as they were parsed. Raises ClusterwrightError where a file differs from them by now.
+    ``instead`` has the contents of files that are not on disk, by their absolute names.
     """
     files = sorted(_files(spec))
     digests_read = {os.path.normpath(path): digests for path, digests in (read or {}).items()}
@@ -92,12 +92,12 @@ def kept_plan(store: Store, digest: str) -> Plan:
 def record(root: Path, stack: Stack, spec: str, trees: Mapping[str, str]) -> None:
     """Notes that every device of ``stack`` now holds the tree of ``trees`` that the spec asks for, kept as ``spec``.
 
-    To be called after an update of the whole stack succeeded. The file is complete or the previous one, whatever ends
-    the program.
+    To be called after an update of the whole stack succeeded. The file is complete or the previous one, also after a
+    crash.
     """
-    own = {name: trees[name] for name in stack.devices if name in trees}
-    found = Deployed(spec, __version__, own)
-    _write(root / FOLDER / f"{stack.name}.json", found)
+    stack_trees = {name: trees[name] for name in stack.devices if name in trees}
+    deployed = Deployed(spec, __version__, stack_trees)
+    _write(root / FOLDER / f"{stack.name}.json", deployed)
 
 
 def record_devices(root: Path, stack: Stack, trees: Mapping[str, str]) -> None:
@@ -128,12 +128,12 @@ def forget(root: Path, stack: Stack) -> None:
 
 def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
     """The notes about those of ``stacks`` that have one, by the stack's name. Raises ClusterwrightError."""
-    found: dict[str, Deployed] = {}
+    notes: dict[str, Deployed] = {}
     for stack in stacks:
         file = root / FOLDER / f"{stack.name}.json"
         try:
             data: dict[str, Any] = json.loads(file.read_bytes())
-            found[stack.name] = checked(Deployed(data["spec"], data["program"], dict(data["trees"])))
+            notes[stack.name] = checked(Deployed(data["spec"], data["program"], dict(data["trees"])))
         except FileNotFoundError:
             continue
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -141,7 +141,7 @@ def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
                 f"{file}: cannot be read ({type(error).__name__}). It only serves previews: remove it, and the next "
                 "`clusterwright up` writes it again."
             ) from None
-    return found
+    return notes
 
 
 def programs(root: Path) -> frozenset[str]:
@@ -170,11 +170,13 @@ def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deplo
     if not deployed:
         return None
     counts: dict[tuple[str, str], int] = {}
-    for each in deployed.values():
-        key = each.spec, each.program
-        counts[key] = counts.get(key, 0) + sum(held.get(name) == digest for name, digest in each.trees.items())
+    trees: dict[str, str] = {}
+    for stack_deployed in deployed.values():
+        key = stack_deployed.spec, stack_deployed.program
+        holding = sum(held.get(name) == digest for name, digest in stack_deployed.trees.items())
+        counts[key] = counts.get(key, 0) + holding
+        trees.update(stack_deployed.trees)
     spec, program = max(counts, key=lambda key: (counts[key], key))
-    trees = {name: digest for each in deployed.values() for name, digest in each.trees.items()}
     return replace(next(iter(deployed.values())), spec=spec, program=program, trees=trees)
 
 
@@ -186,6 +188,6 @@ def _files(spec: ClusterSpec) -> frozenset[str]:
     return frozenset(os.path.normpath(path) for path in files)
 
 
-def _write(file: Path, found: Deployed) -> None:
+def _write(file: Path, deployed: Deployed) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    durable.replace(file, json.dumps(asdict(found), sort_keys=True).encode())
+    durable.replace(file, json.dumps(asdict(deployed), sort_keys=True).encode())

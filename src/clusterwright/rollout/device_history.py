@@ -19,8 +19,8 @@ _GONE = ("removed", "gone")
 class DeviceEvent:
     """Something that happened to a device.
 
-    ``result`` is ``ok``, why it failed, or what a refresh or a removal found. ``tree`` is the digest of what it holds
-    from then on, "" where that is not known or nothing; ``program`` the version that wrote the line.
+    ``result`` is ``ok``, the reason of a failure, or the finding of a refresh or a removal. ``tree`` is the digest of
+    its tree from then on, "" where that is not known or empty; ``program`` the version that wrote the line.
     """
 
     at: str
@@ -78,20 +78,22 @@ def _results(entry: Mapping[str, Any], device: str, trees: Mapping[str, str]) ->
         case "stack" if device in entry["devices"]:
             yield entry["stack"], entry["devices"][device]
         case "ended":
-            yield from ((each["stack"], OK) for each in entry["stacks"] if each["ok"] and each["stack"] in trees)
+            for stack in entry["stacks"]:
+                if stack["ok"] and stack["stack"] in trees:
+                    yield stack["stack"], OK
 
 
 def _trees(approval: Mapping[str, Any], store: Store, device: str) -> dict[str, str]:
     """The device's trees in an approved update, by its stack; empty where record or store lack them."""
-    found: dict[str, str] = {}
+    tree_by_stack: dict[str, str] = {}
     for stack, digest in approval.get("manifests", {}).items():
         try:
             trees = load_manifest(store, digest).trees
         except MissingObject:
             continue
         if trees.get(device):
-            found[stack] = trees[device]
-    return found
+            tree_by_stack[stack] = trees[device]
+    return tree_by_stack
 
 
 def _left(result: str, held: str) -> str:

@@ -1,6 +1,6 @@
 """Disturbance by a rollout while it lasts: links, racks' bandwidth and jobs, wave by wave.
 
-Bandwidth is what ``bandwidth`` says that ECMP leaves; a device that takes its change while it runs disturbs nobody.
+Bandwidth is computed as in ``bandwidth``; a device that takes its change while it runs disturbs no other.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ AFTERWARDS = 0  # of waves, which count from 1
 class WaveImpact:
     """One wave, ``number`` from 1: ``away`` are the devices that restart or boot while it lasts.
 
-    ``links`` counts the cables in service that are down with them, by fabric. ``losers`` maps racks that keep less
-    than everything to what they keep, 0 to 1; racks that change themselves are not among them. ``cut`` are those of
+    ``links`` counts the cables in service that are down with them, by fabric. ``losers`` maps racks that lose
+    bandwidth to their remaining share, 0 to 1; racks that change themselves are not among them. ``cut`` are those of
     them whose own switch is away.
     """
 
@@ -60,9 +60,9 @@ class JobImpact:
 class Disturbance:
     """Everything that the change takes.
 
-    ``standing`` maps racks to what they keep afterwards, for as long as devices stay drained, where that is less than
-    before. ``untouched`` are jobs that notice nothing. ``notes`` say what could not be told. ``partitions`` are those
-    that nodes lose, and with them what is connected there.
+    ``standing`` maps racks to their remaining share afterwards, for as long as devices stay drained, where that is less
+    than before. ``untouched`` are jobs without any effect. ``notes`` name missing information. ``partitions`` are those
+    that nodes lose, with every connection in them.
     """
 
     waves: tuple[WaveImpact, ...]
@@ -102,9 +102,10 @@ def disturbance(
     )
     standing = kept_after(before, after) if before is not None else {}
     partitions = lost_partitions(before, after) if before is not None else ()
-    parted = frozenset(name for loss in partitions if loss.ends_jobs for name in loss.nodes)
-    leaving = _leaving(before, after) if before is not None else frozenset()
-    parted |= leaving
+    parted = _leaving(before, after) if before is not None else frozenset()
+    for loss in partitions:
+        if loss.ends_jobs:
+            parted |= frozenset(loss.nodes)
     outlooks = [_job(runs, job, impacts, effects=effects, standing=standing, parted=parted) for job in jobs]
     met = tuple(job for job in outlooks if job.booting or job.interrupted or job.cut or job.slowed)
     untouched = tuple(outlook.job for outlook in outlooks if outlook not in met)
@@ -114,7 +115,7 @@ def disturbance(
 
 
 def _leaving(before: Plan, after: Plan) -> frozenset[str]:
-    """The devices that go out of service: their ports are shut, whatever runs there."""
+    """The devices that go out of service: their ports are shut, also under running jobs."""
     states = {device.name: device.state for device in before.devices}
     gone = (device.name for device in after.devices if device.state == OUT_OF_SERVICE)
     return frozenset(name for name in gone if states.get(name, OUT_OF_SERVICE) != OUT_OF_SERVICE)
@@ -124,12 +125,11 @@ def _impact(
     plan: Plan, ways: RackWays, number: int, *, wave: Wave, effects: Mapping[str, Effect], drained: frozenset[str]
 ) -> WaveImpact:
     away = tuple(name for name in wave.devices if effects.get(name, Effect.LIVE) > Effect.LIVE)
-    cables = {
-        (cable.a.device, cable.a.port): cable.fabric
-        for name in away
-        for cable in plan.cables_of.get(name, ())
-        if cable.in_service
-    }
+    cables: dict[tuple[str, str], str] = {}  # the fabric of each cable, by its lower end
+    for name in away:
+        for cable in plan.cables_of.get(name, ()):
+            if cable.in_service:
+                cables[cable.a.device, cable.a.port] = cable.fabric
     gone = {*away, *drained} if away else set()
     usual = ways.losers(drained) if away and drained else {}
     losers = {

@@ -17,7 +17,7 @@ _HUNK = re.compile(r"\s*@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 @dataclass(frozen=True, slots=True)
 class _Hunk:
-    """Lines of one place: what is ``wanted`` there from line ``start`` on, and what ``runs`` instead."""
+    """Lines of one place from line ``start`` on: those of the rendered file (``wanted``) and those that run."""
 
     start: int
     wanted: tuple[str, ...]
@@ -29,12 +29,12 @@ def running_tree(wanted: DeviceTree, outcome: Outcome) -> DeviceTree:
     if not outcome.ok:
         return ()
     touched = [artifact for artifact in wanted if artifact.path in outcome.changed]
-    found = [artifact for artifact in wanted if artifact.path not in outcome.changed]
+    files = [artifact for artifact in wanted if artifact.path not in outcome.changed]
     for artifact in touched:
         lines = _lines_about(artifact.path, outcome.diff, is_alone=len(touched) == 1)
         content = _undone(artifact.content.decode("utf-8", "replace"), tuple(_hunks(lines)))
         if content is not None:
-            found.append(
+            files.append(
                 Artifact(
                     device=artifact.device,
                     path=artifact.path,
@@ -43,7 +43,7 @@ def running_tree(wanted: DeviceTree, outcome: Outcome) -> DeviceTree:
                     mode=artifact.mode,
                 )
             )
-    return tuple(found)
+    return tuple(files)
 
 
 def _lines_about(path: str, diff: str, *, is_alone: bool) -> Iterator[str]:

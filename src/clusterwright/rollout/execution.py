@@ -1,9 +1,9 @@
 """Carrying an update out: wave by wave where devices run, a whole stack at a time where nothing runs yet.
 
 After each wave its devices are asked whether they are well; more that are not than the failure budget allows stop the
-rollout, and what was done stays recorded. Devices within the budget that did not take their trees are tried once more,
-in waves of their own. The last step over every stack takes in what no wave has: new stacks, and devices that the spec
-no longer has.
+rollout, and finished waves stay recorded. Devices within the budget that did not take their trees are tried once more,
+in waves of their own. The last step over every stack covers the rest: new stacks, and devices that the spec no longer
+has.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.stack_change import UnitReports
 from clusterwright.rollout.waves import Wave
 
-_TOLD = 5  # lines of a gate about what does not count; the record has all
+_MOST_NOTES = 5  # of a gate that are printed; the record has all
 
 
 class UpdateEnd(Enum):
@@ -46,8 +47,8 @@ class UpdateEnd(Enum):
 class WaveResult:
     """One wave: ``failed`` are the devices that did not take their tree or are not well, with why.
 
-    ``checked`` is what each gate said, ``reason`` why the rollout stops here, "" when it goes on. ``warned`` are the
-    warnings about units: that an execution node was lost, and who did its share.
+    ``checked`` are the answers of the gates, ``reason`` says why the rollout stops here, "" when it goes on. ``warned``
+    are the warnings about units: that an execution node was lost, and which one did its share.
     """
 
     number: int
@@ -78,7 +79,7 @@ class Orders:
     """How the operator wants it: ``pause_after`` names waves, ``budget`` is devices a wave, ``at_once`` is stacks.
 
     ``is_aborted`` is asked before anything new is started; ``goes_on`` before each wave of an interactive rollout.
-    ``again`` cuts waves for devices that are to be tried once more, by what that does to them. ``first_budget_percent``
+    ``again`` cuts waves for devices that are to be tried once more, by the effect on them. ``first_budget_percent``
     is the share of a stack's devices that may fail in its first update, before no other stack is started.
     """
 
@@ -95,7 +96,7 @@ class Orders:
 class Execution:
     """One update being carried out; ``note`` is told of each wave for the record.
 
-    Nothing is raised for what goes wrong on devices: the result says it.
+    Failures of devices are part of the result and raise no exception.
     """
 
     root: Path
@@ -132,7 +133,7 @@ class Execution:
         stopped = self._whole(new_upper) or self._all_waves(rollout) or self._whole(rest)
         if stopped:
             return stopped
-        lacking = sorted(name for names in self._lacking.values() for name in names)
+        lacking = sorted(chain.from_iterable(self._lacking.values()))
         if lacking:
             return UpdateEnd.STOPPED, f"all others were brought up; {_without_tree(lacking)}"
         return UpdateEnd.DONE, ""
@@ -158,13 +159,15 @@ class Execution:
             stacks, self._update, self.orders.at_once, is_stopped=self.orders.is_aborted, allows=self._allows
         )
         self._stacks += ran
-        if failed := [each.stack for each in ran if not self._allows(each)]:
-            lacking = [name for stack in failed for name in self._lacking.get(stack, ())]
+        failed = [result.stack for result in ran if not self._allows(result)]
+        if failed:
+            lacking = list(chain.from_iterable(self._lacking.get(stack, ()) for stack in failed))
             more = f"; {_without_tree(lacking)}" if lacking else ""
             return UpdateEnd.STOPPED, f"{', '.join(failed)} failed{more}"
         if len(ran) < len(stacks):
-            left = [stack.name for stack in stacks if stack.name not in {each.stack for each in ran}]
-            return UpdateEnd.ABORTED, f"not started: {', '.join(left)}"
+            started = {result.stack for result in ran}
+            unstarted = [stack.name for stack in stacks if stack.name not in started]
+            return UpdateEnd.ABORTED, f"not started: {', '.join(unstarted)}"
         return None
 
     def _allows(self, ran: Ran) -> bool:
@@ -259,7 +262,7 @@ class Execution:
     def _judge(
         self, stack: Stack, wave: Wave, trees: Mapping[str, str], ran: Ran, before: Sequence[Any]
     ) -> tuple[tuple[Checked, ...], dict[str, str], str]:
-        """What the gates said, the devices that are not well, and why the rollout stops here ("" when it goes on)."""
+        """Answers of the gates, the devices that are not well, and why the rollout stops here ("" when it goes on)."""
         unsure = dict.fromkeys(trees, "was not asked whether it is well")
         try:
             given = self.engine.given(stack)
@@ -280,9 +283,9 @@ class Execution:
             return checked, failed, ran.reason
         if len(failed) > self.orders.budget:
             return checked, failed, f"{len(failed)} devices of the wave are not well, {self.orders.budget} are allowed"
-        for gate, each in zip(self.gates, checked, strict=True):
-            if gate.budget is not None and len(each.said.wrong) > gate.budget:
-                count = len(each.said.wrong)
+        for gate, gate_result in zip(self.gates, checked, strict=True):
+            if gate.budget is not None and len(gate_result.answer.wrong) > gate.budget:
+                count = len(gate_result.answer.wrong)
                 return checked, failed, f"{count} devices are not well by {gate.name}, {gate.budget} are allowed"
         return checked, failed, ""
 
@@ -304,7 +307,8 @@ def _finished(stack: Stack, result: WaveResult, about: Mapping[str, object]) -> 
     details = {**about, **({"failed": dict(result.failed)} if result.failed else {})}
     if result.checked:
         details["gates"] = [
-            {"gate": each.gate, "asked": each.said.asked, "wrong": len(each.said.wrong)} for each in result.checked
+            {"gate": gate_result.gate, "asked": gate_result.answer.asked, "wrong": len(gate_result.answer.wrong)}
+            for gate_result in result.checked
         ]
     severity = "error" if result.reason else ""
     return Event(kind, stack.name, severity=severity, text=text, duration_s=result.duration_s, details=details)
@@ -313,10 +317,11 @@ def _finished(stack: Stack, result: WaveResult, about: Mapping[str, object]) -> 
 def _lines(result: WaveResult) -> Iterator[str]:
     well = len(result.wave.devices) - len(result.failed)
     yield f"wave {result.number}: {well} of {len(result.wave.devices)} devices are well ({result.duration_s:.1f} s)"
-    for each in result.checked:
-        if each.said.asked:
-            yield f"    {each.gate}: {each.said.asked} asked, {len(each.said.wrong)} not well ({each.duration_s:.1f} s)"
-        yield from (f"    told by {each.gate}: {line}" for line in each.said.told[:_TOLD])
+    for gate_result in result.checked:
+        gate, answer = gate_result.gate, gate_result.answer
+        if answer.asked:
+            yield f"    {gate}: {answer.asked} asked, {len(answer.wrong)} not well ({gate_result.duration_s:.1f} s)"
+        yield from (f"    told by {gate}: {line}" for line in answer.notes[:_MOST_NOTES])
     yield from (f"    {name}: {why}" for name, why in sorted(result.failed.items()))
     if result.reason:
         yield f"    stopped: {result.reason}"

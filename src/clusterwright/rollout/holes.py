@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
@@ -25,7 +26,7 @@ def fill_holes(
     if not damaged:
         return ()
     make_manifests(plan, target, damaged, source)
-    return tuple(name for stack in damaged for name in _lost(store, given[stack.name]))
+    return tuple(chain.from_iterable(_lost(store, given[stack.name]) for stack in damaged))
 
 
 def _lost(store: Store, given: Given) -> list[str]:

@@ -1,7 +1,7 @@
-"""The rollout that is under way, on disk: what the same command picks up after a pause, a stop or a crash.
+"""The rollout that is under way, on disk: the same command goes on with it after a pause, a stop or a crash.
 
-One file under the root. A wave counts as finished only after its devices were found to be well; what was begun and not
-finished is done again, which changes nothing on devices that hold their trees already.
+One file under the root. A wave counts as finished only after its devices were found to be well; an unfinished wave is
+done again, which changes nothing on devices that hold their trees already.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ FOLDER = "rollout"
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """A rollout: ``manifest`` is the joint digest of what it sends, ``stacks`` the names of those it is over.
+    """A rollout: ``manifest`` is the joint digest of its trees, ``stacks`` the names of its stacks.
 
-    ``finished`` are numbers of waves, from 1. ``paused`` says why nobody goes on by itself, "" while somebody does.
+    ``finished`` are numbers of waves, from 1. ``paused`` is the reason of a pause, "" while waves go on.
     ``first`` names the stacks that go out at once, because nothing ran on them when it began.
     """
 
@@ -94,11 +94,11 @@ def clear(root: Path) -> None:
     _path(root).unlink(missing_ok=True)
 
 
-def resumed(found: UnderWay | None, manifest: str, stacks: Iterable[str]) -> UnderWay | None:
-    """``found`` when it is the rollout of this manifest over these stacks: its waves and their numbers go on."""
-    if found is None or found.manifest != manifest or set(found.stacks) != set(stacks):
+def resumed(under_way: UnderWay | None, manifest: str, stacks: Iterable[str]) -> UnderWay | None:
+    """``under_way`` when it is the rollout of this manifest over these stacks: its waves and their numbers go on."""
+    if under_way is None or under_way.manifest != manifest or set(under_way.stacks) != set(stacks):
         return None
-    return found
+    return under_way
 
 
 def _wave(data: dict[str, Any]) -> Wave:

@@ -1,4 +1,4 @@
-"""Partitions that nodes are no longer full members of after a change: what is connected in them ends.
+"""Partitions that nodes are no longer full members of after a change: connections in them end.
 
 A subnet manager takes the P_Key out of a port's table, or makes it one of a limited member, and switches drop the
 packets of connections that use it. So NCCL's queue pairs time out, and with them ends every job of these nodes.

@@ -1,6 +1,6 @@
-"""What an update would do: which devices get which trees, what that does to them, and in which waves it goes out.
+"""The preparation of an update: the trees of devices, the effect on each device, and the waves.
 
-Each platform judges what a change of files does to its device while it is applied.
+Each platform decides the effect of changed files on its device while they are applied.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from clusterwright.deploy.pulumi.automation import Engine
 from clusterwright.deploy.pulumi.given import Given
@@ -39,12 +40,12 @@ class Prepared:
     """An update that is ready to be shown and approved.
 
     ``manifests`` and ``given`` are by stack. ``effects`` are those on devices that change in waves, ``removed`` devices
-    that the spec no longer has. ``rollout`` is how it goes out: a new one, or the one under way that it goes on with.
-    ``runs`` are devices that hold files though no state says so. ``away`` are those out of service: nothing is sent to
-    them, and they are owed what changes until they are back. ``only`` are the devices that were asked for alone: all
-    others stay as they are, and no stack is brought to the spec as a whole. Empty: all. ``unbuilt`` are images
-    that boot servers lack. ``settled`` are stacks whose state says all that an update would write: no engine is started
-    for them.
+    that the spec no longer has. ``rollout`` is a new one, or the one under way that the update goes on with. ``runs``
+    are devices that hold files though no state says so. ``away`` are those out of service: no file is sent to them, and
+    they are owed their changes until they are back. ``only`` are the devices that were selected alone: all others stay
+    as they are, and no stack is brought to the spec as a whole. Empty: all. ``unbuilt`` are images that boot servers
+    lack. ``settled`` are stacks whose state already has everything that an update would write: no engine is started for
+    them.
     """
 
     stacks: tuple[Stack, ...]
@@ -61,19 +62,23 @@ class Prepared:
 
     @property
     def held(self) -> dict[str, str]:
-        """What devices were given last; proofs take those that are away as planned."""
-        trees = {name: digest for given in self.given.values() for name, digest in given.trees.items()}
+        """Digests of the last trees of devices; proofs take those that are away as planned."""
+        trees: dict[str, str] = {}
+        for given in self.given.values():
+            trees.update(given.trees)
         return {name: digest for name, digest in trees.items() if name not in self.away}
 
     @property
     def wanted(self) -> dict[str, str]:
-        """What devices are to have, without those that are away."""
-        trees = {name: digest for manifest in self.manifests.values() for name, digest in manifest.trees.items()}
+        """Digests of the next trees of devices, without those that are away."""
+        trees: dict[str, str] = {}
+        for manifest in self.manifests.values():
+            trees.update(manifest.trees)
         return {name: digest for name, digest in trees.items() if name not in self.away}
 
     @property
     def is_quiet(self) -> bool:
-        """Whether every device holds what it is to have."""
+        """Whether every device holds its tree."""
         return not self.effects and not self.removed and not self.first
 
     @property
@@ -88,13 +93,15 @@ class Prepared:
 
     @property
     def digest(self) -> str:
-        """What is to be sent: one digest over every byte."""
+        """One digest over every byte that is to be sent."""
         return self.rollout.manifest
 
     @property
     def base(self) -> str:
-        """What devices were given before: one digest over all of it."""
-        lines = (f"{name}\0{digest}\n" for given in self.given.values() for name, digest in given.trees.items())
+        """One digest over the last trees of devices."""
+        lines: list[str] = []
+        for given in self.given.values():
+            lines += [f"{name}\0{digest}\n" for name, digest in given.trees.items()]
         return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
 
     @property
@@ -114,12 +121,12 @@ def prepare_update(
     begun: UnderWay | None = None,
     only: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Renders what ``stacks`` are to have and compares it with what their state says that devices were given.
+    """Renders the trees of ``stacks`` and compares them with the last trees of devices in their state.
 
     An object that is damaged is a hole in the store, which is rendered anew.
 
     With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. ``begun`` is
-    the rollout that did not end: the same one keeps its waves, and what changes beside them gets waves behind them.
+    the rollout that did not end: the same one keeps its waves, and other changes get waves behind them.
     Before the first update of a stack its devices are asked: those that hold files run, and change in waves.
     With ``only`` some devices, no other one is rendered or changed; then every stack has to be deployed.
     Nothing is changed on any device. Raises ClusterwrightError.
@@ -168,18 +175,22 @@ def _prepared(
         or (begun and stack.name in begun.first and not _runs(given[stack.name], manifests[stack.name]))
     )
     later = tuple(stack for stack in stacks if stack.name not in first)
-    held = {name: digest for stack in later for name, digest in given[stack.name].trees.items()}
-    wanted = {name: digest for stack in later for name, digest in manifests[stack.name].trees.items()}
+    held: dict[str, str] = {}
+    wanted: dict[str, str] = {}
+    all_failed: set[str] = set()
+    for stack in later:
+        held.update(given[stack.name].trees)
+        wanted.update(manifests[stack.name].trees)
+        all_failed.update(given[stack.name].failed)
     unasked = away if not only else away | (held.keys() - only)
-    failed = frozenset(name for stack in later for name in given[stack.name].failed if name not in unasked)
+    failed = frozenset(all_failed - unasked)
     effects = dict(_effects(plan, target, held, wanted, failed))
-    every = {name for each in given.values() for name in each.trees}
-    removed = () if only else tuple(sorted(every.difference(*(manifest.trees for manifest in manifests.values()))))
+    removed = () if only else _removed(given, manifests)
     digest, names = joint_digest(manifests), tuple(stack.name for stack in stacks)
     rollout = ledger.resumed(begun, digest, names) or UnderWay(
         name=ledger.rollout_name(digest), manifest=digest, stacks=names, waves=()
     )
-    covered = {name for _, wave in rollout.left for name in wave.devices}
+    covered = set(chain.from_iterable(wave.devices for _, wave in rollout.left))
     beside = {name: effect for name, effect in effects.items() if name not in covered}
     rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
     settled = frozenset(name for name in names if _is_settled(given[name], manifests[name], target))
@@ -196,6 +207,13 @@ def _prepared(
         unbuilt=unbuilt,
         settled=settled,
     )
+
+
+def _removed(given: Mapping[str, Given], manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
+    """The devices that hold a tree and are in no manifest, sorted."""
+    held = set(chain.from_iterable(stack_given.trees for stack_given in given.values()))
+    wanted = set(chain.from_iterable(manifest.trees for manifest in manifests.values()))
+    return tuple(sorted(held - wanted))
 
 
 def _is_settled(given: Given, manifest: Manifest, target: Chosen) -> bool:
@@ -238,7 +256,7 @@ def _runs(given: Given, manifest: Manifest) -> bool:
 def _effects(
     plan: Plan, target: Chosen, held: Mapping[str, str], wanted: Mapping[str, str], failed: Collection[str]
 ) -> Iterator[tuple[str, Effect]]:
-    """What happens to each device that changes. One that held nothing is new: what it does disturbs nobody."""
+    """The effect on each device that changes. One that held nothing is new: its change disturbs no other."""
     store = Store(target.root / "objects")
     unknown: dict[str, DeviceTree] = {}
     for name, digest in wanted.items():
@@ -261,6 +279,6 @@ def _effects(
 
 
 def _effects_on_unknown(plan: Plan, target: Chosen, wanted: Mapping[str, DeviceTree]) -> Iterator[tuple[str, Effect]]:
-    """Devices that hold something else than they were given are asked what would change on them."""
+    """Effects on devices that hold something else than their last tree: they are asked which files differ."""
     for name, outcome in target.open().apply(wanted, check=True).items():
         yield name, effect_of(plan.by_name[name], running_tree(wanted[name], outcome), wanted[name]) or Effect.LIVE

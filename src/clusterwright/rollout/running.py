@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.target import Holding
@@ -14,9 +15,9 @@ def running_devices(target: Chosen, stacks: Iterable[Stack]) -> frozenset[str]:
 
     A device that cannot be reached is not among them: nobody knows. Raises ClusterwrightError when none can be asked.
     """
-    names = [name for stack in stacks for name in stack.devices]
+    names = list(chain.from_iterable(stack.devices for stack in stacks))
     asked = target.carries(names) if names else ()
     if not asked:
         return frozenset()
     answers = target.open().read(asked)
-    return frozenset(name for name, found in answers.items() if isinstance(found, Holding) and found.files)
+    return frozenset(name for name, answer in answers.items() if isinstance(answer, Holding) and answer.files)

@@ -37,7 +37,7 @@ class RunningJob:
 
 def planned_jobs(plan: Plan) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
     """The spec's jobs, each placed on an empty cluster; and why a job could not be placed."""
-    found, notes = [], []
+    jobs, notes = [], []
     for job in plan.spec.jobs:
         try:
             room = room_for(plan, job)
@@ -45,8 +45,8 @@ def planned_jobs(plan: Plan) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
         except ClusterwrightError as error:
             notes.append(str(error))
             continue
-        found.append(RunningJob(job.name, frozenset(room.nodes[index] for index in used), is_planned=True))
-    return tuple(found), tuple(notes)
+        jobs.append(RunningJob(job.name, frozenset(room.nodes[index] for index in used), is_planned=True))
+    return tuple(jobs), tuple(notes)
 
 
 def running_jobs(file: Path, known: Collection[str]) -> tuple[RunningJob, ...]:
@@ -71,19 +71,19 @@ def running_jobs(file: Path, known: Collection[str]) -> tuple[RunningJob, ...]:
 
 def expand(pattern: str) -> tuple[str, ...]:
     """The names behind a host list as Slurm writes it: ``gpu-p00r[000-003,007]n[0-1],st-01``. Raises ValueError."""
-    found: list[str] = []
+    names: list[str] = []
     for part in re.split(r",(?![^\[]*\])", pattern):
         pieces = _PART.split(part)
         if any("[" in piece or "]" in piece for piece in pieces[::2]):
             raise ValueError("a bracket is not closed")
-        choices = [list(_numbers(piece)) if at % 2 else [piece] for at, piece in enumerate(pieces)]
+        choices = [list(_numbers(piece)) if index % 2 else [piece] for index, piece in enumerate(pieces)]
         count = 1
         for choice in choices:
             count *= len(choice)
-        if count + len(found) > _MOST_NODES:
+        if count + len(names) > _MOST_NODES:
             raise ValueError(f"it stands for more than {_MOST_NODES:,} names")
-        found += ["".join(parts) for parts in product(*choices)]
-    return tuple(found)
+        names += ["".join(parts) for parts in product(*choices)]
+    return tuple(names)
 
 
 def _numbers(text: str) -> Iterator[str]:

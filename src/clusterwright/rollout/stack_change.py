@@ -21,8 +21,8 @@ AS_GIVEN = "as given"
 class StackChange:
     """One stack, after it was refreshed or destroyed.
 
-    ``manifest`` is the digest of what it was deployed from, "" where that is not known. ``devices`` says of each one
-    that had something: ``removed``, ``kept``, ``as given``, ``differs``, ``gone``, ``not known``, or why it failed.
+    ``manifest`` is the digest of its last manifest, "" where that is not known. ``devices`` has for each one with files
+    ``removed``, ``kept``, ``as given``, ``differs``, ``gone``, ``not known``, or the reason of its failure.
     ``said`` are the lines about each unit that has some.
     """
 
@@ -49,18 +49,20 @@ class UnitReports:
             self._lines[event.stack][event.unit] += event.text.splitlines()
 
     def of(self, stack: str) -> dict[str, tuple[str, ...]]:
-        """The lines by unit, ``MOST_LINES`` of them; what is left out is counted."""
-        found: dict[str, tuple[str, ...]] = {}
-        room = MOST_LINES
+        """The lines by unit, ``MOST_LINES`` of them; the rest is counted."""
+        lines_by_unit: dict[str, tuple[str, ...]] = {}
+        remaining_lines = MOST_LINES
         for unit, lines in sorted(self._lines[stack].items()):
-            more = len(lines) - room
-            found[unit] = tuple(lines) if more <= 0 else (*lines[:room], f"... and {more} more lines")
-            room = max(room - len(lines), 0)
-        return found
+            more = len(lines) - remaining_lines
+            lines_by_unit[unit] = (
+                tuple(lines) if more <= 0 else (*lines[:remaining_lines], f"... and {more} more lines")
+            )
+            remaining_lines = max(remaining_lines - len(lines), 0)
+        return lines_by_unit
 
 
 def refreshed(
-    before: Given, after: Given | None, ran: Ran, said: UnitReports, lost: Collection[str] = ()
+    before: Given, after: Given | None, ran: Ran, reports: UnitReports, lost: Collection[str] = ()
 ) -> StackChange:
     """The record of a refresh from the states ``before`` and ``after``; None: it could not be read.
 
@@ -68,12 +70,12 @@ def refreshed(
     """
     devices = {name: _found(name, after, is_read=ran.ok) for name in sorted(before.trees)}
     devices |= dict.fromkeys(lost, NOT_KNOWN)
-    return _change(before, ran, said, devices)
+    return _change(before, ran, reports, devices)
 
 
-def destroyed(before: Given, after: Given | None, ran: Ran, said: UnitReports) -> StackChange:
+def destroyed(before: Given, after: Given | None, ran: Ran, reports: UnitReports) -> StackChange:
     """As ``refreshed``; a device that is in the state still was not cleared."""
-    return _change(before, ran, said, {name: _left(name, after) for name in sorted(before.trees)})
+    return _change(before, ran, reports, {name: _left(name, after) for name in sorted(before.trees)})
 
 
 def _left(name: str, after: Given | None) -> str:
@@ -92,13 +94,13 @@ def _found(name: str, after: Given | None, *, is_read: bool) -> str:
     return AS_GIVEN if is_read else NOT_KNOWN
 
 
-def _change(before: Given, ran: Ran, said: UnitReports, devices: Mapping[str, str]) -> StackChange:
+def _change(before: Given, ran: Ran, reports: UnitReports, devices: Mapping[str, str]) -> StackChange:
     return StackChange(
         stack=ran.stack,
         ok=ran.ok,
         manifest=before.manifest,
         devices=devices,
-        said=said.of(ran.stack),
+        said=reports.of(ran.stack),
         counts=dict(ran.counts),
         duration_s=ran.duration_s,
         reason=ran.reason,

@@ -1,7 +1,7 @@
-"""The trees that devices are to have, beside those that they were given last: which differ, and the text of all.
+"""The next trees of devices beside their last ones: which differ, and the text of all.
 
-Nothing is rendered that is in the object store already, and no file is read before a proof asks for it: what is shown
-and proven is byte for byte what an update sends.
+No file is rendered that is in the object store already, and none is read before a proof needs it: preview, proof and
+update use the same bytes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class _Contents:
     known: dict[str, bytes] = field(default_factory=dict)
 
     def read(self, digest: str) -> bytes:
-        found = self.known.get(digest)
-        if found is None:
-            found = self.known[digest] = self.store.get(digest)
-        return found
+        content = self.known.get(digest)
+        if content is None:
+            content = self.known[digest] = self.store.get(digest)
+        return content
 
     def text(self, digest: str) -> str:
         return self.read(digest).decode("utf-8", "replace")
@@ -71,15 +71,15 @@ class Trees:
 
         A device that holds nothing that is known stands as it will.
         """
-        found: dict[tuple[str, str], RenderedFile] = {}
+        files_by_path: dict[tuple[str, str], RenderedFile] = {}
         for device, files in self.files.items():
-            own = files if device in applied else self.held.get(device, files)
-            for path, kind, _, digest in own:
+            device_files = files if device in applied else self.held.get(device, files)
+            for path, kind, _, digest in device_files:
                 if kind in kinds:
-                    found[device, path] = RenderedFile(
+                    files_by_path[device, path] = RenderedFile(
                         device=device, path=path, kind=kind, read=partial(self._contents.text, digest)
                     )
-        return RenderedTree(cluster, found, declaration)
+        return RenderedTree(cluster, files_by_path, declaration)
 
 
 def trees_of(
@@ -87,9 +87,9 @@ def trees_of(
 ) -> Trees:
     """Compare wanted and present trees of devices; both map devices to digests of trees in ``store``.
 
-    In ``held`` "" stands for a device that was found to hold something else than it was given. Devices that are in
-    ``held`` alone keep what they hold where the plan has them. What is in neither is rendered, with the ``versions`` of
-    its secrets: it is taken as planned.
+    In ``held`` "" stands for a device that holds something else than its last tree. Devices that are in ``held`` alone
+    keep their files where the plan has them. A device in neither is rendered, with the ``versions`` of its secrets: it
+    is taken as planned.
     Raises MissingObject when the store lacks a file that is wanted.
     """
     contents = _Contents(store, versions or {})
@@ -98,19 +98,19 @@ def trees_of(
     changed = [name for name in names if name in wanted and held.get(name) != wanted[name]]
     gone = [name for name in held if name not in plan.by_name]
     lists = {name: _listing(store, held[name]) for name in [*changed, *gone] if name in held}
-    unknown = frozenset(name for name, found in lists.items() if found is None)
-    known = {name: found for name, found in lists.items() if found is not None}
+    unknown = frozenset(name for name, listing in lists.items() if listing is None)
+    held_files = {name: listing for name, listing in lists.items() if listing is not None}
     before: dict[str, DeviceTree] = {}
     after: dict[str, DeviceTree] = {}
     for name in [*changed, *gone]:
-        old, new = frozenset(known.get(name, ())), frozenset(files.get(name, ()))
+        old, new = frozenset(held_files.get(name, ())), frozenset(files.get(name, ()))
         try:
             before[name] = _artifacts(name, old - new, contents)
         except MissingObject:
             unknown |= {name}
             before[name] = ()
         after[name] = _artifacts(name, new - old, contents)
-    kept = {name: found for name, found in known.items() if name not in unknown}
+    kept = {name: listing for name, listing in held_files.items() if name not in unknown}
     return Trees(
         before=before,
         after=after,
@@ -124,19 +124,19 @@ def trees_of(
 
 def _artifacts(device: str, files: Collection[File], contents: _Contents) -> DeviceTree:
     return tuple(
-        Artifact(device=device, path=path, source=contents.read(own), kind=kind, mode=mode)
-        for path, kind, mode, own in sorted(files)
+        Artifact(device=device, path=path, source=contents.read(sha256), kind=kind, mode=mode)
+        for path, kind, mode, sha256 in sorted(files)
     )
 
 
 def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[File, ...]:
     """The files of a tree, by the store; of today's plan where the store does not know the tree."""
-    found = _listing(contents.store, digest)
-    if found is not None:
-        return found
-    tree = tuple(labelled(own, contents.versions) for own in Rendering(plan).of_device(name))
-    contents.known |= {own.sha256: own.content for own in tree}
-    return tuple((own.path, own.kind, own.mode, own.sha256) for own in tree)
+    stored = _listing(contents.store, digest)
+    if stored is not None:
+        return stored
+    tree = tuple(labelled(file, contents.versions) for file in Rendering(plan).of_device(name))
+    contents.known |= {file.sha256: file.content for file in tree}
+    return tuple((file.path, file.kind, file.mode, file.sha256) for file in tree)
 
 
 def _listing(store: Store, digest: str) -> tuple[File, ...] | None:

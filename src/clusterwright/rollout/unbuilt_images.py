@@ -1,14 +1,15 @@
-"""Images that boot servers do not have yet: what is to be built, and what servers keep until it is.
+"""Images that boot servers do not have yet, and the files that servers keep until an image is built.
 
-A boot script names an image by what it is built from. Where that changes, a node that is reset would look for an image
-that nobody has built. So a boot server that lacks it keeps its former scripts, archives and answer files, and gets the
-new ones with the first update that finds the image there.
+A boot script names an image by the digest of its sources. Where that changes, a node that is reset would look for an
+image that is not built yet. So a boot server that lacks it keeps its former scripts, archives and answer files, and
+gets the new ones with the first update that finds the image there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,9 @@ def keep_former_boots(
     if plan.spec.boot is None:
         return dict(manifests), ()
     store = Store(target.root / "objects")
-    trees = {name: digest for manifest in manifests.values() for name, digest in manifest.trees.items()}
+    trees: dict[str, str] = {}
+    for manifest in manifests.values():
+        trees.update(manifest.trees)
     servers = []
     for device in plan.devices:
         wanted = trees.get(device.name, "")
@@ -126,7 +129,7 @@ def _lacking(target: Chosen, servers: list[_Server]) -> dict[str, tuple[str, ...
 
 
 def _unbuilt(servers: list[_Server], lacking: Mapping[str, tuple[str, ...]]) -> Iterator[UnbuiltImage]:
-    releases = {release: None for server in servers for release in lacking[server.name]}
+    releases = dict.fromkeys(chain.from_iterable(lacking[server.name] for server in servers))
     for release in releases:
         for keeps_former in (True, False):
             names = tuple(

@@ -1,7 +1,7 @@
-"""Stacks that hold what their spec says, found without reading it: nothing is to be planned, judged or proven then.
+"""Stacks that hold the trees of their spec, found without reading it: nothing is to be planned, checked or proven then.
 
-What a stack was rendered to is noted only for a spec without errors, and the note is believed only while everything
-that went into it is the same (``deploy.remembered``). What devices were given last says the stack's state.
+The manifest of a stack is noted only for a spec without errors, and the note is used only while every file that went
+into it is the same (``deploy.remembered``). The stack's state has the last trees of devices.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from clusterwright.deploy.targets import Chosen
 
 def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifest, ...] | None:
     """Manifests of ``layers`` of ``spec`` on ``target``; None where one of them has to be rendered."""
-    found = []
+    manifests = []
     installation = cache(installation_digest)
     for layer in layers:
         manifest = recall(TargetLayer(spec, layer, target), installation=installation)
         if manifest is None:
             return None
-        found.append(manifest)
-    return tuple(found)
+        manifests.append(manifest)
+    return tuple(manifests)
 
 
 def unchanged(manifests: Collection[Manifest], engine: Engine) -> tuple[Stack, ...] | None:

@@ -1,6 +1,6 @@
 """Cutting a change into waves: canaries first, then no more at once than the policy allows.
 
-A pure function of the plan, of what changes, and of the policy. Waves keep the order of the stacks (the layer above
+A pure function of the plan, of the changes, and of the policy. Waves keep the order of the stacks (the layer above
 the pods, then pod by pod) and never reach over two of them. Within a stack units are packed first-fit: a unit joins the
 earliest wave of its kind in which every rack outside still keeps its bandwidth, and in which other members of its group
 of services stay up.
@@ -8,7 +8,7 @@ of services stay up.
 Where nodes go out of service, or are drained with their switch, controllers of their Slurm change ahead of everything:
 jobs are to end before ports do.
 
-Whatever a change does, waves of a kind grow: after the canaries a twentieth of its units, then a quarter, then the
+Waves of a kind grow for every change: after the canaries a twentieth of its units, then a quarter, then the
 rest; and no wave changes more than half of those that stand in for each other.
 """
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.deploy.pulumi.units import Stack, Unit
@@ -68,10 +69,11 @@ def plan_waves(
         (stack, tuple(unit for unit in stack.units if any(name in changes for name in unit.devices)))
         for stack in stacks
     ]
-    packing = _Packing(plan, changes, policy, Counter(unit.kind for _, units in pending for unit in units))
-    canaries = {unit.name for unit in _canaries(plan, pending, changes, policy.canaries)}
+    pending_units = list(chain.from_iterable(units for _, units in pending))
+    packing = _Packing(plan, changes, policy, Counter(unit.kind for unit in pending_units))
+    canaries = {unit.name for unit in _canaries(plan, pending_units, changes, policy.canaries)}
     controllers = _draining_controllers(plan, changes)
-    ahead = {unit.name for _, units in pending for unit in units if not controllers.isdisjoint(unit.devices)}
+    ahead = {unit.name for unit in pending_units if not controllers.isdisjoint(unit.devices)}
     waves: list[Wave] = []
     for stack, units in pending:
         chosen = [unit for unit in units if unit.name in ahead]
@@ -107,23 +109,19 @@ def _draining_controllers(plan: Plan, changes: Collection[str]) -> frozenset[str
         return frozenset()
     from clusterwright.intent.scheduling import controllers
 
-    return frozenset(
-        name
-        for scheduler in plan.spec.schedulers
-        if scheduler.slurm is not None
-        for name in controllers(plan, scheduler)
-        if name in changes
-    )
+    changed: set[str] = set()
+    for scheduler in plan.spec.schedulers:
+        if scheduler.slurm is not None:
+            changed.update(name for name in controllers(plan, scheduler) if name in changes)
+    return frozenset(changed)
 
 
-def _canaries(
-    plan: Plan, pending: list[tuple[Stack, tuple[Unit, ...]]], changes: Mapping[str, Effect], count: int
-) -> Iterator[Unit]:
+def _canaries(plan: Plan, pending: list[Unit], changes: Mapping[str, Effect], count: int) -> Iterator[Unit]:
     """The first ``count`` units of each kind: the same roles and models change on the units of one kind.
 
     None where a kind has no more units than that: a wave of all of it would be no canary.
     """
-    units = [(unit, _signature(plan, unit, changes)) for _, found in pending for unit in found]
+    units = [(unit, _signature(plan, unit, changes)) for unit in pending]
     total = Counter(signature for _, signature in units)
     taken: Counter[object] = Counter()
     for unit, signature in units:
@@ -167,7 +165,8 @@ _Group = tuple[str, ...]
 def _group_of(plan: Plan, device: Device) -> _Group:
     """Those that stand in for a device: upper switches of its tier in its pod, machines of its group of services.
 
-    () for what only hosts' own second port could replace: a switch at the bottom, a machine that runs jobs.
+    () for a device that only a second port of its hosts could replace: a switch at the bottom, a machine that runs
+    jobs.
     """
     if device.kind == "switch":
         return (device.fabric, device.role, device.pod) if plan.level(device) > 0 else ()
@@ -212,27 +211,27 @@ class _Packing:
 
     def _pack(self, units: list[Unit], *, is_canary: bool) -> list[_OpenWave]:
         full: list[_OpenWave] = []  # with a unit that breaks a promise on its own, which nothing joins
-        found: list[_OpenWave] = []
+        open_waves: list[_OpenWave] = []
         for unit in units:
             alone = self._alone(unit)
             if self._broken(alone):
                 full.append(alone)
                 continue
-            for at, opened in enumerate(found):
+            for index, opened in enumerate(open_waves):
                 if len(opened.racks | alone.racks) > self._policy.racks_at_once:
                     continue
-                if not is_canary and len(opened.units) >= self._most_units(unit.kind, at):
+                if not is_canary and len(opened.units) >= self._most_units(unit.kind, index):
                     continue
                 joined = opened.joined(alone)
                 if self._takes_too_many(joined):
                     continue
                 if joined.down == opened.down or not self._broken(joined):
-                    found[at] = joined
+                    open_waves[index] = joined
                     break
             else:
-                found.append(alone)
-        place = {unit.name: at for at, unit in enumerate(units)}
-        return sorted([*found, *full], key=lambda wave: place[wave.units[0].name])
+                open_waves.append(alone)
+        place = {unit.name: index for index, unit in enumerate(units)}
+        return sorted([*open_waves, *full], key=lambda wave: place[wave.units[0].name])
 
     def _alone(self, unit: Unit) -> _OpenWave:
         """A wave of one unit: those of its devices whose change is more than live are away for a while."""
@@ -272,7 +271,8 @@ class _Packing:
         return ""
 
     def _closed(self, layer: str, kind: str, wave: _OpenWave, *, is_canary: bool) -> Wave:
-        devices = tuple(name for unit in wave.units for name in unit.devices if name in self._changes)
+        members = chain.from_iterable(unit.devices for unit in wave.units)
+        devices = tuple(name for name in members if name in self._changes)
         left, rack, fabric = self._ways.worst(wave.down, wave.racks)
         return Wave(
             layer=layer,

@@ -48,6 +48,6 @@ def _at(day: date, clock: time, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, clock, zone).astimezone(UTC)
 
 
-def told_opening(opening: datetime, windows: Sequence[Window]) -> str:
-    """The moment as people of the first window's zone read it."""
+def local_opening(opening: datetime, windows: Sequence[Window]) -> str:
+    """The opening in the time zone of the first window, as text."""
     return f"{opening.astimezone(windows[0].zone):%a %Y-%m-%d %H:%M} {windows[0].timezone}"

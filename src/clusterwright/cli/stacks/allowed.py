@@ -80,12 +80,12 @@ def closed_until(policies: Iterable[RolloutPolicy], moment: datetime) -> str:
 
     Raises ClusterwrightError.
     """
-    from clusterwright.rollout.windows import next_opening, told_opening
+    from clusterwright.rollout.windows import local_opening, next_opening
 
     for policy in policies:
         opening = next_opening(policy.windows, moment)
         if opening is not None:
-            return told_opening(opening, policy.windows)
+            return local_opening(opening, policy.windows)
     return ""
 
 

@@ -1,7 +1,7 @@
-"""The gate that has nodes boot: what the kernel reads at boot alone counts only after Slurm has booted the node.
+"""The gate that has nodes boot: files that the kernel reads at boot alone count only after Slurm has booted the node.
 
-Slurm drains each node, boots it when its jobs are done, and gives it back. Which boot a node ran in before its files
-changed is noted on disk: a rollout that was killed boots nobody twice.
+Slurm drains each node, boots it when its jobs are done, and gives it back. The boot id of a node before its files
+changed is noted on disk: a rollout that was killed boots no node twice.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class BootNote:
     def read(self) -> Mapping[str, str]:
         """Boot ids by node; none of another rollout's, nor where the file cannot be read: then nodes boot once more."""
         try:
-            found = json.loads(self.path.read_bytes())
-            return dict(found["boots"]) if found["manifest"] == self.manifest else {}
+            note = json.loads(self.path.read_bytes())
+            return dict(note["boots"]) if note["manifest"] == self.manifest else {}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
     def add(self, boots: Mapping[str, str]) -> Mapping[str, str]:
-        """Notes nodes that are not noted yet; what is noted then. Raises ClusterwrightError."""
-        known = {**boots, **self.read()}
+        """Add nodes that are not noted yet, and return all notes. Raises ClusterwrightError."""
+        boot_ids = {**boots, **self.read()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        durable.replace(self.path, json.dumps({"manifest": self.manifest, "boots": known}).encode())
-        return known
+        durable.replace(self.path, json.dumps({"manifest": self.manifest, "boots": boot_ids}).encode())
+        return boot_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class SlurmBoots:
         """See ``Gate``."""
         return self.policy.deadline_s
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return (
             f"nodes that read their files at boot are drained, booted and given back by Slurm, through "
@@ -78,9 +78,9 @@ class SlurmBoots:
         """The boot in which each node of the wave was found before it got its files."""
         due = [name for name in wave.devices if name in self.waiting]
         noted = self.note.read()
-        found = self._boots(name for name in due if name not in noted)
-        known = self.note.add({name: boot for name, boot in found.items() if boot}) if due else noted
-        return {name: known[name] for name in wave.devices if name in known}
+        new_boots = self._boots(name for name in due if name not in noted)
+        boot_ids = self.note.add({name: boot for name, boot in new_boots.items() if boot}) if due else noted
+        return {name: boot_ids[name] for name in wave.devices if name in boot_ids}
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``. Nodes that booted since they were noted are not booted again."""
@@ -91,7 +91,9 @@ class SlurmBoots:
         by_slurm: dict[str, list[str]] = {}
         for name in sorted(still):
             by_slurm.setdefault(self.controllers[name], []).append(name)
-        refused = {name: said for at, own in by_slurm.items() for said in [self._order(at, own)] for name in own}
+        refused: dict[str, str] = {}
+        for controller, nodes in by_slurm.items():
+            refused.update(dict.fromkeys(nodes, self._order(controller, nodes)))
 
         def complaints(names: Sequence[str]) -> Mapping[str, str]:
             return {name: f"{why}{refused.get(name, '')}" for name, why in self._not_booted(names, before).items()}
@@ -102,7 +104,7 @@ class SlurmBoots:
         )
 
     def _order(self, controller: str, names: Sequence[str]) -> str:
-        """Have a Slurm boot its nodes; what it said against it, "" for nothing."""
+        """Have a Slurm boot its nodes, and return its error message, "" for none."""
         reason = f"reason=clusterwright {self.rollout}"
         command = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", reason, hostlist(names))
         answer = self.devices.run({controller: RemoteCommand(command, _LIMIT_S)})[controller]

@@ -1,8 +1,8 @@
 """Whether the devices that a wave changed are well: asked after each wave, before the next one starts.
 
-A gate is asked twice: before the wave it takes note of how things are, after the wave it says which devices are not
-well. What was not well before and is no worse after is told, and does not count. Gates that ask the devices themselves
-are in ``sessions`` and ``node_checks``; a site's own program or file may say more.
+A gate is asked twice: before the wave it records the state of devices, after the wave it reports those that are not
+well. A device that was not well before and is no worse after is noted, and does not count. Gates that ask the devices
+themselves are in ``sessions`` and ``node_checks``; a site may add its own program or file.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ POLL_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
-    """A gate's answer: ``asked`` counts devices, ``wrong`` are those not well, ``told`` is what does not count."""
+    """A gate's answer: ``asked`` counts devices, ``wrong`` are those not well, ``notes`` do not count."""
 
     asked: int
     wrong: Mapping[str, str]
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Gate(Protocol):
@@ -58,7 +58,7 @@ class Gate(Protocol):
         """How long devices have to be well by this gate; None where one answer is enough."""
         ...
 
-    def told(self) -> str:
+    def question(self) -> str:
         """The question, and its time limit, for people."""
         ...
 
@@ -76,13 +76,13 @@ class Checked:
     """Results of a gate for one wave, for the record."""
 
     gate: str
-    said: GateAnswer
+    answer: GateAnswer
     duration_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class HoldsTree:
-    """The devices are read back: each holds what it was given."""
+    """The devices are read back: each holds its tree."""
 
     target: Callable[[str], Target]
     """Opens the target with the secrets of a layer's stack."""
@@ -91,7 +91,7 @@ class HoldsTree:
     budget: int | None = None
     deadline_s: int | None = None
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return "every changed device is read back and holds what it was given"
 
@@ -111,8 +111,10 @@ class HoldsTree:
                 wrong[name] = "holds something else than it was given"
                 if left_in(tree):
                     with_secrets[name] = tree
-        # What was given holds placeholders; whether values are in their places, the target alone can say.
-        for name, outcome in (target.apply(with_secrets, check=True) if with_secrets else {}).items():
+        if not with_secrets:
+            return GateAnswer(len(trees), wrong)
+        # The stored tree holds placeholders; the target alone can compare the values in their places.
+        for name, outcome in target.apply(with_secrets, check=True).items():
             if outcome.ok and not outcome.changed:
                 del wrong[name]
         return GateAnswer(len(trees), wrong)
@@ -130,7 +132,7 @@ class Verdicts:
     budget: int | None = None
     deadline_s: int | None = None
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return f"no changed device is named as unhealthy by {self.path}"
 
@@ -140,8 +142,8 @@ class Verdicts:
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         try:
-            found = json.loads(read_given(self.path))["unhealthy"]
-            return GateAnswer(len(trees), {name: str(found[name]) for name in trees if name in found})
+            unhealthy = json.loads(read_given(self.path))["unhealthy"]
+            return GateAnswer(len(trees), {name: str(unhealthy[name]) for name in trees if name in unhealthy})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ClusterwrightError(
                 f'{self.path}: not a file of health verdicts ({error}); it needs {{"unhealthy": {{device: why}}}}'
@@ -160,7 +162,7 @@ class SiteProbe:
     budget: int | None = None
     deadline_s: int = PROBE_LIMIT_S
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return f"{self.command[0]} names no changed device, within {PROBE_LIMIT_S} s"
 
@@ -172,11 +174,11 @@ class SiteProbe:
         return GateAnswer(len(trees), self._complaints(wave, trees))
 
     def _complaints(self, wave: Wave, trees: Mapping[str, str]) -> Mapping[str, str]:
-        told = {"layer": wave.layer, "kind": wave.kind, "units": wave.units, "devices": list(trees)}
+        wave_fields = {"layer": wave.layer, "kind": wave.kind, "units": wave.units, "devices": list(trees)}
         try:
             done = subprocess.run(
                 self.command,
-                input=json.dumps(told),
+                input=json.dumps(wave_fields),
                 capture_output=True,
                 text=True,
                 check=False,
@@ -190,8 +192,10 @@ class SiteProbe:
         lines = (line.partition(": ") for line in done.stdout.splitlines())
         wrong = {name: why for name, _, why in lines if name in trees}
         if done.returncode != 0 and not wrong:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            why = f"{self.command[0]} ended with status {done.returncode}" + (f": {said[-1]}" if said else "")
+            output_lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            why = f"{self.command[0]} ended with status {done.returncode}"
+            if output_lines:
+                why += f": {output_lines[-1]}"
             return dict.fromkeys(trees, why)
         return wrong
 
@@ -212,9 +216,9 @@ def ask(
     checked: list[Checked] = []
     for gate, was in zip(gates, before, strict=True):
         started = time.monotonic()
-        said = gate.after(wave, {name: digest for name, digest in trees.items() if name not in wrong}, was)
-        checked.append(Checked(gate.name, said, time.monotonic() - started))
-        wrong |= said.wrong
+        answer = gate.after(wave, {name: digest for name, digest in trees.items() if name not in wrong}, was)
+        checked.append(Checked(gate.name, answer, time.monotonic() - started))
+        wrong |= answer.wrong
     return tuple(checked), wrong
 
 
@@ -235,7 +239,7 @@ def until_well(
 
 @dataclass(frozen=True, slots=True)
 class DeviceGate:
-    """A ``Gate``: the plan says what to expect, ``devices`` answers, ``policy`` is what the spec allows it."""
+    """A ``Gate``: the plan has the expected state, ``devices`` answers, ``policy`` has deadline and budget."""
 
     plan: Plan
     devices: Devices

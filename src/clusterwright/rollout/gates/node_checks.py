@@ -1,7 +1,7 @@
 """Gates that ask the nodes of a wave themselves: whether they are fit for a job, and whether they are closed.
 
-Both run what was rendered for the node, on the node, when the wave is over: an answer can be neither stale nor
-another's.
+Both run the rendered program on the node itself when the wave is over: an answer can be neither stale nor another
+node's.
 """
 
 from __future__ import annotations
@@ -48,39 +48,41 @@ class NodeVerdicts(DeviceGate):
     waiting: frozenset[str]
     name: str = "verdicts"
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return f"every changed node judges itself anew and is healthy within {self.policy.deadline_s} s"
 
     def before(self, wave: Wave) -> Mapping[str, frozenset[str]]:
         """The checks that fail on each node of the wave; a node that cannot say has none to be excused."""
         verdicts = self._verdicts(self._asked(wave.devices))
-        return {name: frozenset(failed_checks(found)) for name, found in verdicts.items() if isinstance(found, dict)}
+        return {
+            name: frozenset(failed_checks(verdict)) for name, verdict in verdicts.items() if isinstance(verdict, dict)
+        }
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
-        asked, told = self._asked(trees), dict[str, str]()
+        asked, notes = self._asked(trees), dict[str, str]()
 
         def complaints(names: Sequence[str]) -> Mapping[str, str]:
             wrong: dict[str, str] = {}
-            for name, found in self._verdicts(names).items():
-                if isinstance(found, str):
-                    wrong[name] = found
+            for name, verdict in self._verdicts(names).items():
+                if isinstance(verdict, str):
+                    wrong[name] = verdict
                     continue
-                failed = failed_checks(found)
-                known = before.get(name, frozenset())
-                new = [f"{check} ({why})" for check, why in failed.items() if check not in known]
+                failed = failed_checks(verdict)
+                failed_before = before.get(name, frozenset())
+                new = [f"{check} ({why})" for check, why in failed.items() if check not in failed_before]
                 if new:
                     wrong[name] = f"is unhealthy: {', '.join(new)}"
                 elif failed:
-                    told[name] = f"{name} was unhealthy before and is no worse: {', '.join(failed)}"
+                    notes[name] = f"{name} was unhealthy before and is no worse: {', '.join(failed)}"
             return wrong
 
         wrong = until_well(asked, self.policy.deadline_s, complaints)
         boots = sorted(name for name in trees if name in self.waiting)
         if boots:
-            told[""] = f"{_counted(boots)} to be booted before the files count: no verdict was asked"
-        return GateAnswer(len(asked), wrong, tuple(told.values()))
+            notes[""] = f"{_counted(boots)} to be booted before the files count: no verdict was asked"
+        return GateAnswer(len(asked), wrong, tuple(notes.values()))
 
     def _asked(self, names: Iterable[str]) -> list[str]:
         return [name for name in nodes_with(self.plan, self.devices, names, HEALTH) if name not in self.waiting]
@@ -96,7 +98,7 @@ class NodeIsolation(DeviceGate):
 
     name: str = "isolation"
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return (
             "every changed node runs the packet filter it was given, has no route out and no answer from outside, "
@@ -141,17 +143,17 @@ def _verdict(name: str, answer: CommandResult | Unreachable) -> dict[str, Any] |
     if isinstance(answer, Unreachable):
         return f"gives no verdict: {answer.message}"
     try:
-        found = json.loads(answer.output)
-        if found["node"] != name:
-            return f"gives the verdict of {found['node']}"
-        return {"ok": found["ok"], "checks": list(found["checks"])}
+        verdict = json.loads(answer.output)
+        if verdict["node"] != name:
+            return f"gives the verdict of {verdict['node']}"
+        return {"ok": verdict["ok"], "checks": list(verdict["checks"])}
     except (ValueError, KeyError, TypeError):
         return f"gives no verdict: {answer.said}"
 
 
 def failed_checks(verdict: Mapping[str, Any]) -> dict[str, str]:
     """The failed checks with their reasons."""
-    return {str(each["name"]): str(each["reason"]) for each in verdict["checks"] if not each["ok"]}
+    return {str(check["name"]): str(check["reason"]) for check in verdict["checks"] if not check["ok"]}
 
 
 def _open(answer: CommandResult | Unreachable) -> str:
@@ -159,8 +161,8 @@ def _open(answer: CommandResult | Unreachable) -> str:
     if isinstance(answer, Unreachable):
         return f"cannot be asked whether it is closed: {answer.message}"
     try:
-        found = json.loads(answer.output)
-        wrong, differences = list(found["wrong"]), list(found["differences"])
+        sight = json.loads(answer.output)
+        wrong, differences = list(sight["wrong"]), list(sight["differences"])
     except (ValueError, KeyError, TypeError):
         return f"does not say whether it is closed: {answer.said}"
     if not wrong:

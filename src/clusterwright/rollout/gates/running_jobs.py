@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from clusterwright.and_more import and_more
@@ -56,7 +57,7 @@ class RunningJobs:
         """See ``Gate``."""
         return self.policy.deadline_s
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return (
             "a wave by which nodes out of service, or drained with their switch, lose their way waits until squeue "
@@ -65,7 +66,7 @@ class RunningJobs:
 
     def before(self, wave: Wave) -> None:
         """Waits for the jobs. Raises ClusterwrightError when one is left, or when Slurm does not answer."""
-        nodes = {node for device in wave.devices for node in self.leaving.get(device, ())}
+        nodes = set(chain.from_iterable(self.leaving.get(device, ()) for device in wave.devices))
         by_controller: dict[str, set[str]] = {}
         for node in nodes & self.controllers.keys():
             by_controller.setdefault(self.controllers[node], set()).add(node)
@@ -82,7 +83,7 @@ class RunningJobs:
             time.sleep(min(POLL_S, max(0.0, ends - time.monotonic())))
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
-        """See ``Gate``: what was to be asked was asked before."""
+        """See ``Gate``: the jobs were waited for before the wave."""
         return GateAnswer(0, {})
 
     def _jobs(self, by_controller: Mapping[str, set[str]]) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ class RunningJobs:
             question = RemoteCommand(jobs_question(nodes), _LIMIT_S)
             answer = self.devices.run({controller: question})[controller]
             if not isinstance(answer, CommandResult) or answer.status != 0:
-                said = answer.said if isinstance(answer, CommandResult) else answer.message
-                raise ClusterwrightError(f"{controller} does not say which jobs run: {said}")
+                reason = answer.said if isinstance(answer, CommandResult) else answer.message
+                raise ClusterwrightError(f"{controller} does not say which jobs run: {reason}")
             jobs += jobs_in(answer.output)
         return tuple(jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ JOBS = "jobs"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A gate as preview and record have it: what it ``asks``, for people; see ``Gate`` for the limits."""
+    """A gate as preview and record have it: its question in words (``asks``); see ``Gate`` for the limits."""
 
     gate: str
     asks: str
@@ -54,7 +55,7 @@ class Gates:
     def questions(self) -> tuple[Asked, ...]:
         """The gates that are asked, in order, as data."""
         return tuple(
-            Asked(gate=gate.name, asks=gate.told(), deadline_s=gate.deadline_s, budget=gate.budget)
+            Asked(gate=gate.name, asks=gate.question(), deadline_s=gate.deadline_s, budget=gate.budget)
             for gate in self.asked
         )
 
@@ -68,7 +69,7 @@ class Gates:
         """Lines about the gates, shown before the first wave."""
         for gate in self.asked:
             budget = "" if gate.budget is None else f"; at most {gate.budget} devices of a wave may fail it"
-            yield f"after each wave, {gate.name}: {gate.told()}{budget}"
+            yield f"after each wave, {gate.name}: {gate.question()}{budget}"
         for why in dict.fromkeys(self.unasked.values()):
             names = ", ".join(name for name, reason in self.unasked.items() if reason == why)
             yield f"not asked between waves: {names}; {why}"
@@ -101,9 +102,9 @@ def device_gates(
 
     policies = plan.spec.rollout.gates
     waiting = frozenset(name for name, effect in effects.items() if effect is Effect.REBOOT)
-    of_slurm = {
-        compute_node.name: slurm for slurm in plan.spec.schedulers for compute_node in compute_nodes(plan, slurm)
-    }
+    of_slurm: dict[str, Scheduler] = {}
+    for slurm in plan.spec.schedulers:
+        of_slurm.update((node.name, slurm) for node in compute_nodes(plan, slurm))
     boots = _boots(plan, devices, waiting, of_slurm=of_slurm, rollout=rollout, root=root)
     every: tuple[Gate, ...] = (
         *_running_jobs(plan, devices, effects, of_slurm),
@@ -133,7 +134,7 @@ def _running_jobs(
     if not leaving:
         return
     reached: dict[str, str] = {}
-    for node in {node for nodes in leaving.values() for node in nodes}:
+    for node in set(chain.from_iterable(leaving.values())):
         hosts = controllers(plan, of_slurm[node])
         reached[node] = next((host for host in hosts if host in devices.over_ssh), "")
     yield RunningJobs(devices=devices, policy=plan.spec.rollout.gates.jobs, leaving=leaving, controllers=reached)
@@ -164,19 +165,16 @@ def _boots(
                 "nodes of this change have to boot, `rollout: {boots: ...}` has Slurm boot them, and the access file "
                 f"has no address for its controller, {', '.join(hosts) or 'which the spec lacks'}. Nothing was touched."
             )
-    told = {name: reached[slurm] for name, slurm in of_slurm.items() if reached[slurm]}
+    controller_by_node = {name: reached[slurm] for name, slurm in of_slurm.items() if reached[slurm]}
     note = BootNote(root / ledger.FOLDER / "boots.json", rollout.manifest)
-    return (
-        (
-            SlurmBoots(
-                devices=devices,
-                policy=policy,
-                waiting=waiting & told.keys(),
-                controllers=told,
-                rollout=rollout.name,
-                note=note,
-            ),
-        )
-        if told
-        else ()
+    if not controller_by_node:
+        return ()
+    gate = SlurmBoots(
+        devices=devices,
+        policy=policy,
+        waiting=waiting & controller_by_node.keys(),
+        controllers=controller_by_node,
+        rollout=rollout.name,
+        note=note,
     )
+    return (gate,)

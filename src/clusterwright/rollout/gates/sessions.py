@@ -1,6 +1,6 @@
 """The gate that reads BGP: sessions of the switches that a wave changes, from both ends, before it and after it.
 
-What is expected follows from the plan; what was down before the wave and is still down is told and does not count, nor
+The plan has the expected sessions; one that was down before the wave and is still down is noted and does not count, nor
 does a new session whose other end changes in a later wave.
 """
 
@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from clusterwright.and_more import and_more
@@ -46,7 +47,7 @@ class Sessions(DeviceGate):
     waves: tuple[Wave, ...]
     name: str = "sessions"
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return (
             "BGP sessions of changed switches, read from them and their neighbours, are back within "
@@ -61,27 +62,29 @@ class Sessions(DeviceGate):
         """See ``Gate``."""
         changed = [name for name in trees if any(self._own(name))]
         later = self._later(wave)
-        told: dict[str, None] = {}
+        notes: dict[str, None] = {}
 
         def complaints(names: Sequence[str]) -> Mapping[str, str]:
             ends = {name: tuple(self._ends([name])) for name in names}
-            now = self._read({end.device for own in ends.values() for end in own})
+            now = self._read({end.device for end in chain.from_iterable(ends.values())})
             wrong: dict[str, str] = {}
-            told.clear()
-            for name, own in ends.items():
-                down, excused = _compare(name, own, before, now, later)
-                told.update(dict.fromkeys(excused if own else [f"{name}: no device can be asked for its BGP sessions"]))
+            notes.clear()
+            for name, session_ends in ends.items():
+                down, excused = _compare(name, session_ends, before, now, later)
+                if not session_ends:
+                    excused = [f"{name}: no device can be asked for its BGP sessions"]
+                notes.update(dict.fromkeys(excused))
                 if down:
-                    count = f"{len(down)} of {len(own)} ends of its BGP sessions are not well"
+                    count = f"{len(down)} of {len(session_ends)} ends of its BGP sessions are not well"
                     wrong[name] = f"{count}: {and_more(down, _SHOWN)}"
             return wrong
 
         wrong = until_well(changed, self.policy.deadline_s, complaints)
-        return GateAnswer(len({end.device for end in self._ends(changed)}), wrong, tuple(told))
+        return GateAnswer(len({end.device for end in self._ends(changed)}), wrong, tuple(notes))
 
     def _later(self, wave: Wave) -> frozenset[str]:
-        at = self.waves.index(wave) if wave in self.waves else len(self.waves)
-        return frozenset(name for wave in self.waves[at + 1 :] for name in wave.devices)
+        index = self.waves.index(wave) if wave in self.waves else len(self.waves)
+        return frozenset(chain.from_iterable(wave.devices for wave in self.waves[index + 1 :]))
 
     def _ends(self, names: Iterable[str]) -> Iterator[ExpectedSession]:
         """Both ends of every session of these switches, as far as somebody can be asked there."""
@@ -121,7 +124,9 @@ class Sessions(DeviceGate):
         for command in {probe.command[0] for probe in probes.values() if probe.is_eapi}:
             asked = [name for name, probe in probes.items() if probe.is_eapi and probe.command[0] == command]
             answers |= self.devices.show(asked, command)
-        questions = {name: RemoteCommand(own.command, _LIMIT_S) for name, own in probes.items() if not own.is_eapi}
+        questions = {
+            name: RemoteCommand(probe.command, _LIMIT_S) for name, probe in probes.items() if not probe.is_eapi
+        }
         answers |= self.devices.run(questions)
         return {name: read_states(probes[name], answer) for name, answer in answers.items()}
 
@@ -152,10 +157,10 @@ def _compare(
     excused: list[str] = []
     for end in ends:
         is_own = end.device == name
-        states, known = now[end.device], before.get(end.device, "")
+        states, states_before = now[end.device], before.get(end.device, "")
         where = f"{end.neighbour} {end.remote}" if is_own else f"{end.device} sees {end.remote}"
         if isinstance(states, str):
-            if is_own or isinstance(known, Mapping):
+            if is_own or isinstance(states_before, Mapping):
                 text = f"{end.device} does not say: {states}"
                 down += [] if text in down else [text]
             else:
@@ -164,7 +169,7 @@ def _compare(
         state = states.get(end.remote, "absent")
         if state == _ESTABLISHED:
             continue
-        was = known.get(end.remote, "absent") if isinstance(known, Mapping) else _ESTABLISHED
+        was = states_before.get(end.remote, "absent") if isinstance(states_before, Mapping) else _ESTABLISHED
         other = end.neighbour if is_own else end.device
         if was not in (_ESTABLISHED, "absent"):
             excused.append(f"{end.device} to {end.neighbour} {end.remote} was {was} before and is {state}")

@@ -1,7 +1,7 @@
 """The gate that scans an InfiniBand fabric: before and after a wave that changes its switches or its subnet manager.
 
 The scan is ibnetdiscover's, run on a host of the fabric. It is compared with the plan as ``clusterwright observe`` does
-it, and only what differs after the wave and did not before it counts.
+it, and only a difference counts that is there after the wave and was not before it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SubnetScan(DeviceGate):
 
     name: str = "subnet"
 
-    def told(self) -> str:
+    def question(self) -> str:
         """See ``Gate``."""
         return (
             "a scan of the InfiniBand fabrics whose switches or subnet managers changed has every planned link that it "
@@ -52,33 +52,33 @@ class SubnetScan(DeviceGate):
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
         wrong: dict[str, str] = {}
-        told: list[str] = []
+        notes: list[str] = []
         fabrics = self._fabrics(trees)
         for fabric, changed in fabrics.items():
-            known = before.get(fabric, "it was not scanned before")
+            known_before = before.get(fabric, "it was not scanned before")
 
             def complaints(
-                names: Sequence[str], fabric: str = fabric, known: Differences | str = known
+                names: Sequence[str], fabric: str = fabric, known_before: Differences | str = known_before
             ) -> Mapping[str, str]:
-                return self._complaints(fabric, names, known)
+                return self._complaints(fabric, names, known_before)
 
             wrong |= until_well(changed, self.policy.deadline_s, complaints)
-            if isinstance(known, frozenset) and known:
-                told.append(
-                    f"{fabric} differed from the plan in {len(known)} places before the wave: they do not count"
+            if isinstance(known_before, frozenset) and known_before:
+                notes.append(
+                    f"{fabric} differed from the plan in {len(known_before)} places before the wave: they do not count"
                 )
-        return GateAnswer(sum(len(changed) for changed in fabrics.values()), wrong, tuple(told))
+        return GateAnswer(sum(len(changed) for changed in fabrics.values()), wrong, tuple(notes))
 
-    def _complaints(self, fabric: str, changed: Sequence[str], known: Differences | str) -> Mapping[str, str]:
+    def _complaints(self, fabric: str, changed: Sequence[str], known_before: Differences | str) -> Mapping[str, str]:
         """New differences of each changed device; one that names no device is held against all."""
-        found = self._scanned(fabric)
-        if isinstance(found, str):
-            return dict.fromkeys(changed, f"{fabric} cannot be scanned: {found}")
-        new = sorted(found - (known if isinstance(known, frozenset) else frozenset()))
+        differences = self._scanned(fabric)
+        if isinstance(differences, str):
+            return dict.fromkeys(changed, f"{fabric} cannot be scanned: {differences}")
+        new = sorted(differences - (known_before if isinstance(known_before, frozenset) else frozenset()))
         by_device: dict[str, list[str]] = {}
         for place, message in new:
-            own = [name for name in changed if name == place or name in _WORD.findall(message)]
-            for name in own or changed:
+            named = [name for name in changed if name == place or name in _WORD.findall(message)]
+            for name in named or changed:
                 by_device.setdefault(name, []).append(message)
         return {
             name: f"{fabric} is not as before: {and_more(lines, _SHOWN, '; ')}" for name, lines in by_device.items()
@@ -107,7 +107,7 @@ class SubnetScan(DeviceGate):
         return tuple(dict.fromkeys(managed))
 
     def _scanned(self, fabric: str) -> Differences | str:
-        """What scans of all subnets of a fabric differ in from the plan, or why one of them cannot be scanned."""
+        """Differences of the scans of all subnets of a fabric from the plan, or why one cannot be scanned."""
         scans = []
         for subnet in self.plan.ib_subnets.values():
             if subnet.fabric.name == fabric:

@@ -1,7 +1,7 @@
 """Remaining bandwidth of racks once a change is in force: cables and switches that carry less than before.
 
-The same law as ``bandwidth``, with each pair of switches weighted by the Gb/s that it had: a pair keeps what it has
-left of them, times what its upper switch keeps.
+The same law as ``bandwidth``, with each pair of switches weighted by the Gb/s that it had. The share of a pair is its
+remaining Gb/s over its former Gb/s, times the share of its upper switch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Pair = tuple[str, str]  # lower and upper device
 def kept_after(before: Plan, after: Plan) -> Mapping[str, float]:
     """The racks with nodes that keep less than they had, with the least share over the fabrics, 0 to 1."""
     was, now = _capacity(before), _under_former_names(after, _capacity(after))
-    if all(now.get(fabric, {}).get(pair, 0) >= gbps for fabric, pairs in was.items() for pair, gbps in pairs.items()):
+    if all(_keeps_all(pairs, now.get(fabric, {})) for fabric, pairs in was.items()):
         return {}
     least: dict[str, float] = {}
     for fabric, pairs in was.items():
@@ -34,6 +34,10 @@ def kept_after(before: Plan, after: Plan) -> Mapping[str, float]:
             if left[rack] < gbps * (1 - 1e-9):
                 least[rack] = min(least.get(rack, 1.0), left[rack] / gbps)
     return least
+
+
+def _keeps_all(was: Mapping[Pair, int], now: Mapping[Pair, int]) -> bool:
+    return all(now.get(pair, 0) >= gbps for pair, gbps in was.items())
 
 
 def _under_former_names(plan: Plan, capacity: Mapping[str, Mapping[Pair, int]]) -> Mapping[str, Mapping[Pair, int]]:
@@ -53,11 +57,11 @@ def _under_former_names(plan: Plan, capacity: Mapping[str, Mapping[Pair, int]]) 
 
 def _capacity(plan: Plan) -> Mapping[str, Mapping[Pair, int]]:
     """Gb/s in service between each pair of switches, by fabric."""
-    found: dict[str, dict[Pair, int]] = defaultdict(lambda: defaultdict(int))
+    capacity_by_fabric: dict[str, dict[Pair, int]] = defaultdict(lambda: defaultdict(int))
     for cable in plan.cables:
         if cable.in_service and plan.by_name[cable.a.device].kind == "switch":
-            found[cable.fabric][cable.a.device, cable.b.device] += cable.speed_gbps
-    return found
+            capacity_by_fabric[cable.fabric][cable.a.device, cable.b.device] += cable.speed_gbps
+    return capacity_by_fabric
 
 
 def _shares(plan: Plan, was: Mapping[Pair, int], now: Mapping[Pair, int]) -> Mapping[str, float]:

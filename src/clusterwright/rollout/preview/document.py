@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from clusterwright.rollout.disturbance import Disturbance, JobImpact, WaveImpact
 from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.guard import Guarded, Override, Proof, unanswered
-from clusterwright.rollout.preview.grouping import DeviceGroup
+from clusterwright.rollout.preview.grouping import DeviceGroup, GroupKind
 from clusterwright.rollout.preview.preview import Preview
 
 VERSION = 1
 
 
-def document(found: Preview, gates: Gates, overrides: Sequence[Override] = ()) -> dict[str, Any]:
+def document(preview: Preview, gates: Gates, overrides: Sequence[Override] = ()) -> dict[str, Any]:
     """The preview as JSON types, with the gates between its waves.
 
     ``refused`` is true when a refusal has no override.
     """
     return {
         "version": VERSION,
-        "cluster": found.cluster,
-        "stacks": list(found.layers),
-        "known": found.known,
-        "devices": found.devices,
-        "changed": len(found.changed),
-        "refused": bool(unanswered(found.guarded, overrides)),
+        "cluster": preview.cluster,
+        "stacks": list(preview.layers),
+        "known": preview.known,
+        "devices": preview.devices,
+        "changed": len(preview.changed),
+        "refused": bool(unanswered(preview.guarded, overrides)),
         "overrides": [asdict(override) for override in overrides],
-        "spec": [asdict(change) for change in found.spec],
-        "model": [{"text": sentence.text, "devices": sorted(sentence.devices)} for sentence in found.sentences],
-        "groups": [
-            {"place": kind.place, "does": list(kind.does), **_group(group)}
-            for kind in found.kinds
-            for group in kind.groups
-        ],
-        "disturbs": _disturbs(found.disturbance),
-        "waves": [_wave(impact) for impact in found.disturbance.waves],
+        "spec": [asdict(change) for change in preview.spec],
+        "model": [{"text": sentence.text, "devices": sorted(sentence.devices)} for sentence in preview.sentences],
+        "groups": list(_groups(preview.kinds)),
+        "disturbs": _disturbs(preview.disturbance),
+        "waves": [_wave(impact) for impact in preview.disturbance.waves],
         "gates": {
             "asked": [asdict(question) for question in gates.questions],
-            "left_out": [asdict(each) for each in gates.left_out],
+            "left_out": [asdict(gate) for gate in gates.left_out],
         },
-        "to_build": [{**asdict(image), "servers": list(image.servers)} for image in found.unbuilt],
-        "proofs": _proofs(found.guarded),
+        "to_build": [{**asdict(image), "servers": list(image.servers)} for image in preview.unbuilt],
+        "proofs": _proofs(preview.guarded),
     }
+
+
+def _groups(kinds: Iterable[GroupKind]) -> Iterator[dict[str, Any]]:
+    for kind in kinds:
+        for group in kind.groups:
+            yield {"place": kind.place, "does": list(kind.does), **_group(group)}
 
 
 def _group(group: DeviceGroup) -> dict[str, Any]:
@@ -57,28 +59,28 @@ def _group(group: DeviceGroup) -> dict[str, Any]:
     }
 
 
-def _disturbs(found: Disturbance) -> dict[str, Any]:
+def _disturbs(disturbance: Disturbance) -> dict[str, Any]:
     return {
-        "nothing": found.is_none,
-        "racks_afterwards": dict(found.standing),
-        "partitions_lost": [{**asdict(loss), "nodes": list(loss.nodes)} for loss in found.partitions],
-        "jobs": [_job(job) for job in found.jobs],
-        "jobs_untouched": [job.name for job in found.untouched],
-        "notes": list(found.notes),
+        "nothing": disturbance.is_none,
+        "racks_afterwards": dict(disturbance.standing),
+        "partitions_lost": [{**asdict(loss), "nodes": list(loss.nodes)} for loss in disturbance.partitions],
+        "jobs": [_job(job) for job in disturbance.jobs],
+        "jobs_untouched": [job.name for job in disturbance.untouched],
+        "notes": list(disturbance.notes),
     }
 
 
-def _job(found: JobImpact) -> dict[str, Any]:
+def _job(impact: JobImpact) -> dict[str, Any]:
     return {
-        "job": found.job.name,
-        "nodes": len(found.job.nodes),
-        "planned": found.job.is_planned,
-        "booting": list(found.booting),
-        "interrupted": list(found.interrupted),
-        "cut": list(found.cut),
-        "slowed": list(found.slowed),
-        "least_bandwidth": found.least,
-        "worst_wave": found.worst_wave,
+        "job": impact.job.name,
+        "nodes": len(impact.job.nodes),
+        "planned": impact.job.is_planned,
+        "booting": list(impact.booting),
+        "interrupted": list(impact.interrupted),
+        "cut": list(impact.cut),
+        "slowed": list(impact.slowed),
+        "least_bandwidth": impact.least,
+        "worst_wave": impact.worst_wave,
     }
 
 
@@ -100,15 +102,15 @@ def _wave(impact: WaveImpact) -> dict[str, Any]:
     }
 
 
-def _proofs(found: Guarded) -> dict[str, Any]:
+def _proofs(guarded: Guarded) -> dict[str, Any]:
     return {
-        "held": list(found.held),
-        "untouched": list(found.untouched),
-        "not_proven": [asdict(each) for each in found.unproven],
-        "refuted_before": list(found.stale),
-        "broken": [_proof(proof) for proof in found.broken],
-        "checked_on_the_way": list(found.states),
-        "moments_on_the_way": found.moments,
+        "held": list(guarded.held),
+        "untouched": list(guarded.untouched),
+        "not_proven": [asdict(check) for check in guarded.unproven],
+        "refuted_before": list(guarded.stale),
+        "broken": [_proof(proof) for proof in guarded.broken],
+        "checked_on_the_way": list(guarded.states),
+        "moments_on_the_way": guarded.moments,
     }
 
 
@@ -120,7 +122,12 @@ def _proof(proof: Proof) -> dict[str, Any]:
         "refuses": proof.refuses,
         "lasts": proof.lasts,
         "counterexamples": [
-            {"device": each.device, "file": f"/{each.file}", "line": each.line, "message": each.message}
-            for each in proof.found
+            {
+                "device": counterexample.device,
+                "file": f"/{counterexample.file}",
+                "line": counterexample.line,
+                "message": counterexample.message,
+            }
+            for counterexample in proof.found
         ],
     }

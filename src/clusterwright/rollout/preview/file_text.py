@@ -14,7 +14,7 @@ _CHANGED = "changed"
 
 
 def file_lines(files: Sequence[FileChange], most_files: int, most_lines: int) -> Iterator[str]:
-    """The lines about a group's files, indented by two; what changes comes before what comes or goes."""
+    """The lines about a group's files, indented by two: changed files first, then new and removed ones."""
     ordered = sorted(files, key=lambda file: (file.diff.status != _CHANGED, _is_binary(file.diff), file.diff.status))
     for file in ordered[:most_files]:
         yield f"  {file.diff.status} /{file.diff.path}{_size(file.diff)}"

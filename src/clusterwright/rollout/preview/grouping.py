@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.compare.changes import FileDiff
@@ -49,7 +50,7 @@ class DeviceGroup:
 class GroupKind:
     """Groups whose lines differ in numbers, addresses and names alone; ``place`` is where all their devices are.
 
-    ``does`` is what the change does to the first of them while it is applied, in words.
+    ``does`` are sentences: the consequences for the first device while the change is applied.
     """
 
     groups: tuple[DeviceGroup, ...]
@@ -59,17 +60,17 @@ class GroupKind:
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices of all groups."""
-        return tuple(name for group in self.groups for name in group.devices)
+        return tuple(chain.from_iterable(group.devices for group in self.groups))
 
 
 def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> tuple[GroupKind, ...]:
-    """Every device that changes, in the plan's order of each kind's first. ``before`` is what was deployed."""
-    found: dict[tuple[object, ...], list[DeviceGroup]] = {}
+    """Every device that changes, in the plan's order of each kind's first. ``before`` is the deployed plan."""
+    groups_by_kind: dict[tuple[object, ...], list[DeviceGroup]] = {}
     for group in _groups(plan, before, trees, happens):
-        found.setdefault((group.role, group.status, group.effect, _shape(group.files)), []).append(group)
+        groups_by_kind.setdefault((group.role, group.status, group.effect, _shape(group.files)), []).append(group)
     kinds = []
-    for (_, status, _, _), groups in found.items():
-        names = [name for group in groups for name in group.devices]
+    for (_, status, _, _), groups in groups_by_kind.items():
+        names = list(chain.from_iterable(group.devices for group in groups))
         place = place_of(before if status == REMOVED and before is not None else plan, names)
         does = _does(plan, trees, names[0]) if status == CHANGED else ()
         if status == NEW:
@@ -80,9 +81,11 @@ def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str
 
 def _does(plan: Plan, trees: Trees, name: str) -> tuple[str, ...]:
     """Consequences of a device's change, the worst first."""
-    found = consequences_of(plan.by_name[name], trees.before[name], trees.after[name])
-    told = sorted((each for each in found if each.does), key=lambda each: -each.effect)
-    return tuple(dict.fromkeys(each.does for each in told))
+    consequences = consequences_of(plan.by_name[name], trees.before[name], trees.after[name])
+    worst_first = sorted(
+        (consequence for consequence in consequences if consequence.does), key=lambda consequence: -consequence.effect
+    )
+    return tuple(dict.fromkeys(consequence.does for consequence in worst_first))
 
 
 def _shape(files: Sequence[FileChange]) -> frozenset[object]:
@@ -99,8 +102,8 @@ def _signed(lines: Sequence[str]) -> Iterator[str]:
 
 def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> Iterator[DeviceGroup]:
     names = trees.changed
-    found = _compare(trees, [name for name in names if name in trees.held and name in trees.files])
-    diffs = {name: (key, files) for name, key, files in found}
+    compared = _compare(trees, [name for name in names if name in trees.held and name in trees.files])
+    diffs = {name: (key, files) for name, key, files in compared}
     together: dict[tuple[str, str, Effect, Key], list[str]] = {}
     for name in names:
         status = _status(trees, name)
@@ -122,17 +125,17 @@ def _status(trees: Trees, name: str) -> str:
 
 
 def _compare(trees: Trees, names: Sequence[str]) -> list[tuple[str, Key, tuple[FileChange, ...]]]:
-    found = []
-    known: dict[tuple[tuple[str, int, str], ...], tuple[Key, tuple[FileChange, ...]]] = {}
+    compared = []
+    changes_by_texts: dict[tuple[tuple[str, int, str], ...], tuple[Key, tuple[FileChange, ...]]] = {}
     for name in names:
         old, new = trees.before[name], trees.after[name]
         # Devices whose files change alike from the same bytes are compared once.
-        texts = tuple((item.path, item.mode, item.sha256) for side in (old, new) for item in side)
-        if texts not in known:
+        texts = tuple((file.path, file.mode, file.sha256) for file in (*old, *new))
+        if texts not in changes_by_texts:
             files = tuple(_changes(old, new))
-            known[texts] = key_of(change.diff for change in files), files
-        found.append((name, *known[texts]))
-    return found
+            changes_by_texts[texts] = key_of(change.diff for change in files), files
+        compared.append((name, *changes_by_texts[texts]))
+    return compared
 
 
 def _changes(before: DeviceTree, after: DeviceTree) -> Iterator[FileChange]:

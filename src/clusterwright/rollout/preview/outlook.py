@@ -30,7 +30,7 @@ def expected_disturbance(
 ) -> Disturbance:
     """The waves of a change from one plan to the other and their disturbance, with the spec's jobs as placed.
 
-    ``groups`` are the devices by what changes on them: one of each is rendered, since equal lines have equal effects.
+    ``groups`` are devices with equal changed lines: one of each is rendered, since equal lines have equal effects.
     ``renamed`` maps names of ``before`` to those of ``after``.
     """
     old_names = {new: old for old, new in renamed.items()}
@@ -53,31 +53,31 @@ def expected_disturbance(
 
 
 def _is_sent(plan: Plan, name: str) -> bool:
-    """Whether `up` sends a device anything: not to what is out of service, nor to servers of the site."""
+    """Whether `up` sends files to a device: neither to a device out of service nor to a server of the site."""
     device = plan.by_name.get(name)
     return device is not None and device.state != OUT_OF_SERVICE
 
 
-def outlook_rows(found: Disturbance) -> list[tuple[str, str]]:
+def outlook_rows(disturbance: Disturbance) -> list[tuple[str, str]]:
     """Rows of a comment's table about waves and jobs."""
-    return [("jobs", _jobs(found)), ("waves", _waves(found))]
+    return [("jobs", _jobs(disturbance)), ("waves", _waves(disturbance))]
 
 
-def _jobs(found: Disturbance) -> str:
-    lines = [f"**{impact.job.name}**: {'; '.join(job_phrases(impact))}" for impact in found.jobs[:_MOST]]
-    if len(found.jobs) > _MOST:
-        lines.append(f"and {len(found.jobs) - _MOST:,} more jobs")
-    if found.untouched:
-        lines.append(f"notices nothing: {and_more([job.name for job in found.untouched], _MOST)}")
-    lines += [f"note: {note}" for note in found.notes]
+def _jobs(disturbance: Disturbance) -> str:
+    lines = [f"**{impact.job.name}**: {'; '.join(job_phrases(impact))}" for impact in disturbance.jobs[:_MOST]]
+    if len(disturbance.jobs) > _MOST:
+        lines.append(f"and {len(disturbance.jobs) - _MOST:,} more jobs")
+    if disturbance.untouched:
+        lines.append(f"notices nothing: {and_more([job.name for job in disturbance.untouched], _MOST)}")
+    lines += [f"note: {note}" for note in disturbance.notes]
     return _BREAK.join(lines) or "the spec has none"
 
 
-def _waves(found: Disturbance) -> str:
-    if not found.waves:
+def _waves(disturbance: Disturbance) -> str:
+    if not disturbance.waves:
         return "none"
-    runs = [list(run) for _, run in groupby(found.waves, key=run_of_waves)]
+    runs = [list(run) for _, run in groupby(disturbance.waves, key=run_of_waves)]
     lines = [run_text(run).strip() for run in runs[:_MOST]]
     if len(runs) > _MOST:
         lines.append(f"and {len(runs) - _MOST:,} more runs of waves")
-    return _BREAK.join([f"{len(found.waves):,}, if devices hold what the first spec says", *lines])
+    return _BREAK.join([f"{len(disturbance.waves):,}, if devices hold what the first spec says", *lines])

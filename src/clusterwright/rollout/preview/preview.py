@@ -1,10 +1,11 @@
-"""A change before anything is touched: what it means, what it writes, what it takes, and whether the proofs hold."""
+"""A change before anything is touched: its sentences, its files, its disturbance, and whether the proofs hold."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from clusterwright import __version__
@@ -35,7 +36,7 @@ _RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file tha
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Everything about a change. ``known`` says what the model was compared with, in words.
+    """Everything about a change. ``known`` names the base of the comparison, in words.
 
     ``sentences`` and ``spec`` are the changes of the model, empty without a recorded spec. ``devices`` counts those of
     the chosen stacks that the target reaches.
@@ -61,18 +62,17 @@ class Preview:
     @property
     def changed(self) -> tuple[str, ...]:
         """The devices that change, kind by kind."""
-        return tuple(name for kind in self.kinds for name in kind.devices)
+        return tuple(chain.from_iterable(kind.devices for kind in self.kinds))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """An update of the ``chosen`` stacks of ``every`` one.
 
-    ``held`` maps devices to the digest of the tree that each was given last ("" where it differs from it), ``wanted``
-    those that the target reaches to what they are to have; both are in the object store. ``effects`` and ``waves``
-    are what the update does and how it goes out, from the wave number ``next_wave`` on; ``versions`` are those of the
-    secrets that there are. An update of some devices alone is partial. ``known_plans`` are plans of kept specs, by
-    digest.
+    ``held`` maps devices to the digest of their last tree ("" where a device differs from it), ``wanted`` maps devices
+    that the target reaches to the digest of their next tree; both trees are in the object store. ``effects`` are those
+    on devices; ``waves`` begin with the number ``next_wave``. ``versions`` are those of present secrets. An update of
+    some devices alone is partial. ``known_plans`` are plans of kept specs, by digest.
     """
 
     plan: Plan
@@ -218,17 +218,17 @@ def _upper_end(plan: Plan, device: str, port: str) -> Device | None:
 
 def _rotated(trees: Trees) -> Iterator[Sentence]:
     """Secrets that devices are to have by another version than they were given."""
-    found: dict[str, list[str]] = defaultdict(list)
+    devices_by_sentence: dict[str, list[str]] = defaultdict(list)
     for name, before in trees.before.items():
         for words in version_changes(before, trees.after[name]):
-            found[words].append(name)
-    yield from (Sentence(words, frozenset(names)) for words, names in sorted(found.items()))
+            devices_by_sentence[words].append(name)
+    yield from (Sentence(words, frozenset(names)) for words, names in sorted(devices_by_sentence.items()))
 
 
 def _recorded_plan(
     store: Store, force: Deployed | None, held: Mapping[str, str], known_plans: Mapping[str, Plan]
 ) -> tuple[Plan | None, str]:
-    """The plan of the spec that is in force, and what is to be known about it."""
+    """The plan of the spec in force, and a phrase about its age."""
     if force is None:
         if not held:
             return None, "nothing is deployed yet"

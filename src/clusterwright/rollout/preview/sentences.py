@@ -24,40 +24,41 @@ class Sentence:
 
 
 def sentences(before: Plan, after: Plan) -> tuple[Sentence, ...]:
-    """Every change between two plans, who may talk to whom first."""
+    """Every change between two plans, permitted flows first."""
     changes = compare_plans(before, after)
     devices = changes.devices
-    found = [*_isolation(changes.isolation)]
-    found += _counted(after, "is new", "are new", devices.added)
-    found += _counted(before, "goes away", "go away", devices.removed)
+    all_sentences = [*_isolation(changes.isolation)]
+    all_sentences += _counted(after, "is new", "are new", devices.added)
+    all_sentences += _counted(before, "goes away", "go away", devices.removed)
     if devices.renamed:
         text = "; ".join(f"{old} is now {new}" for old, new in list(devices.renamed.items())[:2])
-        found.append(Sentence(f"{len(devices.renamed):,} renamed: {text}", frozenset(devices.renamed.values())))
+        all_sentences.append(Sentence(f"{len(devices.renamed):,} renamed: {text}", frozenset(devices.renamed.values())))
     by_change: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for item in devices.changed:
         by_change[item.field, item.before, item.after].append(item.device)
     for (field, old, new), names in by_change.items():
-        found.append(_field(after, field, old, new, names))
+        all_sentences.append(_field(after, field, old, new, names))
     for cables in changes.cables:
-        found += _cables(before, after, cables)
+        all_sentences += _cables(before, after, cables)
     by_fabric = Counter(item.fabric for item in changes.addresses)
     for fabric, count in by_fabric.items():
-        own = [item for item in changes.addresses if item.fabric == fabric]
-        text = f"{_number(count, 'port')} of {fabric} get another address, as {own[0].device} {own[0].port}: "
-        text += f"{own[0].before or 'none'} → {own[0].after or 'none'}"
-        found.append(Sentence(text, frozenset(item.device for item in own)))
-    found += _images(before, after)
-    return tuple(found)
+        changed_ports = [item for item in changes.addresses if item.fabric == fabric]
+        first = changed_ports[0]
+        text = f"{_number(count, 'port')} of {fabric} get another address, as {first.device} {first.port}: "
+        text += f"{first.before or 'none'} → {first.after or 'none'}"
+        all_sentences.append(Sentence(text, frozenset(item.device for item in changed_ports)))
+    all_sentences += _images(before, after)
+    return tuple(all_sentences)
 
 
 def place_of(plan: Plan, names: Iterable[str]) -> str:
     """Where devices are: ``pod 0 rack 1``, ``pod 0, 2 racks``, ``2 pods, 4 racks`` or ``above the pods``."""
-    own = [plan.by_name[name] for name in names if name in plan.by_name]
-    pods = list(dict.fromkeys(device.pod for device in own if device.pod))
+    devices = [plan.by_name[name] for name in names if name in plan.by_name]
+    pods = list(dict.fromkeys(device.pod for device in devices if device.pod))
     if not pods:
         return "above the pods" if any(group.parent for group in plan.groups) else "the cluster"
-    racks = list(dict.fromkeys(name for device in own if (name := _rack(plan, device))))
-    above = ", and above the pods" if any(not device.pod for device in own) else ""
+    racks = list(dict.fromkeys(name for device in devices if (name := _rack(plan, device))))
+    above = ", and above the pods" if any(not device.pod for device in devices) else ""
     if len(pods) > 1:
         return f"{len(pods)} {_level(plan, pods[0])}s{f', {len(racks)} racks' if racks else ''}{above}"
     main = next((device.node_group for device in plan.devices if device.role == "node"), "")
@@ -132,20 +133,24 @@ def _cables(before: Plan, after: Plan, changes: CableChanges) -> Iterator[Senten
         for cable in cables:
             low, high = plan.by_name[cable.a.device], plan.by_name[cable.b.device]
             by_tier[low.role, high.role, cable.a.side].append(cable)
-        for (role, upper, side), own in by_tier.items():
-            yield _cable_phrase(plan, one, many, (role, upper, side, changes.fabric), own)
+        for (role, upper, side), tier_cables in by_tier.items():
+            yield _cable_phrase(plan, one, many, (role, upper, side, changes.fabric), tier_cables)
     if changes.moved:
         old, new = changes.moved[0].before, changes.moved[0].after
         several = len(changes.moved) > 1
         what = f"{len(changes.moved):,} cables are" if several else "a cable is"
         sign = ", as" if several else ":"
         text = f"{changes.fabric}: {what} plugged elsewhere{sign} {_between(old)} → {_between(new)}"
-        yield Sentence(text, _ends([cable for move in changes.moved for cable in (move.before, move.after)]))
+        former_ends, new_ends = (
+            _ends(move.before for move in changes.moved),
+            _ends(move.after for move in changes.moved),
+        )
+        yield Sentence(text, former_ends | new_ends)
     if changes.replaced:
         first = changes.replaced[0].after
         kind = f"{first.medium} at {first.speed_gbps} Gb/s"
         text = f"{changes.fabric}: {_number(len(changes.replaced), 'cable')} replaced by {kind}, as {_between(first)}"
-        yield Sentence(text, _ends([each.after for each in changes.replaced]))
+        yield Sentence(text, _ends(pair.after for pair in changes.replaced))
 
 
 def _cable_phrase(
@@ -164,12 +169,12 @@ def _cable_phrase(
         ends = ", ".join(to) if len(to) <= 3 else f"{len(to)} {upper}"
         text = f"{lower[0]} {plural} {link}s to {ends} ({first.a.port} – {first.b.device} {first.b.port} first)"
     else:
-        each = Counter(lower)
-        counts = sorted(set(each.values()))
+        links_by_device = Counter(lower)
+        counts = sorted(set(links_by_device.values()))
         count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         links = f"{count} {link}{'' if count == '1' else 's'}"
         new = "new " if "new" in one else ""
-        text = f"{len(each):,} {role} {many} {new}{links} each to {upper}, as {_between(first)}"
+        text = f"{len(links_by_device):,} {role} {many} {new}{links} each to {upper}, as {_between(first)}"
     return Sentence(f"{fabric}, {place_of(plan, lower)}: {text}", _ends(cables))
 
 
@@ -178,7 +183,10 @@ def _between(cable: Cable) -> str:
 
 
 def _ends(cables: Iterable[Cable]) -> frozenset[str]:
-    return frozenset(name for cable in cables for name in (cable.a.device, cable.b.device))
+    devices: set[str] = set()
+    for cable in cables:
+        devices.update((cable.a.device, cable.b.device))
+    return frozenset(devices)
 
 
 def _images(before: Plan, after: Plan) -> Iterator[Sentence]:
@@ -205,9 +213,10 @@ def _image_phrases(old: Image, new: Image) -> Iterator[str]:
                     value = f"= {now[key]}" if key in now else "is no longer set"
                     yield f"{name} {key} {value}{f' (was {was[key]})' if key in was and key in now else ''}"
         elif isinstance(now, tuple):
-            yield from (f"{name} + {each}" for each in _names(now) if each not in _names(was))
-            yield from (f"{name} - {each}" for each in _names(was) if each not in _names(now))
-            if _names(now) == _names(was):
+            former, present = _names(was), _names(now)
+            yield from (f"{name} + {member}" for member in present if member not in former)
+            yield from (f"{name} - {member}" for member in former if member not in present)
+            if former == present:
                 yield f"{name} changes"
         elif isinstance(now, str | int) or now is None:
             yield f"{name} {was if was is not None else 'none'} → {now if now is not None else 'none'}"

@@ -1,4 +1,4 @@
-"""What a change means for services of the cluster, in words: which of them devices carry that leave or come back."""
+"""Sentences about services of the cluster: those on devices that leave or come back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _named(service: ClusterService) -> str:
 
 
 def _drained(after: Plan, host: str, former: ClusterService, now: ClusterService) -> str:
-    """A drained host goes on, since another one does not run the program; what matters is that it may be turned off."""
+    """A drained host goes on, since no other host runs the program; it may be turned off later."""
     others = [name for name in now.hosts if name != host and after.by_name[name].state == ACTIVE]
     if not others:
         return f"it goes on while it is up, and no other host stands in. While it is off, {now.loss}"

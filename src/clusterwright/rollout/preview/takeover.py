@@ -46,7 +46,7 @@ def _mounting(plan: Plan, node_group: str) -> Iterator[str]:
 
 
 def _forwarding(image: Image) -> str:
-    """What happens to packets of containers and virtual machines."""
+    """The consequence for packets of containers and virtual machines."""
     if not image.bridges:
         return "nothing is forwarded: containers and virtual machines behind NAT lose their network"
     names = ", ".join(bridge.name for bridge in image.bridges)

@@ -1,6 +1,6 @@
-"""A preview as people read it: the verdict first, then what changes, what it takes, the waves and the proofs.
+"""A preview as text: the verdict first, then changes, disturbance, waves and proofs.
 
-Bounded: a change of 3,072 nodes is as long as one of four, and what is left out is counted.
+Bounded: a change of 3,072 nodes is as long as one of four, and the omitted lines are counted.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
 from clusterwright.and_more import and_more
 from clusterwright.device_files.effect import Effect
@@ -39,29 +39,29 @@ class Bounds:
 
 
 def text_lines(
-    found: Preview, overrides: Sequence[Override] = (), bounds: Bounds | None = None, *, shows_waves: bool = True
+    preview: Preview, overrides: Sequence[Override] = (), bounds: Bounds | None = None, *, shows_waves: bool = True
 ) -> Iterator[str]:
     """The lines of a preview, without line ends; ``shows_waves`` is for those who show the waves in another form."""
     limits = bounds if bounds is not None else Bounds()
-    count = len(found.changed)
-    yield f"{found.cluster}, {_layers(found.layers)}: {_of(count, found.devices)} ({found.known})"
-    yield from _verdict(found, overrides)
-    yield from _spec(found, limits)
-    yield from _cluster_wide(found, limits)
-    for kind in found.kinds[: limits.groups]:
-        yield from _kind(found, kind, limits)
-    rest = found.kinds[limits.groups :]
+    count = len(preview.changed)
+    yield f"{preview.cluster}, {_layers(preview.layers)}: {_of(count, preview.devices)} ({preview.known})"
+    yield from _verdict(preview, overrides)
+    yield from _spec(preview, limits)
+    yield from _cluster_wide(preview, limits)
+    for kind in preview.kinds[: limits.groups]:
+        yield from _kind(preview, kind, limits)
+    rest = preview.kinds[limits.groups :]
     if rest:
         roles: Counter[str] = Counter()
         for kind in rest:
             roles[kind.groups[0].role] += len(kind.devices)
-        told = ", ".join(f"{number:,} {role}" for role, number in sorted(roles.items()))
-        yield f"\n… and {told}, changed in {len(rest):,} other way{_many(rest)}; --format json has all"
-    if found.changed:
-        yield from _disturbs(found.disturbance, limits)
+        counts_by_role = ", ".join(f"{number:,} {role}" for role, number in sorted(roles.items()))
+        yield f"\n… and {counts_by_role}, changed in {len(rest):,} other way{_many(rest)}; --format json has all"
+    if preview.changed:
+        yield from _disturbs(preview.disturbance, limits)
         if shows_waves:
-            yield from _waves(found.disturbance.waves, limits)
-    yield from _proofs(found.guarded, limits)
+            yield from _waves(preview.disturbance.waves, limits)
+    yield from _proofs(preview.guarded, limits)
 
 
 def refusal_lines(guarded: Guarded, overrides: Sequence[Override], limit: int = 8) -> Iterator[str]:
@@ -85,21 +85,21 @@ def _of(count: int, total: int) -> str:
     return f"{count:,} of {total:,} devices change{'s' if count == 1 else ''}" if count else "nothing changes"
 
 
-def _verdict(found: Preview, overrides: Sequence[Override]) -> Iterator[str]:
-    refused = unanswered(found.guarded, overrides)
+def _verdict(preview: Preview, overrides: Sequence[Override]) -> Iterator[str]:
+    refused = unanswered(preview.guarded, overrides)
     if refused:
         yield f"REFUSED: breaks {', '.join(dict.fromkeys(proof.check for proof in refused))}; nothing was touched"
         yield ""
-        yield from refusal_lines(found.guarded, overrides)
+        yield from refusal_lines(preview.guarded, overrides)
     for override in overrides:
         yield f"accepted by {override.who} although refuted: {override.check}. Because: {override.reason}"
 
 
-def _spec(found: Preview, limits: Bounds) -> Iterator[str]:
-    if not found.spec:
+def _spec(preview: Preview, limits: Bounds) -> Iterator[str]:
+    if not preview.spec:
         return
     yield "\nin the spec"
-    for change in found.spec[: limits.items]:
+    for change in preview.spec[: limits.items]:
         if not change.before:
             what = f"+ {change.key}: {change.after}"
         elif not change.after:
@@ -107,20 +107,20 @@ def _spec(found: Preview, limits: Bounds) -> Iterator[str]:
         else:
             what = f"~ {change.key}: {change.before} → {change.after}"
         yield f"  {what}  ({change.place})"
-    yield from _more(found.spec, limits.items, "values")
+    yield from _more(preview.spec, limits.items, "values")
 
 
-def _cluster_wide(found: Preview, limits: Bounds) -> Iterator[str]:
+def _cluster_wide(preview: Preview, limits: Bounds) -> Iterator[str]:
     """Changes without a device: permitted flows, and cables whose ends keep their files."""
-    changed = frozenset(found.changed)
-    own = [sentence for sentence in found.sentences if sentence.devices.isdisjoint(changed)]
-    if own:
+    changed = frozenset(preview.changed)
+    sentences = [sentence for sentence in preview.sentences if sentence.devices.isdisjoint(changed)]
+    if sentences:
         yield "\nin the model"
-        yield from (f"  {each.text}" for each in own[: limits.items])
-        yield from _more(own, limits.items, "changes")
+        yield from (f"  {sentence.text}" for sentence in sentences[: limits.items])
+        yield from _more(sentences, limits.items, "changes")
 
 
-def _kind(found: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
+def _kind(preview: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
     group, names = kind.groups[0], kind.devices
     many = len(names) > 1
     count = f"{len(names):,} × " if many else ""
@@ -131,8 +131,8 @@ def _kind(found: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
     elif kind.does:
         yield f"  while it is applied: {and_more(kind.does, _CONSEQUENCES, between='; ')}"
     devices = frozenset(names)
-    own = [sentence for sentence in found.sentences if not sentence.devices.isdisjoint(devices)]
-    yield from (f"  {line}" for line in _told(own, limits.items))
+    sentences = [sentence for sentence in preview.sentences if not sentence.devices.isdisjoint(devices)]
+    yield from (f"  {line}" for line in _told(sentences, limits.items))
     if len(kind.groups) > 1:
         yield f"  the lines are those of {names[0]}; the others' differ in numbers, addresses and names"
     yield from file_lines(group.files, limits.files, limits.lines)
@@ -149,32 +149,33 @@ def _more(items: Sequence[object], limit: int, what: str) -> Iterator[str]:
         yield f"  … and {len(items) - limit:,} more {what}"
 
 
-def _disturbs(found: Disturbance, limits: Bounds) -> Iterator[str]:
+def _disturbs(disturbance: Disturbance, limits: Bounds) -> Iterator[str]:
     yield "\nwhat it disturbs"
-    if found.is_none:
+    if disturbance.is_none:
         yield "  nothing: every device takes its change while it runs"
-    away = [name for impact in found.waves for name in impact.away]
+    away = list(chain.from_iterable(impact.away for impact in disturbance.waves))
     if away:
         links: Counter[str] = Counter()
-        for impact in found.waves:
+        cut: dict[str, int] = {}  # racks without their own switch, by the wave that cuts them off
+        for impact in disturbance.waves:
             links.update(impact.links)
+            cut.update(dict.fromkeys(impact.cut, impact.number))
         shown = ", ".join(f"{count:,} of {fabric}" for fabric, count in sorted(links.items()))
         down = f"; links down with them: {shown}" if shown else ""
         yield f"  away for a while: {len(away):,} device{_many(away)}{down}"
-        cut = {rack: impact.number for impact in found.waves for rack in impact.cut}
         if cut:
             without = "are without their own switches" if len(cut) > 1 else "is without its own switch"
             yield f"  {_racks(list(cut))} {without}, {_when(cut.values())}"
-        yield from _lost(found.waves)
-    yield from (_partition(loss) for loss in found.partitions[: limits.items])
-    for share, racks in _by_share(found.standing)[: limits.items]:
+        yield from _lost(disturbance.waves)
+    yield from (_partition(loss) for loss in disturbance.partitions[: limits.items])
+    for share, racks in _by_share(disturbance.standing)[: limits.items]:
         yield f"  afterwards {_racks(racks)} {_keep(racks)} {share:.1%} of {_its(racks)} way up"
-    for job in found.jobs[: limits.items]:
+    for job in disturbance.jobs[: limits.items]:
         yield f"  job {job.job.name}: {'; '.join(job_phrases(job))}"
-    yield from _more(found.jobs, limits.items, "jobs")
-    if found.untouched:
-        yield f"  jobs that notice nothing: {and_more([job.name for job in found.untouched], limits.items)}"
-    yield from (f"  note: {note}" for note in found.notes)
+    yield from _more(disturbance.jobs, limits.items, "jobs")
+    if disturbance.untouched:
+        yield f"  jobs that notice nothing: {and_more([job.name for job in disturbance.untouched], limits.items)}"
+    yield from (f"  note: {note}" for note in disturbance.notes)
 
 
 def _partition(loss: PartitionLoss) -> str:
@@ -211,10 +212,10 @@ def _many(items: Sequence[object]) -> str:
 
 
 def _by_share(shares: Mapping[str, float]) -> list[tuple[float, list[str]]]:
-    found: dict[float, list[str]] = defaultdict(list)
+    racks_by_share: dict[float, list[str]] = defaultdict(list)
     for rack, share in shares.items():
-        found[round(share, 3)].append(rack)
-    return sorted(found.items())
+        racks_by_share[round(share, 3)].append(rack)
+    return sorted(racks_by_share.items())
 
 
 def _racks(racks: Sequence[str]) -> str:
@@ -229,19 +230,19 @@ def _keep(racks: Sequence[str]) -> str:
     return "keeps" if len(racks) == 1 else "keep"
 
 
-def job_phrases(found: JobImpact) -> Iterator[str]:
+def job_phrases(impact: JobImpact) -> Iterator[str]:
     """Effects of a change on a job."""
-    total = f"{len(found.job.nodes):,} nodes{' as the spec would place it' if found.job.is_planned else ''}"
-    if found.booting:
-        yield f"{len(found.booting):,} of {total} boot anew ({names_of(found.booting, 40)})"
-    if found.interrupted:
-        named = names_of(found.interrupted, 40)
-        yield f"{len(found.interrupted):,} of {total} lose connections: interfaces are set up anew ({named})"
-    if found.cut:
-        yield f"{len(found.cut):,} of {total} lose every way of a fabric ({names_of(found.cut, 40)})"
-    if found.slowed:
-        when = "from then on" if found.worst_wave == AFTERWARDS else f"in wave {found.worst_wave}"
-        yield f"{len(found.slowed):,} of {total} keep {found.least:.1%} of their way up at worst, {when}"
+    total = f"{len(impact.job.nodes):,} nodes{' as the spec would place it' if impact.job.is_planned else ''}"
+    if impact.booting:
+        yield f"{len(impact.booting):,} of {total} boot anew ({names_of(impact.booting, 40)})"
+    if impact.interrupted:
+        named = names_of(impact.interrupted, 40)
+        yield f"{len(impact.interrupted):,} of {total} lose connections: interfaces are set up anew ({named})"
+    if impact.cut:
+        yield f"{len(impact.cut):,} of {total} lose every way of a fabric ({names_of(impact.cut, 40)})"
+    if impact.slowed:
+        when = "from then on" if impact.worst_wave == AFTERWARDS else f"in wave {impact.worst_wave}"
+        yield f"{len(impact.slowed):,} of {total} keep {impact.least:.1%} of their way up at worst, {when}"
 
 
 def _waves(impacts: Sequence[WaveImpact], limits: Bounds) -> Iterator[str]:
@@ -259,14 +260,14 @@ def run_of_waves(impact: WaveImpact) -> tuple[str, str, bool, Effect, str]:
 
 
 def run_text(run: Sequence[WaveImpact]) -> str:
-    """Waves of a kind: their numbers, what changes in them, and what others keep."""
+    """Waves of a kind: their numbers, their devices, and the bandwidth that other racks keep."""
     first, last = run[0], run[-1]
     number = f"{first.number}" if first is last else f"{first.number}-{last.number}"
-    devices = [name for impact in run for name in impact.wave.devices]
-    units = [name for impact in run for name in impact.wave.units]
+    devices = list(chain.from_iterable(impact.wave.devices for impact in run))
+    units = list(chain.from_iterable(impact.wave.units for impact in run))
     canary = "canary, " if first.wave.is_canary else ""
-    each = max(len(impact.wave.units) for impact in run)
-    at_once = f", at most {each} at once" if first is not last else ""
+    most_units = max(len(impact.wave.units) for impact in run)
+    at_once = f", at most {most_units} at once" if first is not last else ""
     unit = f"{len(units):,} {first.wave.kind}{'' if len(units) == 1 else _plural(first.wave.kind)}{at_once}"
     text = f"{number:>5}  {canary}{first.wave.layer}: {unit} ({names_of(units, 40)}), "
     text += (
@@ -284,24 +285,26 @@ def _plural(kind: str) -> str:
     return "es" if kind.endswith("ch") else "s"
 
 
-def _proofs(found: Guarded, limits: Bounds) -> Iterator[str]:
+def _proofs(guarded: Guarded, limits: Bounds) -> Iterator[str]:
     yield "\nproofs"
-    if found.held:
-        yield f"  hold after the change: {', '.join(found.held)}"
-    if found.untouched:
-        told = ", ".join(found.untouched) if len(found.untouched) <= limits.items else f"{len(found.untouched)} checks"
-        yield f"  read nothing that changes: {told}"
-    if found.stale:
-        yield f"  refuted before as after, by the same counterexamples: {', '.join(found.stale)}"
-    for each in found.unproven:
-        yield f"  neither held nor refuted: {each.check}, {each.why}"
-    if found.states:
-        yield f"  on the way: checked {_states(found.states)}; {_rest(found)}"
-    elif found.moments:
+    if guarded.held:
+        yield f"  hold after the change: {', '.join(guarded.held)}"
+    if guarded.untouched:
+        few = len(guarded.untouched) <= limits.items
+        untouched = ", ".join(guarded.untouched) if few else f"{len(guarded.untouched)} checks"
+        yield f"  read nothing that changes: {untouched}"
+    if guarded.stale:
+        yield f"  refuted before as after, by the same counterexamples: {', '.join(guarded.stale)}"
+    for unproven in guarded.unproven:
+        yield f"  neither held nor refuted: {unproven.check}, {unproven.why}"
+    if guarded.states:
+        yield f"  on the way: checked {_states(guarded.states)}; {_rest(guarded)}"
+    elif guarded.moments:
         yield "  on the way: no proof about what devices agree on reads what changes"
-    for proof in (each for each in found.broken if each.lasts):
-        yield f"  {proof.state}: {proof.check} does not hold, {_counterexamples(proof)}"
-    for name, proofs in _on_the_way(found).items():
+    for proof in guarded.broken:
+        if proof.lasts:
+            yield f"  {proof.state}: {proof.check} does not hold, {_counterexamples(proof)}"
+    for name, proofs in _on_the_way(guarded).items():
         when = _states([proof.state for proof in proofs])
         total = sum(len(proof.found) for proof in proofs)
         yield f"  for a while, {when}: {name} does not hold, {total:,} counterexamples in all, as {proofs[0].found[0]}"
@@ -312,18 +315,22 @@ def _counterexamples(proof: Proof) -> str:
     return f"as {proof.found[0]}" + (f", and {left:,} more counterexamples" if left else "")
 
 
-def _rest(found: Guarded) -> str:
-    left = found.moments - len(found.states)
-    return f"the {left:,} other moment{'s were' if left > 1 else ' was'} not" if left else "that is every one"
+def _rest(guarded: Guarded) -> str:
+    unchecked = guarded.moments - len(guarded.states)
+    return (
+        f"the {unchecked:,} other moment{'s were' if unchecked > 1 else ' was'} not"
+        if unchecked
+        else "that is every one"
+    )
 
 
-def _on_the_way(found: Guarded) -> Mapping[str, list[Proof]]:
+def _on_the_way(guarded: Guarded) -> Mapping[str, list[Proof]]:
     """Claims that do not hold while the change is under way, and do not refuse it, by check."""
-    told: dict[str, list[Proof]] = {}
-    for proof in found.broken:
+    proofs_by_check: dict[str, list[Proof]] = {}
+    for proof in guarded.broken:
         if not proof.refuses and not proof.lasts:
-            told.setdefault(proof.check, []).append(proof)
-    return told
+            proofs_by_check.setdefault(proof.check, []).append(proof)
+    return proofs_by_check
 
 
 def _states(states: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""Which nodes still have to boot: what they were given since their last boot, and the kernel reads at boot alone.
+"""Nodes that still have to boot: those with files since their last boot that the kernel reads at boot alone.
 
-The record says what a node was given and when, the node itself when it booted and whether files came after that.
+The record has the trees of a node and their times; the node itself reports when it booted and when files came.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def last_boots(devices: Devices, names: Iterable[str]) -> Mapping[str, NodeBoot 
 
 
 def owed_boot(device: Device, events: Sequence[DeviceEvent], store: Store, boot: NodeBoot | None) -> str:
-    """What a boot would bring about, "" for nothing. ``boot`` is None where the node was not asked.
+    """The changes by a boot, "" for none. ``boot`` is None where the node was not asked.
 
     A node that booted while a rollout gave it files counts as one that booted before them.
     """
@@ -68,7 +68,7 @@ def owed_boot(device: Device, events: Sequence[DeviceEvent], store: Store, boot:
 
 
 def _read_at_boot(device: Device, store: Store, before: str, after: str) -> str:
-    """What changes at the next boot alone between two trees, in words."""
+    """The changes between two trees that the next boot alone brings, in words."""
     if before == after:
         return ""
     try:

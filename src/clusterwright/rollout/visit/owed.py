@@ -1,4 +1,4 @@
-"""What the devices of a rack or a pod are owed: exceptions, files, boots, firmware, releases, and checks that fail."""
+"""Debts to the devices of a rack or a pod: exceptions, files, boots, firmware, releases, and checks that fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIRMWARE = frozenset({"adapter-firmware", "bios"})
 
 
 class Kind(StrEnum):
-    """What sort of thing a device is owed."""
+    """The kinds of debts."""
 
     EXCEPTION = "exception"
     NEW = "new"
@@ -45,7 +45,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """One thing that a device is owed, ``what`` in words."""
+    """One thing that a device is owed, with its description."""
 
     kind: Kind
     what: str
@@ -53,7 +53,7 @@ class Debt:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """``debts`` by device, in the plan's order; none for one that is owed nothing. ``notes`` say what was not asked."""
+    """``debts`` by device, in the plan's order; none for one that is owed nothing. ``notes`` name missing answers."""
 
     debts: Mapping[str, tuple[Debt, ...]]
     notes: tuple[str, ...]
@@ -70,7 +70,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What devices say of themselves, by name; those that were not asked are in none."""
+    """Answers of devices, by name; those that were not asked are in none."""
 
     boots: Mapping[str, NodeBoot | str]
     verdicts: Mapping[str, dict[str, Any] | str]
@@ -87,27 +87,27 @@ def visit(
     devices: Devices | None,
     today: date,
 ) -> Visit:
-    """What each of ``names`` is owed. ``prepared`` is an update of them alone, None where none of them is deployed.
+    """The debts to each of ``names``. ``prepared`` is an update of them alone, None where none of them is deployed.
 
     ``devices`` is None where a directory stands for them. Raises ClusterwrightError.
     """
     store = Store(root / "objects")
     entries = list(chain.read(path_of(root)))
-    asked = _ask(plan, names, devices)
+    answers = _ask(plan, names, devices)
     debts: dict[str, tuple[Debt, ...]] = {}
     for name in names:
         device = plan.by_name[name]
-        answered = asked.boots.get(name)
-        found = list(_exceptions(plan, device, today))
+        node_boot = answers.boots.get(name)
+        device_debts = list(_exceptions(plan, device, today))
         if name in never_deployed:
-            found.append(Debt(Kind.NEW, "it was never deployed"))
+            device_debts.append(Debt(Kind.NEW, "it was never deployed"))
         elif prepared is not None:
-            found += _files(device, prepared, store)
-        if not isinstance(answered, str):
-            boot = owed_boot(device, device_events(entries, store, name), store, answered)
-            found += [Debt(Kind.BOOT, boot)] if boot else []
-        found += _of_answers(plan, device, asked)
-        debts[name] = tuple(found)
+            device_debts += _files(device, prepared, store)
+        if not isinstance(node_boot, str):
+            boot = owed_boot(device, device_events(entries, store, name), store, node_boot)
+            device_debts += [Debt(Kind.BOOT, boot)] if boot else []
+        device_debts += _of_answers(plan, device, answers)
+        debts[name] = tuple(device_debts)
     return Visit(debts, tuple(_notes(plan, names, devices)))
 
 
@@ -126,7 +126,7 @@ def _is_about(item: SpecException, device: Device) -> bool:
 
 
 def _files(device: Device, prepared: Prepared, store: Store) -> Iterator[Debt]:
-    """Files of the spec that it does not have, and what they do while they are applied."""
+    """Files of the spec that it does not have, with their effect while they are applied."""
     name = device.name
     if name in prepared.away:
         yield Debt(Kind.FILES, "nothing is sent while it is out of service: it gets what it missed with the next `up`")
@@ -149,8 +149,8 @@ def _files(device: Device, prepared: Prepared, store: Store) -> Iterator[Debt]:
             return
         paths = sorted({file.path for file in (*was, *will)})
         does = [consequence.does for consequence in consequences_of(device, was, will) if consequence.does]
-        told = f": {and_more(does, _SHOWN)}" if does else ""
-        yield Debt(Kind.FILES, f"{and_more(paths, _SHOWN)} ({effect}){told}")
+        consequences = f": {and_more(does, _SHOWN)}" if does else ""
+        yield Debt(Kind.FILES, f"{and_more(paths, _SHOWN)} ({effect}){consequences}")
 
 
 def _ask(plan: Plan, names: Sequence[str], devices: Devices | None) -> _Answers:
@@ -168,7 +168,7 @@ def _ask(plan: Plan, names: Sequence[str], devices: Devices | None) -> _Answers:
 
 
 def _of_answers(plan: Plan, device: Device, asked: _Answers) -> Iterator[Debt]:
-    """What a device says of itself; one that does not answer is owed a look."""
+    """Debts by the answers of a device; one that does not answer is owed a look."""
     name = device.name
     boot, verdict, release = asked.boots.get(name), asked.verdicts.get(name), asked.releases.get(name)
     if isinstance(boot, str):

@@ -76,7 +76,7 @@ def _reported(probe: ReleaseProbe, answer: Any) -> str | Unreachable:
 
 
 def owed_release(plan: Plan, device: Device, running: str) -> str:
-    """What is wrong with the release that a switch runs, "" where it is the planned one.
+    """The difference of a switch's running release from the planned one, "" where it is the planned one.
 
     A planned release with fewer numbers stands for all that begin with them.
     """
