@@ -1,6 +1,6 @@
 """Where the files of a device lie below its folder, and nowhere else: no symbolic link is followed out of it.
 
-Whatever reads, writes, removes or brings back a file of the directory target asks here for its place first.
+Code that reads, writes, removes or brings back a file of the directory target gets its place here first.
 """
 
 # A cluster has 82,000 files, and making a Path of each costs more than the call that it is for.

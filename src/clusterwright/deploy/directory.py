@@ -70,10 +70,12 @@ class DirectoryTarget:
         """See ``Target.apply``."""
         if check:
             return {device: self._foresee(device, tree) for device, tree in batch.items()}
-        # In one order for everybody: two who change the same devices must not each wait for what the other one has.
+        # All callers lock devices in the same order: two of them never wait for each other.
         names = sorted(batch)
         parts = [names[start : start + DEVICES_AT_ONCE] for start in range(0, len(names), DEVICES_AT_ONCE)]
-        outcomes = {device: outcome for part in parts for device, outcome in self._together(part, batch).items()}
+        outcomes: dict[str, Outcome] = {}
+        for part in parts:
+            outcomes.update(self._together(part, batch))
         return {device: outcomes[device] for device in batch}
 
     def rename(self, names: Mapping[str, str]) -> None:
@@ -273,7 +275,7 @@ def _carry_out(change: _Change) -> Collection[str]:
 
 
 def _taken_back(change: _Change, error: Exception) -> Outcome:
-    """The device has what it had before. Raises nothing: what can't be taken back now is by the next attempt."""
+    """Restore the device's former files. Raises no exception: the next attempt completes a failed rollback."""
     try:
         change.journal.roll_back()
     except OSError as worse:

@@ -1,10 +1,10 @@
-"""The journal of one device's change in a directory: what makes it whole or not at all.
+"""The journal of one device's change in a directory, by which the change is whole or not made at all.
 
 While ``journal.json`` lies in the device's own folder, a change is under way; everything that it replaces is kept under
 ``previous/`` until the journal is removed. Rolling back is idempotent, so a crash while rolling back does no harm.
 
-A change is made in steps: ``stage``, ``open``, ``carry_out``, ``close``. What one step wrote has to be on the disk
-before the next one begins; the caller sees to that, for many devices at once.
+A change is made in steps: ``stage``, ``open``, ``carry_out``, ``close``. The files of one step have to be on the disk
+before the next one begins; the caller flushes them for many devices at once.
 """
 
 # A cluster has 82,000 files, and making a Path of each costs more than the call that it is for.
@@ -55,7 +55,8 @@ class Journal:
         return self._aside(str(number))
 
     def stage(self, steps: Sequence[JournalEntry], owned: Collection[str], wanted: Collection[str]) -> list[str]:
-        """Writes aside: new files, what is about to change, the record as it is (``owned``) and will be (``wanted``).
+        """Write aside the new files, the files that will change, and the record before (``owned``) and after
+        (``wanted``).
 
         Returns all that has to be on the disk before ``open``.
         """

@@ -1,7 +1,7 @@
 """The object store: every file that was ever rendered for a deployment, by its digest.
 
 Pulumi's state names trees by digest only. The store gives the bytes behind a digest, so that a change can be shown in
-lines of configuration and applied without rendering again, whatever the target is.
+lines of configuration and applied without rendering again, on every target.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Store:
                 self._kept.discard(digest)
 
     def lacks(self, digests: Collection[str]) -> bool:
-        """Whether something is absent. What is there is read only when it is needed, and compared then."""
+        """Whether an object is absent. A present one is read, and compared with its digest, only when it is needed."""
         return not all(os.access(self._place(digest), os.R_OK) for digest in digests)
 
     def lost_trees(self, digests: Collection[str]) -> frozenset[str]:

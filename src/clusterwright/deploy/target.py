@@ -1,7 +1,7 @@
 """A target: the interface of transports that carry files to devices.
 
-A target is told the whole tree that each device is to have and answers with what each device holds afterwards. It
-decides nothing: order, batches and failure budgets are the caller's.
+A target gets the whole tree of each device and answers with the digest of its files afterwards. Order, batches and
+failure budgets are the caller's decision.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Status(Enum):
 class Outcome:
     """The answer of one device.
 
-    ``changed`` names what was changed (in check mode: would be), sorted: paths without their leading slash, and running
-    state that was repaired as ``sysctl:net.ipv4.ip_forward`` or ``nftables:running``. ``digest`` is ``tree_digest`` of
-    what the device holds afterwards (in check mode: now), read back from it; "" when that is not known. ``diff`` is
-    text for people: the lines that change. ``notice`` is what people should hear of although it went well: that
-    another machine than the one meant for it had to do the work, and why.
+    ``changed`` names changed parts (in check mode: those that would change), sorted: paths without their leading slash,
+    and repaired running state as ``sysctl:net.ipv4.ip_forward`` or ``nftables:running``. ``digest`` is ``tree_digest``
+    of the device's files afterwards (in check mode: now), read back from it; "" when that is not known. ``diff`` is
+    text for people: the lines that change. ``notice`` is a warning about a success: that another machine than the
+    intended one did the work, and why.
     """
 
     status: Status
@@ -80,18 +80,18 @@ class Target(Protocol):
     """Where trees go: a directory that stands for the devices' flash, or the devices themselves over SSH."""
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
-        """Bring each device of ``batch`` (by name) to its tree; an empty tree removes all that was put there before.
+        """Bring each device of ``batch`` (by name) to its tree; an empty tree removes all files of the target.
 
-        Each device is changed as a whole or not at all. With ``check`` nothing is changed and the outcomes say what
-        would be. Every device of ``batch`` has an outcome; one device's trouble is never another's. Raises
-        ClusterwrightError only when nothing could be tried at all.
+        Each device is changed as a whole or not at all. With ``check`` nothing is changed and the outcomes have the
+        pending changes. Every device of ``batch`` has an outcome; a failure of one device does not affect another.
+        Raises ClusterwrightError only when no device could be tried at all.
         """
         ...
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Devices by the name that each has had so far: what was put on them is under its new one from now on.
+        """Move the files of devices from their former name, the key, to their new one.
 
-        Nothing is touched where the device itself keeps it, nor where nothing is there under the old name any more.
+        No file is touched where the device itself keeps them, nor where none is there under the old name any more.
         Raises ClusterwrightError.
         """
         ...

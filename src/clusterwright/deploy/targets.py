@@ -1,6 +1,6 @@
 """Targets by the name that a stack's configuration gives them.
 
-What a target is made of is imported when it is opened: a stack's program only names it, and starts the faster.
+The modules of a target are imported when it is opened: a stack's program only names it, and starts the faster.
 """
 
 from __future__ import annotations

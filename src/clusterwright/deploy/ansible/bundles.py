@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from clusterwright.deploy.ansible.ssh import bundle
@@ -59,7 +60,7 @@ def write_bundles(plan: Plan, names: Iterable[str], folder: Path, values: Values
 
 def _with_secrets(name: str, tree: DeviceTree, values: Values | None) -> DeviceTree:
     if values is None:
-        needed = sorted({secret for artifact in tree for secret in names_in(artifact.content)})
+        needed = sorted(set(chain.from_iterable(names_in(artifact.content) for artifact in tree)))
         if needed:
             raise ClusterwrightError(
                 f"{name} needs secrets, as {needed[0]}: name the file of their sources with --secrets FILE."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 
 from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
@@ -41,7 +42,8 @@ def collect(plan: Plan, devices: Devices) -> Collected:
     texts: dict[str, dict[str, str]] = {}
     failures: dict[str, str] = {}
     questions = {name: dict(_questions(plan, name)) for name in sorted(devices.over_ssh)}
-    for output in sorted({output for question in questions.values() for output in question}):
+    outputs = set(chain.from_iterable(questions.values()))
+    for output in sorted(outputs):
         asked = {
             name: results[output] for name, results in questions.items() if output in results and name not in failures
         }

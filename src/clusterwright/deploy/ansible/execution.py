@@ -19,7 +19,7 @@ from clusterwright.spec.execution import MESH_TLS
 
 @dataclass(frozen=True, slots=True)
 class MeshNode:
-    """``name`` is its identity on the mesh; ``pods`` come to it first, all others to whoever has least to do."""
+    """``name`` is its identity on the mesh; ``pods`` come to it first, all others to the least busy node."""
 
     name: str
     pods: tuple[str, ...] = ()
@@ -82,7 +82,9 @@ def home_of_pods(sizes: Mapping[str, int], nodes: Sequence[MeshNode]) -> dict[st
     named, the shares of two nodes differ by no more than the largest pod.
     """
     loads = {node.name: 0 for node in nodes}
-    homes = {pod: node.name for node in reversed(nodes) for pod in node.pods if pod in sizes}
+    homes: dict[str, str] = {}
+    for node in reversed(nodes):  # the first node that names a pod counts
+        homes.update((pod, node.name) for pod in node.pods if pod in sizes)
     for pod, name in homes.items():
         loads[name] += sizes[pod]
     for pod in sorted(sizes.keys() - homes.keys(), key=lambda pod: (-sizes[pod], pod)):

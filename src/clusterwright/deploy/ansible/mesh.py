@@ -112,7 +112,7 @@ class Mesh:
             self._lost[node] = reason
 
     def take(self, home: str, tried: Collection[str]) -> str | None:
-        """The node to try next, counted as busy from now on: ``home``, then whoever has least to do; None: no one."""
+        """The node to try next, counted as busy from now on: ``home``, then the least busy one; None: no node."""
         with self._lock:
             candidates = [name for name in self._slots if name not in tried and name not in self._lost]
             if not candidates:

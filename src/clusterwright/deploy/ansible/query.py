@@ -153,7 +153,9 @@ class Devices:
 
     def _ssh(self, address: str, *, becomes_root: bool) -> list[str]:
         access = self.access
-        options = [word for name, value in ssh_options(access, CONNECT_S).items() for word in ("-o", f"{name}={value}")]
+        options: list[str] = []
+        for name, value in ssh_options(access, CONNECT_S).items():
+            options += ["-o", f"{name}={value}"]
         start = [access.python]
         if becomes_root and access.user != "root":
             inner = f"'echo {_BECOME} ; {access.python}'"
@@ -185,7 +187,7 @@ def _show(
     *,
     form: str = "json",
 ) -> Any | Unreachable:
-    """One command's answer; an error of the switch's is an empty one: a command about what it does not run."""
+    """One command's answer; an error of the switch is an empty one: a command about a feature that is off."""
     address = eapi.addresses[device]
     name = f"{device}.{eapi.domain}" if eapi.domain else device
     asked = {"version": 1, "cmds": ["enable", command], "format": form}

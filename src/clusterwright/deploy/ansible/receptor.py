@@ -59,7 +59,7 @@ class Receptor:
     def submit(self, node: str, work_type: str, tls: str, write: Callable[[str, IO[bytes]], None]) -> str:
         """Has ``node`` do signed work, over a connection that is encrypted from end to end; the work unit's name.
 
-        ``write`` is told that name before anything begins, and writes what the work reads.
+        ``write`` gets that name before the work begins, and writes the input of the work.
         """
         order = {"command": "work", "subcommand": "submit", "node": node, "worktype": work_type}
         with self._asked(json.dumps({**order, "signwork": "true", "tlsclient": tls})) as channel:
@@ -130,7 +130,7 @@ class Receptor:
 
 
 class _Channel:
-    """One connection: lines first, then whatever comes."""
+    """One connection: lines first, then bytes."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection

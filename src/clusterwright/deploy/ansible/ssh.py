@@ -1,6 +1,6 @@
 """Devices over SSH: by key only, and only where the host key is the one that is known.
 
-A bundle is a device's tree as one file on the control node: what a single Ansible task sends along with the module.
+A bundle is a device's tree as one file on the control node; a single Ansible task sends it along with the module.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class AnsibleTarget:
         return {device: outcomes.get(device, nowhere) for device in batch}
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """See ``Target.rename``: a device itself keeps what was put on it, whatever it is called."""
+        """See ``Target.rename``: a device itself keeps its files under any name."""
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
         """See ``Target.read``."""
@@ -121,7 +121,10 @@ class AnsibleTarget:
                 heard = [run.result() for run in runs]
             finally:
                 given_up.set()
-        return {name: transcript for (job, _), transcript in zip(jobs, heard, strict=True) for name in job.shard}
+        transcripts: dict[str, Transcript] = {}
+        for (job, _), transcript in zip(jobs, heard, strict=True):
+            transcripts.update(dict.fromkeys(job.shard, transcript))
+        return transcripts
 
     def _run_here(self, job: PlaybookJob, given_up: threading.Event) -> Transcript:
         transcript = Transcript()

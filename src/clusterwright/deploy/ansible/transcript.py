@@ -1,7 +1,7 @@
 """Outcomes of devices from Ansible's events.
 
 An exit code is never taken for success: a device counts as done when its own answer lists the digests that were sent,
-in a run that came to its end. Whatever leaves doubt is ``unknown``.
+in a run that came to its end. Every other device is ``unknown``.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Transcript:
         self.ended = self.ended and exit_code in (0, 2, 4)
 
     def follow(self, lost: Transcript) -> None:
-        """This run did again what one was at that got lost: what that one had changed by then was changed for good."""
+        """Merge the changes of a lost run that this one repeated: changes of the lost run count as well."""
         for host, before in lost.answers.items():
             answer = self.answers.get(host)
             if answer is None or "trial" in before or not isinstance(before.get("changes"), list):

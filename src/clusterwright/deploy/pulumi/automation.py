@@ -1,7 +1,7 @@
 """Pulumi's Automation API over the stacks of one deployment.
 
-The engine runs in process groups of its own, so that a Ctrl-C reaches this program alone: what is under way is finished
-or cancelled in order, never torn off.
+The engine runs in process groups of its own, so that a Ctrl-C reaches this program alone: a running operation is
+finished or cancelled in order, never killed.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class Engine:
         return ran
 
     def _accepted(self, stack: Stack) -> Downlinks | None:
-        """What the upper layer offered ``stack`` when it was first asked; None where nobody did."""
+        """The upper layer's first offer to ``stack``; None where there was none."""
         if self._upper_downlinks is None or stack.layer == UPPER:
             return None
         return {name: {stack.pod: pods[stack.pod]} for name, pods in self._upper_downlinks.items() if stack.pod in pods}

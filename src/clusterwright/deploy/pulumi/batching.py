@@ -31,7 +31,9 @@ class BatchingTarget:
         while self._waiting:
             await asyncio.sleep(MOMENT_S)
             taken, self._waiting = self._waiting, []
-            together = {device: tree for batch, _ in taken for device, tree in batch.items()}
+            together: dict[str, DeviceTree] = {}
+            for batch, _ in taken:
+                together.update(batch)
             try:
                 outcomes = await asyncio.to_thread(self._target.apply, together)
             except Exception as error:  # each caller gets it; the worker lives on for the next batch

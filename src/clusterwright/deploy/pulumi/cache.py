@@ -45,7 +45,7 @@ _FOLDERS = (
 
 @dataclass(frozen=True, slots=True)
 class TargetLayer:
-    """A layer of a spec on a target: what a note is about."""
+    """A layer of a spec on a target: the subject of a note."""
 
     spec: Path
     layer: str
@@ -142,8 +142,11 @@ def _as_noted(read: ReadFiles) -> dict[str, str]:
     """
     if any(len(digests) != 1 for digests in read.values()):
         return {}
-    outer = ((path, digests) for path, digests in read.items() if not is_of_installation(path))
-    return {str(path): digest for path, digests in outer for digest in digests}
+    noted: dict[str, str] = {}
+    for path, digests in read.items():
+        if not is_of_installation(path):
+            noted[str(path)] = next(iter(digests))
+    return noted
 
 
 def _ingredients(question: TargetLayer, installation: Callable[[], str]) -> dict[str, object]:
@@ -185,8 +188,12 @@ def _libraries() -> Iterator[tuple[str, str]]:
 
 def _objects(store: Store, manifest: Manifest) -> set[str]:
     """The digests of everything that a manifest stands for. Raises MissingObject."""
-    files = {file["sha256"] for tree in set(manifest.trees.values()) for file in json.loads(store.get(tree))}
-    return files | {downlink.rpartition(", ")[2] for pods in manifest.downlinks.values() for downlink in pods.values()}
+    digests: set[str] = set()
+    for tree in set(manifest.trees.values()):
+        digests.update(file["sha256"] for file in json.loads(store.get(tree)))
+    for pods in manifest.downlinks.values():
+        digests.update(downlink.rpartition(", ")[2] for downlink in pods.values())
+    return digests
 
 
 def _file_digest(path: Path) -> str:

@@ -32,9 +32,9 @@ def changed_lines(before: DeviceTree, after: DeviceTree) -> Iterator[str]:
 
 
 def drift_lines(device: str, outcome: Outcome, given: DeviceTree) -> Iterator[str]:
-    """Lines for people about a device that differs: what differs, then how; lines with ``-`` are what it runs.
+    """Lines for people about a device that differs: its files, then the lines of each; ``-`` marks those that run.
 
-    ``given`` is its tree with placeholders: of a file that holds secrets, another value may be all that differs.
+    ``given`` is its tree with placeholders: a file that holds secrets may differ by a value alone.
     """
     yield f"{device}: what it holds differs from what it was given"
     yield from (f"  ~ {name}" for name in outcome.changed)

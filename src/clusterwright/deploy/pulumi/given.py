@@ -15,9 +15,9 @@ PROVIDER_TYPE = "pulumi:providers:clusterwright"
 class Given:
     """The digest of each device's last tree, "" where it is known to hold another one.
 
-    ``failed`` says why devices did not take what they were to have last; ``downlinks`` is what a stack of the upper
-    layer offers pods. ``manifest`` is the digest of what a stack was deployed from, "" where that is not known,
-    ``provider`` what its provider was told: where files are kept, and how they reach devices.
+    ``failed`` says why devices did not take their last tree; ``downlinks`` are the offers of a stack of the upper layer
+    to pods. ``manifest`` is the digest of the stack's last manifest, "" where that is not known, ``provider`` the
+    settings of its provider: where files are kept, and how they reach devices.
     """
 
     trees: Mapping[str, str]

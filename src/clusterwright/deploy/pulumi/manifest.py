@@ -47,7 +47,7 @@ class Manifest:
     left_alone: tuple[str, ...] = ()
 
     def leaving_out(self, away: Collection[str], given: Mapping[str, str]) -> Manifest:
-        """The same without what devices ``away`` are owed: each keeps what it was ``given``, or is in no unit."""
+        """The same without changes of devices ``away``: each keeps its tree of ``given``, or is in no unit."""
         out = {name for name in self.trees if name in away}
         if not out:
             return self
@@ -60,7 +60,7 @@ class Manifest:
         return replace(self, units=remaining, away=tuple(sorted(out & given.keys())))
 
     def alone(self, devices: Collection[str], given: Mapping[str, str]) -> Manifest:
-        """The same for ``devices`` only: every other one keeps what it was ``given``, or is in no unit."""
+        """The same for ``devices`` only: every other one keeps its tree of ``given``, or is in no unit."""
         others = self.trees.keys() - frozenset(devices)
         kept = self.leaving_out(others, given)
         return replace(kept, away=self.away, left_alone=tuple(sorted(others & given.keys())))
@@ -78,7 +78,10 @@ class Manifest:
     @property
     def trees(self) -> dict[str, str]:
         """Every device's tree."""
-        return {name: digest for unit in self.units for name, digest in unit.devices.items()}
+        trees: dict[str, str] = {}
+        for unit in self.units:
+            trees.update(unit.devices)
+        return trees
 
     def content(self) -> bytes:
         """The manifest as the store keeps it."""

@@ -14,6 +14,7 @@ import asyncio
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from pulumi.provider.experimental.property_value import PropertyValue
@@ -150,7 +151,7 @@ class ClusterwrightProvider(Provider):
         return CreateResponse(request.name, state)
 
     async def _adopt(self, request: CreateRequest) -> dict[str, PropertyValue]:
-        """What a unit's devices hold, noted as given: nothing is put on them. A device that differs is mended later."""
+        """Note the files of a unit's devices as given, without a change on them. A later update mends differences."""
         wanted = map_of(request.properties, "devices")
         given = await asyncio.to_thread(self._given, wanted)
         trees = {name: tree for name, tree in given.items() if tree is not None}
@@ -160,7 +161,7 @@ class ClusterwrightProvider(Provider):
         return {"devices": as_map(held), **_beside(request.properties)}
 
     async def update(self, request: UpdateRequest) -> UpdateResponse:
-        """As create; devices that left the unit lose what was put on them."""
+        """As create; devices that left the unit lose their files."""
         if request.preview:
             return UpdateResponse(dict(request.news))
         old, new = _held(request.olds, request.news), map_of(request.news, "devices")
@@ -285,7 +286,8 @@ class ClusterwrightProvider(Provider):
         )
 
     def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
-        return bounded((line for name, digests in changed.items() for line in self._lines(name, *digests)), SHOWN_LINES)
+        lines = chain.from_iterable(self._lines(name, *digests) for name, digests in changed.items())
+        return bounded(lines, SHOWN_LINES)
 
     def _lines(self, name: str, old: str | None, new: str | None) -> Iterator[str]:
         store, target, _ = self._opened()
@@ -308,8 +310,8 @@ class ClusterwrightProvider(Provider):
         yield from (f"  {line}" for line in changed_lines(before, after))
 
     def _drift_lines(self, given: Mapping[str, DeviceTree], drift: Mapping[str, Outcome]) -> list[str]:
-        lines = (line for name, outcome in sorted(drift.items()) for line in drift_lines(name, outcome, given[name]))
-        return bounded(lines, SHOWN_LINES)
+        lines = (drift_lines(name, outcome, given[name]) for name, outcome in sorted(drift.items()))
+        return bounded(chain.from_iterable(lines), SHOWN_LINES)
 
     def _opened(self) -> tuple[Store, Target, BatchingTarget]:
         if self._store is None or self._target is None or self._batching is None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from clusterwright.deploy.pulumi.cache import ReadFiles, TargetLayer, installation_digest, recall, remember
@@ -63,7 +63,7 @@ def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Colle
     from clusterwright.output.forked import fan_out, prepare
     from clusterwright.output.workers import shares_of
 
-    reached = target.carries([name for stack in stacks for name in stack.devices])
+    reached = target.carries(list(chain.from_iterable(stack.devices for stack in stacks)))
     names = tuple(name for name in reached if name in only) if only else reached
     store = Store(target.root / "objects")
     count = len(os.sched_getaffinity(0)) if len(names) > FEW else 1

@@ -19,9 +19,9 @@ _TAIL_BYTES = 64
 
 
 def mend_states(folder: Path, locks: Path, *, thoroughly: bool = False) -> Iterator[str]:
-    """Put back every cut state below ``folder`` whose stack nobody changes, by ``locks``; what was done, for people.
+    """Restore every truncated state below ``folder`` whose stack is not locked; returns messages for people.
 
-    A file that ends as a state does counts as whole, unless all of it is looked at ``thoroughly``.
+    A file that ends as a state does counts as whole, unless it is parsed (``thoroughly``).
     """
     for state in sorted((folder / _STACKS).glob("*/*.json")):
         if _is_whole(state, thoroughly=thoroughly) or not StackLocks(locks).is_free(state.stem):

@@ -1,4 +1,4 @@
-"""Cutting a plan into stacks and units: what may fail together, and what changes together.
+"""Cutting a plan into stacks, which may fail together, and units, which change together.
 
 A stack is a blast radius: a pod, or the layer above the pods. A unit is one resource of it: a rack with the switches
 that serve that rack alone and the nodes in it, or a single switch or service machine. Service machines stand in for
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
@@ -37,9 +38,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One Pulumi stack: ``name`` is ``<cluster>-<layer>``, ``layer`` what a user calls it.
+    """One Pulumi stack: ``name`` is ``<cluster>-<layer>``, ``layer`` its name on the command line.
 
-    That is ``upper``, or the layer of a pod (``plan/pod_names.py``).
+    A layer is ``upper``, or that of a pod (``plan/pod_names.py``).
     """
 
     name: str
@@ -50,7 +51,7 @@ class Stack:
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices of all units, in their order."""
-        return tuple(name for unit in self.units for name in unit.devices)
+        return tuple(chain.from_iterable(unit.devices for unit in self.units))
 
 
 def cut(plan: Plan) -> tuple[Stack, ...]:
@@ -87,7 +88,7 @@ def stacks_of_devices(stacks: Collection[Stack], devices: Collection[str]) -> tu
 
     Raises ClusterwrightError for a device that is in none of them.
     """
-    device_names = {name for stack in stacks for name in stack.devices}
+    device_names = set(chain.from_iterable(stack.devices for stack in stacks))
     for name in devices:
         if name not in device_names:
             shown = ", ".join(stack.name for stack in stacks)

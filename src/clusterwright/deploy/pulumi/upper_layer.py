@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.deploy.store import MissingObject, Store
@@ -33,7 +34,7 @@ class UnmetReferenceError(ClusterwrightError):
 
 
 def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Downlinks]:
-    """By stack: for the upper layer what it offers every pod, for a pod what it is offered.
+    """The offers of each stack: those of the upper layer to every pod, and those that each pod gets.
 
     Left out are switches without files of their own and those that the target does not reach: nothing is deployed on
     them. Every offer's text is in the store afterwards. Raises ClusterwrightError.
@@ -65,20 +66,20 @@ def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[
 def require_downlinks(
     planned: Downlinks, deployed: Downlinks, accepted: Downlinks | None, upper: str, store: Store
 ) -> None:
-    """Raises UnmetReferenceError when ``deployed`` is neither what was ``planned`` nor ``accepted`` instead (None: no).
+    """Raises UnmetReferenceError when ``deployed`` is neither as ``planned`` nor as ``accepted`` (None: no exception).
 
     A switch that failed in a rollout over both is that rollout's to judge, by its budget: it offers nothing then.
     """
-    wrong = [
-        (name, pod, downlink, _of(deployed, name, pod))
-        for name, pods in planned.items()
-        for pod, downlink in pods.items()
-        if _of(deployed, name, pod) != downlink
-        and (accepted is None or _of(deployed, name, pod) not in ("", _of(accepted, name, pod)))
-    ]
+    wrong: list[tuple[str, str, str, str]] = []
+    for name, pods in planned.items():
+        for pod, downlink in pods.items():
+            offered = _of(deployed, name, pod)
+            is_accepted = accepted is not None and offered in ("", _of(accepted, name, pod))
+            if offered != downlink and not is_accepted:
+                wrong.append((name, pod, downlink, offered))
     if not wrong:
         return
-    lines = [line for difference in wrong[:_SHOWN_SWITCHES] for line in _told(store, *difference)]
+    lines = list(chain.from_iterable(_told(store, *difference) for difference in wrong[:_SHOWN_SWITCHES]))
     if len(wrong) > _SHOWN_SWITCHES:
         lines.append(f"and {len(wrong) - _SHOWN_SWITCHES} more switches")
     raise UnmetReferenceError(
@@ -108,7 +109,7 @@ def _downlink(plan: Plan, store: Store, device: Device, links: list[Link]) -> st
 
 
 def _port_of(plan: Plan, link: Link) -> dict[str, Any]:
-    """A port as its switch is configured; what a pod does with its own end changes nothing about it."""
+    """A port as its switch is configured, independent of the pod's own end."""
     from clusterwright.plan.model import format_address
 
     address = link.port.address

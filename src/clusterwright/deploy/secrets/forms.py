@@ -31,7 +31,7 @@ _CRYPT = re.compile(
 
 
 class FormError(ValueError):
-    """A value that its form cannot take. The text says why, and never what the value is."""
+    """A value that its form cannot take. The text says why, and never has the value."""
 
 
 def is_pem(value: str) -> bool:
@@ -40,7 +40,7 @@ def is_pem(value: str) -> bool:
 
 
 def in_form(value: str, form: str, argument: str) -> str:
-    """``value`` as a device keeps it; ``argument`` is what the form needs to know of its place, often nothing.
+    """``value`` as a device keeps it; ``argument`` is a parameter of the form, often empty.
 
     Raises FormError for a value of another kind, and for a form that is not known.
     """

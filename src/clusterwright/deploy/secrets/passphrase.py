@@ -24,7 +24,7 @@ _SALT_OF_NONE = "v1:DgHbvP98ERg=:v1:+gZ0prZPSvN6vLOH:pvNOz18aCe49Q8YYVMZB7O/z7hO
 
 
 def salt_of_none(environment: Mapping[str, str]) -> str:
-    """A salt for stacks of the empty passphrase, which protects nothing whatever the salt; "" for any other passphrase.
+    """A salt for stacks of the empty passphrase, which protects nothing with any salt; "" for any other passphrase.
 
     Nor is there one for a state that a service keeps: it has keys of its own.
     """

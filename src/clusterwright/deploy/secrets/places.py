@@ -1,7 +1,7 @@
-"""The places of secrets in a tree's lines: what stands there on a device is a secret too, though it is another value.
+"""The places of secrets in a tree's lines: a device may hold a former value there, which is a secret too.
 
-A device repeats what it holds when it is compared: after a rotation that is the value of yesterday, which no source
-gives any more. Its line is known all the same, but for that word.
+A device repeats its own lines when it is compared: after a rotation they have the former value, which no source gives
+any more. The line is known but for that word.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ _WORD, _WORD_IN_JSON = rf"(?!{MARK})\S+", rf"(?!{MARK})[^\s\\]+"  # no placehold
 
 def places_in(tree: Iterable[Artifact]) -> Places:
     """The places of all secrets of a device; those of a file that is a secret alone are not known by any words."""
-    files = (artifact.content for artifact in tree if MARK_IN_BYTES in artifact.content)
-    lines = {line for content in files for line in content.split(b"\n") if MARK_IN_BYTES in line}
-    return dict(place for line in sorted(lines) for place in _of_line(line.decode("utf-8", "replace")))
+    lines: set[bytes] = set()
+    for artifact in tree:
+        if MARK_IN_BYTES in artifact.content:
+            lines.update(line for line in artifact.content.split(b"\n") if MARK_IN_BYTES in line)
+    places: dict[str, str] = {}
+    for line in sorted(lines):
+        places.update(_of_line(line.decode("utf-8", "replace")))
+    return places
 
 
 def in_place(text: str, places: Places) -> str:

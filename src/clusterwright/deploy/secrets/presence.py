@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.pulumi.units import Stack
@@ -25,7 +26,7 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
         values = checked(target.of_stack(stack.name).fetch_secrets())
         carried = target.carries(stack.devices)
         contents = frozenset(artifact.content for artifact in _with_secrets(plan, carried))
-        named = {name for content in contents for name in names_in(content)}
+        named = set(chain.from_iterable(names_in(content) for content in contents))
         if lacking := sorted(named - values.keys()):
             names = ", ".join(f'secret "{name}"' for name in lacking)
             raise SecretError(
