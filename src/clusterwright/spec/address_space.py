@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address
+from itertools import chain
 from typing import TypeVar
 
 from clusterwright.spec.isolation import Address, Network
@@ -59,10 +60,15 @@ def dropped_sources(held: Iterable[Network]) -> tuple[Network, ...]:
     link_local = [LINK_LOCAL_IPV4]
     for network in held:
         if isinstance(network, IPv4Network):
-            link_local = [part for whole in link_local for part in _without(whole, network)]
+            link_local = _all_without(link_local, network)
     four = [network for network in NEVER_A_SOURCE if isinstance(network, IPv4Network)]
     six = [network for network in NEVER_A_SOURCE if isinstance(network, IPv6Network)]
     return (*sorted((*four, *link_local)), *six)
+
+
+def _all_without(networks: Iterable[N], excluded: N) -> list[N]:
+    """The parts of networks of one version outside of ``excluded``."""
+    return list(chain.from_iterable(_without(network, excluded) for network in networks))
 
 
 def internet_without(networks: Iterable[Network]) -> tuple[Network, ...]:
@@ -72,9 +78,9 @@ def internet_without(networks: Iterable[Network]) -> tuple[Network, ...]:
     remaining_ipv6 = [_PUBLIC_IPV6]
     for network in excluded:
         if isinstance(network, IPv4Network):
-            remaining_ipv4 = [part for whole in remaining_ipv4 for part in _without(whole, network)]
+            remaining_ipv4 = _all_without(remaining_ipv4, network)
         else:
-            remaining_ipv6 = [part for whole in remaining_ipv6 for part in _without(whole, network)]
+            remaining_ipv6 = _all_without(remaining_ipv6, network)
     return (*collapse_addresses(remaining_ipv4), *collapse_addresses(remaining_ipv6))
 
 
@@ -87,7 +93,7 @@ def takes_in_internet(networks: Iterable[Network]) -> bool:
 def _public_ipv4(networks: Iterable[Network]) -> int:
     remaining = list(collapse_addresses(network for network in networks if isinstance(network, IPv4Network)))
     for private in _PRIVATE_IPV4:
-        remaining = [part for whole in remaining for part in _without(whole, private)]
+        remaining = _all_without(remaining, private)
     return sum(network.num_addresses for network in remaining)
 
 
@@ -99,7 +105,7 @@ def _public_ipv6(networks: Iterable[Network]) -> int:
 
 
 def _without(whole: N, part: N) -> list[N]:
-    """What is left of a network without another one."""
+    """The parts of a network outside of another one."""
     if whole.subnet_of(part):
         return []
     if part.subnet_of(whole):

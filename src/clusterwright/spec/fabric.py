@@ -196,7 +196,10 @@ class FabricAddressing:
 def _codes(reading: Reading, items: Any, path: Path) -> tuple[int, ...]:
     """The code points of DSCP that numbers and ranges name."""
     spans = reading.ranges(items, path, 63)
-    return tuple(sorted({code for low, high in spans for code in range(low, min(high, 63) + 1)}))
+    codes: set[int] = set()
+    for low, high in spans:
+        codes.update(range(low, min(high, 63) + 1))
+    return tuple(sorted(codes))
 
 
 @dataclass(frozen=True, slots=True)

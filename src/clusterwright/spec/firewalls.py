@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 # By package, of Debian's and Red Hat's families, the units that put it in force.
 FIREWALLS: Mapping[str, tuple[str, ...]] = {
@@ -32,4 +33,4 @@ FIREWALLS: Mapping[str, tuple[str, ...]] = {
     "sshguard": ("sshguard.service",),
     "opensnitch": ("opensnitch.service",),
 }
-FIREWALL_UNITS = frozenset(unit for units in FIREWALLS.values() for unit in units)
+FIREWALL_UNITS = frozenset(chain.from_iterable(FIREWALLS.values()))

@@ -16,7 +16,7 @@ _ANY = ""
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A setting that is not an image's to change: ``value`` is what it always is, None where the plan computes it."""
+    """A setting that an image cannot change: ``value`` is its constant, None where the plan computes it."""
 
     path: Path
     value: str | None
@@ -49,14 +49,9 @@ _DECIDED = (
     *(_conf(4, name, "0", _NO_PROXY) for name in ("proxy_arp", "proxy_arp_pvlan", "bootp_relay")),
     _conf(6, "proxy_ndp", "0", _NO_PROXY),
     *(_conf(4, name, None, _COMPUTED) for name in ("arp_ignore", "arp_announce")),
-    *(
-        Decided(("net", f"ipv{version}", *rest), None, _COMPUTED)
-        for version in (4, 6)
-        for rest in (
-            ("fib_multipath_hash_policy",),
-            *(("neigh", _ANY, f"gc_thresh{step}") for step in (1, 2, 3)),
-        )
-    ),
+    *(Decided(("net", f"ipv{version}", "fib_multipath_hash_policy"), None, _COMPUTED) for version in (4, 6)),
+    *(Decided(("net", "ipv4", "neigh", _ANY, f"gc_thresh{step}"), None, _COMPUTED) for step in (1, 2, 3)),
+    *(Decided(("net", "ipv6", "neigh", _ANY, f"gc_thresh{step}"), None, _COMPUTED) for step in (1, 2, 3)),
 )
 
 

@@ -102,7 +102,9 @@ class Row:
 
     def places(self) -> Iterator[tuple[str, int]]:
         """Each rack with the index of its word. Raises ValueError for a word that is no range."""
-        return ((name, index) for index, word in enumerate(self.racks) for name in expand(word))
+        for index, word in enumerate(self.racks):
+            for name in expand(word):
+                yield name, index
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ the three before. slurmdbd is to be the newest, then slurmctld, then slurmd.
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from clusterwright.spec.distribution import Distribution, distribution_of
 from clusterwright.spec.image import Image
@@ -35,7 +36,8 @@ def has_packages_of_its_own(image: Image) -> bool:
     distribution = distribution_of(image.distribution)
     others = distribution.family.other_slurm if distribution is not None else ()
     named = {package.name for package in image.packages}
-    return any(not named.isdisjoint(names) for other in others for names in other.packages.values())
+    others_packages = chain.from_iterable(other.packages.values() for other in others)
+    return any(not named.isdisjoint(names) for names in others_packages)
 
 
 def takes_from(newer: str, older: str) -> bool | None:

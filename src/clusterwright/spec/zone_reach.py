@@ -7,6 +7,7 @@ decided once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.spec.address_space import internet_without, takes_in_internet
@@ -76,9 +77,11 @@ def data_partitions(spec: ClusterSpec, nccl: NcclProfile, node_group: str) -> tu
     there is another.
     """
     fabric = spec.fabric(nccl.fabric)
+    if fabric is None:
+        return ()
     full = [
         partition
-        for partition in (fabric.partitions if fabric is not None else ())
+        for partition in fabric.partitions
         if partition.pkey != DEFAULT_PKEY and memberships_of(spec, partition).get(node_group) == "full"
     ]
     if nccl.partition is not None:
@@ -128,11 +131,12 @@ def can_meet(spec: ClusterSpec, one: Zone, other: Zone) -> bool:
 
 def share_partition(spec: ClusterSpec, one: str, other: str) -> bool:
     """True when a partition of InfiniBand joins two zones by name: members reach each other there without addresses."""
-    return any(
-        one in partition.zones and other in partition.zones and "full" in map(partition.membership_of, (one, other))
-        for fabric in spec.fabrics
-        for partition in fabric.partitions
-    )
+    for fabric in spec.fabrics:
+        for partition in fabric.partitions:
+            has_both = one in partition.zones and other in partition.zones
+            if has_both and "full" in map(partition.membership_of, (one, other)):
+                return True
+    return False
 
 
 def is_outside(spec: ClusterSpec, zone: Zone) -> bool:
@@ -141,14 +145,14 @@ def is_outside(spec: ClusterSpec, zone: Zone) -> bool:
 
 
 def owner_in_clear(spec: ClusterSpec, mount: Mount) -> str | None:
-    """Who answers for a mount that nothing protects: whom its protection names, or who owns a flow to its storage."""
+    """The owner of a mount without protection: the one that its protection names, or the owner of a flow to it."""
     if mount.protection is not None and mount.protection.owner is not None:
         return mount.protection.owner
-    asking = {zone for name in mount.nodes for zone in zones_of(spec, name)}
-    asked = set(zones_of(spec, mount.system or ""))
+    client_zones = set(chain.from_iterable(zones_of(spec, name) for name in mount.nodes))
+    storage_zones = set(zones_of(spec, mount.system or ""))
     for address in mount.server_addresses:
-        asked.update(zones_at(spec, address))
-    owners = (flow.owner for flow in spec.flows if flow.source in asking and flow.target in asked)
+        storage_zones.update(zones_at(spec, address))
+    owners = (flow.owner for flow in spec.flows if flow.source in client_zones and flow.target in storage_zones)
     return next((owner for owner in owners if owner), None)
 
 
@@ -174,7 +178,7 @@ def with_internet(spec: ClusterSpec) -> ClusterSpec:
     """
     isolated = {zone.name for zone in spec.zones if zone.isolated}
     opening = [flow for flow in spec.flows if isolated.isdisjoint((flow.source, flow.target))]
-    named = {name for flow in opening for name in (flow.source, flow.target)}
+    named = {flow.source for flow in opening} | {flow.target for flow in opening}
     is_opened = [zone.kind == INTERNET and not zone.prefixes and zone.name in named for zone in spec.zones]
     if not any(is_opened):
         return spec

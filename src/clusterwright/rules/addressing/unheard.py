@@ -80,7 +80,8 @@ def _places(data: Any, steps: tuple[str, ...], above: Path) -> Iterator[Path]:
         return
     step, *rest = steps
     if step == _ITEM:
-        for index, item in enumerate(data if isinstance(data, list) else ()):
+        items = data if isinstance(data, list) else ()
+        for index, item in enumerate(items):
             yield from _places(item, tuple(rest), (*above, index))
     elif isinstance(data, Mapping) and step in data:
         yield from _places(data[step], tuple(rest), (*above, step))

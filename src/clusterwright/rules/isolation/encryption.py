@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -165,7 +166,8 @@ def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
         if dataset.gpudirect_storage and dataset.mount in protected:
             message = f"{dataset.name} is encrypted on its way; GPUDirect Storage would bypass who decrypts it."
             yield Problem((*dataset.path, "gpudirect_storage"), message, "Leave it out.")
-    loading = dict.fromkeys(image.name for mount in protected.values() for image in _images(spec, mount))
+    images = chain.from_iterable(_images(spec, mount) for mount in protected.values())
+    loading = frozenset(image.name for image in images)
     for image in spec.images:
         if image.name in loading and GPUDIRECT_MODULE in image.modules:
             path = (*image.path, "modules", image.modules.index(GPUDIRECT_MODULE))

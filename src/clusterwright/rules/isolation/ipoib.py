@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import ip_address
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -84,7 +85,8 @@ def _unable(
         message = f"Image {image.name} of {group.name} keeps ib_ipoib from being loaded."
         yield Problem((*hosts.path, "nodes"), message, f"Remove ib_ipoib from the blacklist of {image.name}.")
     named = (group.model.nic_group(attach.nics or "") for attach in fabric.attach if attach.nodes == group.name)
-    nics = [nic.interface for nic_group in named if nic_group is not None for nic in nic_group.nics]
+    adapters = chain.from_iterable(nic_group.nics for nic_group in named if nic_group is not None)
+    nics = [adapter.interface for adapter in adapters]
     if hosts.nic not in nics:
         message = f"{hosts.nic} is no adapter of {group.name} on {fabric.name}."
         yield Problem((*hosts.path, "nic"), message, f"It has {', '.join(nics) or 'none there'}.")
@@ -94,7 +96,8 @@ def _unable(
 def addresses_over_infiniband(subject: Subject) -> Iterator[Problem]:
     """Addresses of IP over InfiniBand that are of another version or network, too few, or somebody else's."""
     spec = subject.spec
-    servers = {address for mount in spec.mounts for address, network in nids_of(mount) if network.startswith("o2ib")}
+    nids = chain.from_iterable(map(nids_of, spec.mounts))
+    servers = {address for address, network in nids if network.startswith("o2ib")}
     for _, _, carried in _carried(spec):
         path, pool = (*carried.path, "addresses"), carried.addresses
         if carried.network.version != 4:
@@ -124,7 +127,8 @@ def one_name_two_things(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for group in spec.node_groups:
         taken = {nic.interface for nic in group.model.nics}
-        taken |= {e.bond.interface for f in spec.fabrics for e in f.attach if e.nodes == group.name and e.bond}
+        attachments = chain.from_iterable(fabric.attach for fabric in spec.fabrics)
+        taken |= {attach.bond.interface for attach in attachments if attach.nodes == group.name and attach.bond}
         for _, _, carried in _carried(spec):
             if sum(host.nodes == group.name for host in carried.hosts) > 1:
                 message = f"{carried.interface} is on {group.name} twice."

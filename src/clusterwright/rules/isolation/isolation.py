@@ -78,8 +78,9 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     """Zone prefixes that overlap the host pools of the cluster's own fabrics."""
     spec = subject.spec
     addressed = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
-    carried = (partition.ipoib for fabric in spec.fabrics for partition in fabric.partitions)
-    addressed += [(network.interface, network.network) for network in carried if network is not None]
+    for fabric in spec.fabrics:
+        over_ib = [partition.ipoib for partition in fabric.partitions if partition.ipoib is not None]
+        addressed += [(ipoib.interface, ipoib.network) for ipoib in over_ib]
     pools = sorted((hosts.version, *network_bounds(hosts), name, str(hosts)) for name, hosts in addressed)
     starts = [pool[:2] for pool in pools]
     for zone in spec.zones:

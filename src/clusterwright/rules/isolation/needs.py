@@ -192,9 +192,8 @@ def client_of_storage(subject: Subject) -> Iterator[Problem]:
 
 
 def _brings(image: Image, packages: tuple[str, ...], unit: str | None) -> bool:
-    given = [package.name for driver in image.drivers for package in driver.packages]
-    given += [package.name for package in image.packages]
-    has_package = any(name.startswith(packages) for name in given) if packages else False
+    given = chain(image.packages, chain.from_iterable(driver.packages for driver in image.drivers))
+    has_package = any(package.name.startswith(packages) for package in given) if packages else False
     return has_package or (unit is not None and unit in image.enabled_units)
 
 

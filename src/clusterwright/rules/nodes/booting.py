@@ -130,10 +130,11 @@ def unknown_adapter(subject: Subject) -> Iterator[Problem]:
     for attach in next((fabric.attach for fabric in spec.fabrics if fabric.name == boot.fabric), ()):
         group = spec.node_group(attach.nodes or "")
         nics = group.model.nic_group(attach.nics or "") if group is not None else None
-        names = [
-            node.name for node in subject.skeleton.layout.nodes if group and spec.node_groups[node.node_group] is group
-        ]
-        ports.update((name, nic.interface) for name in names for nic in (nics.nics if nics else ()))
+        if nics is None:
+            continue
+        for node in subject.skeleton.layout.nodes:
+            if spec.node_groups[node.node_group] is group:
+                ports.update((node.name, nic.interface) for nic in nics.nics)
     wrong = [row for row in boot.macs.rows if (row.device, row.port) not in ports]
     for row in wrong[:MOST_UNKNOWN]:
         message = f"Line {row.line} names {row.device} {row.port}, which has no adapter on {boot.fabric}."

@@ -51,4 +51,5 @@ def _secrets(spec: ClusterSpec, group: NodeGroup) -> Iterator[str]:
     slurms = (scheduler.slurm for scheduler in schedulers if scheduler is not None)
     origins.extend(slurm.munge for slurm in slurms if slurm is not None)
     yield from (by.secret for by in origins if by is not None and by.secret is not None)
-    yield from (user.password for user in (image.users if image is not None else ()) if user.password is not None)
+    if image is not None:
+        yield from (user.password for user in image.users if user.password is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -123,7 +124,8 @@ def _is_mounted_without_programs(spec: ClusterSpec, mount: Mount) -> bool:
 def parts_that_start_others(subject: Subject) -> Iterator[Problem]:
     """Slurm's settings on nodes without the programs that they start: every job would end in its prolog."""
     spec = subject.spec
-    placed = {name for scheduler in spec.schedulers if scheduler.slurm is not None for name in scheduler.nodes}
+    slurms = (scheduler for scheduler in spec.schedulers if scheduler.slurm is not None)
+    placed = set(chain.from_iterable(scheduler.nodes for scheduler in slurms))
     for image in _existing_in_use(spec):
         if not image.owns(SLURM) or not _groups_of(spec, image) & placed:
             continue

@@ -229,7 +229,7 @@ def login_of_two(subject: Subject) -> Iterator[Problem]:
     """Login groups that run jobs, or have the slurm.conf of another Slurm."""
     spec = subject.spec
     slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
-    scheduled = {name for scheduler in spec.schedulers for name in scheduler.nodes}
+    scheduled = set(chain.from_iterable(scheduler.nodes for scheduler in spec.schedulers))
     taken: set[str] = set()
     for scheduler in slurms:
         others = set(taken)

@@ -93,7 +93,7 @@ def _controller_groups(spec: ClusterSpec, scheduler: Scheduler) -> tuple[str, ..
 
 
 def _images(spec: ClusterSpec, groups: tuple[str, ...]) -> tuple[Image, ...]:
-    """The images that node groups run, each once; what machines without one have is the site's to know."""
+    """The images that node groups run, each once; machines without one are the site's."""
     images: dict[str, Image] = {}
     for name in groups:
         group = spec.node_group(name)

@@ -66,7 +66,8 @@ _ALWAYS = {
     **dict.fromkeys(("no-swap.service",), "what keeps memory off the disks"),
     "clusterwright-receptor.service": "the mesh of execution nodes",
 }
-_KEA = tuple(f"kea-dhcp{version}{end}.service" for version in (4, 6) for end in ("", "-server"))  # both families' names
+# The names of Red Hat's family and of Debian's.
+_KEA = ("kea-dhcp4.service", "kea-dhcp4-server.service", "kea-dhcp6.service", "kea-dhcp6-server.service")
 _GATE = "dataset-gate@"
 _KEY_UNITS = ("munge-key.path", "munge-key.service")
 

@@ -7,6 +7,7 @@ refused; what would be ignored is told here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from clusterwright.finding import Severity
@@ -104,7 +105,8 @@ def _secrets(spec: ClusterSpec) -> Iterator[Idle]:
 
 
 def _credentials(spec: ClusterSpec) -> Iterator[Idle]:
-    read = {credential.key for group in spec.node_groups for credential in credentials_of(spec, group.name)}
+    credentials = chain.from_iterable(credentials_of(spec, group.name) for group in spec.node_groups)
+    read = {credential.key for credential in credentials}
     for key in ("log_authority", "truststore", "crl", "certificate", "private_key", "keytab", "watch_key"):
         if key not in read:
             yield spec.credentials.path, key, "no node reads such a file, or it is that of another key"

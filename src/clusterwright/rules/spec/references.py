@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.nearest_name import did_you_mean
@@ -33,14 +34,16 @@ def _fabric_groups(fabric: Fabric) -> Iterator[tuple[str, Path]]:
             yield attach.nodes, (*attach.path, "nodes")
     if fabric.subnet_manager:
         yield fabric.subnet_manager.nodes, (*fabric.subnet_manager.path, "nodes")
-    hosts = (host for partition in fabric.partitions if partition.ipoib is not None for host in partition.ipoib.hosts)
-    yield from ((host.nodes, (*host.path, "nodes")) for host in hosts)
+    for partition in fabric.partitions:
+        if partition.ipoib is not None:
+            yield from ((host.nodes, (*host.path, "nodes")) for host in partition.ipoib.hosts)
 
 
 def login_places(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
     """The login groups of a Slurm, each with its place."""
-    for at, name in enumerate(scheduler.slurm.login if scheduler.slurm is not None else ()):
-        yield name, (*scheduler.path, "login", at)
+    if scheduler.slurm is not None:
+        for index, name in enumerate(scheduler.slurm.login):
+            yield name, (*scheduler.path, "login", index)
 
 
 def _scheduler_groups(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
@@ -52,7 +55,7 @@ def _scheduler_groups(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
 
 
 def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
-    """Every node group that something of the spec names, with the place: what is asked of it, it has NICs for."""
+    """Every node group that the spec names, with the place: it needs NICs for the role that it has there."""
     for fabric in spec.fabrics:
         yield from _fabric_groups(fabric)
     for mount in spec.mounts:
@@ -63,9 +66,8 @@ def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
         yield from ((name, (*zone.path, "nodes", index)) for index, name in enumerate(zone.nodes))
     for scheduler in spec.schedulers:
         yield from _scheduler_groups(scheduler)
-    partitions = (
-        part for scheduler in spec.schedulers if scheduler.slurm is not None for part in scheduler.slurm.partitions
-    )
+    slurms = [scheduler.slurm for scheduler in spec.schedulers if scheduler.slurm is not None]
+    partitions = chain.from_iterable(slurm.partitions for slurm in slurms)
     users = [
         *((nccl_profile.nodes, nccl_profile.path) for nccl_profile in spec.nccl_profiles),
         *((scheduler.nodes, scheduler.path) for scheduler in spec.schedulers),
@@ -110,7 +112,9 @@ def unknown_fabric(subject: Subject) -> Iterator[Problem]:
     """Fabrics that are named but not described."""
     spec = subject.spec
     fabric_names = {fabric.name for fabric in spec.fabrics}
-    named = [(name, (*zone.path, "fabrics", index)) for zone in spec.zones for index, name in enumerate(zone.fabrics)]
+    named: list[tuple[str, Path]] = []
+    for zone in spec.zones:
+        named += [(name, (*zone.path, "fabrics", index)) for index, name in enumerate(zone.fabrics)]
     for nccl in spec.nccl_profiles:
         named += [(nccl.fabric, (*nccl.path, "fabric")), (nccl.sockets, (*nccl.path, "sockets"))]
     if spec.boot:

@@ -141,7 +141,8 @@ def stands_elsewhere(subject: Subject) -> Iterator[Problem]:
 
 
 def _place(rack: str | None, unit: float | None) -> str:
-    return " ".join(part for part in (rack, f"unit {unit:g}" if unit is not None else "") if part)
+    position = f"unit {unit:g}" if unit is not None else ""
+    return " ".join(part for part in (rack, position) if part)
 
 
 def _planned(device: Device) -> str:

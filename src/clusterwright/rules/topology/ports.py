@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.finding import Severity
@@ -120,7 +121,8 @@ def _has_speed(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
     if fabric.technology not in tier.model.technology:
         return True
     blocks = [block for block in tier.model.blocks if not side.blocks or block.name in side.blocks]
-    if len(blocks) < len(side.blocks) or not any(side.mode in (None, m.name) for block in blocks for m in block.modes):
+    modes = chain.from_iterable(block.modes for block in blocks)
+    if len(blocks) < len(side.blocks) or not any(side.mode in (None, mode.name) for mode in modes):
         return True
     return capacity(tier.model, side.blocks, speed_gbps, side.mode) > 0
 
@@ -131,7 +133,8 @@ def _how(side: Side) -> str:
 
 def _speeds(model: HardwareModel, side: Side) -> str:
     blocks = [block for block in model.blocks if not side.blocks or block.name in side.blocks]
-    speeds = {mode.speed_gbps for block in blocks for mode in block.modes if side.mode in (None, mode.name)}
+    modes = chain.from_iterable(block.modes for block in blocks)
+    speeds = {mode.speed_gbps for mode in modes if side.mode in (None, mode.name)}
     return ", ".join(f"{speed}G" for speed in sorted(speeds)) or "nothing"
 
 

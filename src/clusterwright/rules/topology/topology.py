@@ -188,7 +188,8 @@ def unknown_tier_above(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         roles = [tier.role for tier in fabric.tiers]
         for depth, tier in enumerate(fabric.tiers):
-            for index, role in enumerate(tier.up.to if tier.up is not None else ()):
+            upper_roles = tier.up.to if tier.up is not None else ()
+            for index, role in enumerate(upper_roles):
                 path = (*tier.path, "up", "to", index)
                 if role not in roles:
                     yield unknown("tier", role, roles[depth + 1 :], path, fabric.name)

@@ -117,8 +117,12 @@ def _short_cuts(
 
     Units of several tiers may have the same switches above.
     """
-    units = [unit for depth in range(len(fabric.fabric.tiers)) for unit in _units(fabric, taps, depth)]
-    unit_of = {member: number for number, unit in enumerate(units) for member in unit.members}
+    units: list[_Unit] = []
+    for depth in range(len(fabric.fabric.tiers)):
+        units += _units(fabric, taps, depth)
+    unit_of: dict[int, int] = {}
+    for number, unit in enumerate(units):
+        unit_of.update(dict.fromkeys(unit.members, number))
     domains: dict[tuple[int, ...], list[_BundleLinks]] = {}
     for bundle in fabric.bundles:
         below = tuple(dict.fromkeys(unit_of[lower] for lower in bundle.lowers if lower in unit_of))
@@ -188,7 +192,11 @@ def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
     """Node and switch of each adapter, but for hosts that take free ports, such as the fabric's managers."""
     filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
     groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
-    return [(node.node, seat) for node in fabric.nodes if groups[node.node] not in filling for seat in node.seats]
+    taps: list[tuple[int, int]] = []
+    for node in fabric.nodes:
+        if groups[node.node] not in filling:
+            taps += [(node.node, seat) for seat in node.seats]
+    return taps
 
 
 def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:

@@ -55,7 +55,8 @@ def control_dscp(subject: Subject) -> Iterator[Problem]:
             message = f"{fabric.name} is {fabric.technology}: NCCL's control messages have no DSCP there."
             yield Problem((*nccl.path, "control_dscp"), message, "Remove `control_dscp`.", key=True)
             continue
-        safe = {code for item in fabric.classes if item.strict or item.priority is not None for code in item.dscp}
+        protected = (item for item in fabric.classes if item.strict or item.priority is not None)
+        safe = set(chain.from_iterable(item.dscp for item in protected))
         if nccl.control_dscp not in safe:
             yield Problem(
                 (*nccl.path, "control_dscp"),
@@ -107,12 +108,12 @@ def _serving(spec: ClusterSpec, nodes: str) -> str:
 @rule("CW407", Severity.ERROR)
 def misread_value(subject: Subject) -> Iterator[Problem]:
     """NCCL variables whose value has blanks around it, quotes or a comment, or is too long."""
-    written = ((nccl, *variable) for nccl in subject.spec.nccl_profiles for variable in nccl.variables.items())
-    for nccl, name, value in written:
-        wrong = _misread(value) if name.startswith("NCCL_") else None
-        if wrong:
-            message = f"{name} {wrong}, and NCCL takes the line as it stands."
-            yield Problem((*nccl.path, "variables", name), message, "Write the bare value.")
+    for nccl in subject.spec.nccl_profiles:
+        for name, value in nccl.variables.items():
+            wrong = _misread(value) if name.startswith("NCCL_") else None
+            if wrong:
+                message = f"{name} {wrong}, and NCCL takes the line as it stands."
+                yield Problem((*nccl.path, "variables", name), message, "Write the bare value.")
 
 
 def _misread(value: str) -> str | None:

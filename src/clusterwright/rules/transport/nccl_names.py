@@ -131,7 +131,9 @@ def _adapters(group: NodeGroup, nccl: NcclProfile, fabric: Fabric) -> str | None
     if value is None:
         return None
     cabled = {attach.nics for attach in fabric.attach if attach.nodes == group.name}
-    nics = [(nics.name, nic.rdma_device) for nics in group.model.nic_groups for nic in nics.nics if nic.rdma_device]
+    nics: list[tuple[str, str]] = []
+    for nic_group in group.model.nic_groups:
+        nics += [(nic_group.name, nic.rdma_device) for nic in nic_group.nics if nic.rdma_device]
     wanted = {device for name, device in nics if name in cabled}
     chosen = _chosen(value, {device for _, device in nics})
     if chosen == wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -97,7 +98,8 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
         manager = fabric.subnet_manager
         if manager is None or manager.default_membership == "full":
             continue
-        if any(subject.spec.zone(zone) is None for partition in fabric.partitions for zone in partition.zones):
+        zones = chain.from_iterable(partition.zones for partition in fabric.partitions)
+        if any(subject.spec.zone(zone) is None for zone in zones):
             continue  # CW152 says so
         members = [memberships_of(subject.spec, partition) for partition in fabric.partitions]
         for name, path in named_groups(subject.spec, nccl.nodes, (*nccl.path, "nodes")):

@@ -255,7 +255,8 @@ def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
             continue
         tiers = hashing_of(fabric, joined)
         chooses = {tier.tier.role for tier in tiers if tier.chooses or lossless_numbers(fabric)}
-        beside = {end.role for pair in joined if {low.role for low in pair} <= chooses for end in pair}
+        choosing_pairs = (pair for pair in joined if {tier.role for tier in pair} <= chooses)
+        beside = {tier.role for tier in chain.from_iterable(choosing_pairs)}
         for tier in tiers:
             if tier.function is None and tier.tier.role in beside and tier.tier.model.network_os != EXTERNAL:
                 role = tier.tier.role

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
 MOST = 65_536  # names of one range
 
@@ -33,7 +34,7 @@ def expand(word: str) -> tuple[str, ...]:
 
 def expand_all(words: Iterable[str]) -> list[str]:
     """The names that words stand for. Raises ValueError."""
-    return [name for word in words for name in expand(word)]
+    return list(chain.from_iterable(map(expand, words)))
 
 
 def fold(names: Sequence[str]) -> str:

@@ -49,7 +49,7 @@ _LOWER, _UPPER, _ADDRESS = itemgetter(0, 1), itemgetter(2, 3), itemgetter(4)  # 
 
 
 class _NoFactError(ValueError):
-    """A line that cannot be understood: what is wrong, from which word on."""
+    """A line that cannot be understood: the mistake, from which word on."""
 
     def __init__(self, what: str, word: str = "") -> None:
         super().__init__(what)

@@ -140,12 +140,12 @@ class _ModelReading(Structuring):
             blocks += made
             places += [("ports", index)] * len(made)
         self._check_unique((block.name for block in blocks), places, "block", "block")
-        self._check_unique(
-            (cage for block in blocks for cage in block.cages),
-            [place for block, place in zip(blocks, places, strict=True) for _ in block.cages],
-            "cages",
-            "cage",
-        )
+        cages: list[str] = []
+        cage_places: list[Path] = []
+        for block, place in zip(blocks, places, strict=True):
+            cages += block.cages
+            cage_places += [place] * len(block.cages)
+        self._check_unique(cages, cage_places, "cages", "cage")
         self._check_disables(blocks, places)
         return tuple(blocks)
 

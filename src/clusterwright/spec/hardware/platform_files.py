@@ -131,9 +131,11 @@ def _numbers(name: str, key: str, entry: Mapping[str, Any]) -> list[int]:
 def _blocks(cages: Sequence[Cage]) -> Iterator[tuple[str, str, list[Cage]]]:
     """Cages with the same lanes and breakouts, in the order of the front panel, called after their connector."""
     counts: dict[str, int] = {}
-    width = Counter(cage.index for cage in cages for _ in cage.lanes)  # port_config.ini lists ports that share a cage
+    lanes: Counter[int] = Counter()  # port_config.ini lists ports that share a cage
+    for cage in cages:
+        lanes[cage.index] += len(cage.lanes)
     ordered = sorted(cages, key=lambda cage: int(cage.name.removeprefix(_PORT)))
-    for key, equal in groupby(ordered, key=lambda cage: (width[cage.index], len(cage.lanes), tuple(cage.breakouts))):
+    for key, equal in groupby(ordered, key=lambda cage: (lanes[cage.index], len(cage.lanes), tuple(cage.breakouts))):
         connector = _CONNECTORS.get(key[0], "osfp")
         counts[connector] = counts.get(connector, 0) + 1
         yield f"{connector}-{counts[connector]}" if counts[connector] > 1 else connector, connector, list(equal)

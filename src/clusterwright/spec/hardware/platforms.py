@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -127,7 +128,7 @@ def _block(name: str, connector: str, cages: Sequence[Cage]) -> PortBlock:
 def _ports(blocks: Sequence[Block]) -> Ports:
     ports: dict[tuple[str, str], PlatformPort] = {}
     owner: dict[int, str] = {}
-    for cage in (cage for _, _, cages in blocks for cage in cages):
+    for cage in chain.from_iterable(cages for _, _, cages in blocks):
         for lane in cage.lanes:
             if owner.setdefault(lane, cage.name) != cage.name:
                 raise BadPlatform(f"{cage.name} and {owner[lane]} have the same lane {lane}")

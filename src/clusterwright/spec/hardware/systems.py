@@ -334,13 +334,13 @@ Systems = Mapping[str, System]
 def systems() -> Systems:
     """Every system of the package and of plugins, by name. Raises SpecError for a file that does not read."""
     systems = {}
-    files = [path for folder in data_files.folders("inventory") for path in sorted((folder / "systems").glob("*.yaml"))]
-    for path in files:
-        document = read_document(path)
-        findings = check(document, "system")
-        if findings:
-            raise SpecError(findings)
-        systems[document.data["name"]] = Structuring("system").typed(System, document.data, ())
+    for folder in data_files.folders("inventory"):
+        for path in sorted((folder / "systems").glob("*.yaml")):
+            document = read_document(path)
+            findings = check(document, "system")
+            if findings:
+                raise SpecError(findings)
+            systems[document.data["name"]] = Structuring("system").typed(System, document.data, ())
     return MappingProxyType(systems)
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +89,10 @@ class Refused:
 
 
 def refused_places(data: Any, schema_name: str) -> list[Refused]:
-    """Where the published schema objects to ``data``; what the top level lacks is given by its own key."""
+    """Refusals of ``data`` by the published schema; a key that the top level lacks has a refusal of its own."""
     validator = _validator(_published(), schema_name)
     errors = islice(validator.iter_errors(data), _MAX_ERRORS)
-    return [refused for error in errors for refused in _refused(error, validator)]
+    return list(chain.from_iterable(_refused(error, validator) for error in errors))
 
 
 def _refused(error: Any, validator: Any) -> Iterator[Refused]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 from clusterwright.and_more import and_more
@@ -238,12 +239,11 @@ def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterato
         message = f"{_place(path, document)} fits more than one of the forms allowed there"
         yield _finding(NOT_ALLOWED, message, "Keep the keys of one form.", path, document)
         return
-    misfits = [
-        inner for errors in by_branch.values() for inner in errors if inner.validator == "type" and not inner.path
-    ]
-    if len({inner.schema_path[0] for inner in misfits}) == len(branches):
-        wanted = list(dict.fromkeys(word for inner in misfits for word in _types(inner.validator_value)))
-        yield _wrong_type(error.instance, wanted, path, document)
+    inner_errors = chain.from_iterable(by_branch.values())
+    type_errors = [inner for inner in inner_errors if inner.validator == "type" and not inner.path]
+    if len({inner.schema_path[0] for inner in type_errors}) == len(branches):
+        wanted = dict.fromkeys(chain.from_iterable(_types(inner.validator_value) for inner in type_errors))
+        yield _wrong_type(error.instance, list(wanted), path, document)
         return
     for inner in min(by_branch.values(), key=_distance):
         yield from findings_of(inner, document)
@@ -261,7 +261,7 @@ def _choice_of_keys(error: SchemaError, needs: Sequence[Sequence[str]], path: Pa
     choices = ", or ".join(" and ".join(f"`{name}:`" for name in names) for names in needs)
     given = [names for names in needs if all(name in error.instance for name in names)]
     if len(given) > 1:
-        both = " and ".join(f"`{name}:`" for names in given for name in names)
+        both = " and ".join(f"`{name}:`" for name in chain.from_iterable(given))
         message = f"{place} has {both}, which exclude each other"
         return _finding(NOT_ALLOWED, message, "Keep one of them.", (*path, given[-1][0]), document, key=True)
     finding = _finding(MISSING_KEY, f"{place} needs {choices}", "Add one of them.", path, document)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.spec.schema.check import published
@@ -35,7 +36,7 @@ class _Listing:
 
     def __init__(self, schemas: list[Any], whole: Any) -> None:
         self._whole = whole
-        self._forms = [form for schema in schemas for form in _forms(schema, whole)]
+        self._forms = list(chain.from_iterable(_forms(schema, whole) for schema in schemas))
         self._places: dict[str, _Listing] = {}
         self.is_unordered = any(form.get("x-unordered") for form in self._forms)
 
