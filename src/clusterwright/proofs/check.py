@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from clusterwright.and_more import and_more
@@ -217,7 +218,7 @@ class ProofCheck:
         provided = self._provided(tree)
         if not left.places and not missing and not others and not provided and not left_out:
             return verdict
-        somebody_elses = {node for nodes in left_out.values() for node in nodes}
+        somebody_elses = set(chain.from_iterable(left_out.values()))
         refuting = tuple(
             counterexample
             for counterexample in verdict.counterexamples
@@ -266,7 +267,7 @@ def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
     """The answer about parts of nodes with another owner; "" without such parts."""
     if not left_out:
         return ""
-    nodes = sorted({node for names in left_out.values() for node in names})
+    nodes = sorted(set(chain.from_iterable(left_out.values())))
     count = f"{len(nodes):,} node{'s' if len(nodes) > 1 else ''}"
     parts = ", ".join(sorted(left_out))
     return f"not checked: somebody else owns {parts} of {count}, as {nodes[0]} (`takes`)"

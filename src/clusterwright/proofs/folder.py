@@ -13,6 +13,7 @@ import stat
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 from clusterwright.finding import ClusterwrightError, VerifyError
@@ -31,7 +32,16 @@ _WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
 # Python ends lines at these, devices do not: behind one of them a line could be seen that no device reads.
 _ASCII_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 _CONTROLS = re.compile(b"[" + re.escape(_ASCII_CONTROLS) + b"]|\xc2\x85|\xe2\x80[\xa8\xa9]")
-_NORMAL_FORMS = {path: reader.normal_form for reader in READERS for path in reader.unread}
+
+
+def _normal_forms() -> Mapping[str, Callable[[str], str]]:
+    forms: dict[str, Callable[[str], str]] = {}
+    for reader in READERS:
+        forms.update(dict.fromkeys(reader.unread, reader.normal_form))
+    return forms
+
+
+_NORMAL_FORMS = _normal_forms()
 
 
 class TreeMismatch(ClusterwrightError):
@@ -89,7 +99,9 @@ def read_folder(
                 f"{MANIFEST}."
             )
     images = [(members, files_by_device.pop(owner, {})) for owner, members in groups.items()]
-    own_files = {(device, path): file for device, files in files_by_device.items() for path, file in files.items()}
+    own_files: dict[tuple[str, str], RenderedFile] = {}
+    for device, files in files_by_device.items():
+        own_files.update(((device, path), file) for path, file in files.items())
     return RenderedTree(
         cluster=cluster,
         files=layered(own_files, images),
@@ -244,10 +256,10 @@ def _manifest(folder: Path) -> tuple[str, dict[str, list[str]], list[tuple[str, 
         document = json.loads(_content(path))
         entries = [(row["device"], row["path"], row["kind"], row["sha256"]) for row in document["artifacts"]]
         cluster, groups = document["cluster"], dict(document["groups"])
-        members = [device for group in groups.values() for device in group]
+        members = list(chain.from_iterable(groups.values()))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.") from None
-    texts = (cluster, *groups, *members, *(field for entry in entries for field in entry))
+    texts = (cluster, *groups, *members, *chain.from_iterable(entries))
     if not all(isinstance(text, str) for text in texts) or not all(
         isinstance(group, list) for group in groups.values()
     ):

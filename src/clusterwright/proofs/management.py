@@ -6,6 +6,7 @@ Who gets in beside those that the spec names, and strange servers, are `isolatio
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.facts.reader import (
@@ -53,17 +54,17 @@ def _judge(tree: RenderedTree) -> Verdict:
             notes=(),
             unjudged=f"not judged: only a spec says {_SPEC_ONLY}",
         )
-    found = [
+    counterexamples = (
         *_unasked(tree, declared),
         *_locked_out(tree, declared),
         *_unanswered(tree, declared),
-    ]
+    )
     facts = (
         Fact("switches", switches),
         Fact("operators", len(declared.logins)),
         Fact("servers", sum(map(len, _asked_by_any(tree, declared).values()))),
     )
-    return Verdict(facts=facts, counterexamples=tuple(found), cases=cases, notes=(*_notes(tree, declared), _LEFT))
+    return Verdict(facts=facts, counterexamples=counterexamples, cases=cases, notes=(*_notes(tree, declared), _LEFT))
 
 
 def _judged(tree: RenderedTree, reader: SystemReader) -> Iterator[str]:
@@ -76,7 +77,8 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
     """Servers of the spec that a switch names nowhere, or in vain."""
     asked: dict[tuple[str, str], list[str]] = {}
     named: dict[tuple[str, str, str], tuple[str, int]] = {}
-    for device, file, server, is_relay in (each for part in managed(tree) for each in part.servers):
+    servers = chain.from_iterable(part.servers for part in managed(tree))
+    for device, file, server, is_relay in servers:
         if server.is_asked and not is_relay:
             asked.setdefault((device, server.what), []).append(server.address)
         elif not is_relay:
@@ -97,46 +99,49 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
 
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Operators whom a switch does not know as the spec has them, and the user of SNMP."""
-    own: dict[str, list[Login]] = {}
-    for device, _, login, _ in (each for part in managed(tree) for each in part.logins):
-        own.setdefault(device, []).append(login)
+    logins_by_switch: dict[str, list[Login]] = {}
+    for device, _, login, _ in chain.from_iterable(part.logins for part in managed(tree)):
+        logins_by_switch.setdefault(device, []).append(login)
     for reader in READERS:
         for device in _judged(tree, reader):
             managed_as = declared.managed[reader.system]
             planned = declared.added_logins.get(device, managed_as.logins)
             users = managed_as.snmp_users if SNMP in reader.manages else frozenset()
-            for what in _lacks(own.get(device, []), planned, users, has_passwords=PASSWORDS in reader.manages):
-                yield Counterexample(device=device, file=reader.file, line=0, message=what)
+            logins = logins_by_switch.get(device, [])
+            for message in _lacks(logins, planned, users, has_passwords=PASSWORDS in reader.manages):
+                yield Counterexample(device=device, file=reader.file, line=0, message=message)
 
 
 def _lacks(
-    found: list[Login], planned: Mapping[str, DeclaredLogin], users: frozenset[str], *, has_passwords: bool
+    logins: list[Login], planned: Mapping[str, DeclaredLogin], users: frozenset[str], *, has_passwords: bool
 ) -> Iterator[str]:
     for name, wanted in planned.items():
-        own = [login for login in found if login.name == name and not login.is_snmp]
-        if not own:
+        accounts = [login for login in logins if login.name == name and not login.is_snmp]
+        if not accounts:
             yield f"the operator {name} has no account"
             continue
-        if wanted.keys - {""} - {login.key for login in own}:
+        if wanted.keys - {""} - {login.key for login in accounts}:
             yield f"a key of the operator {name} does not open the account"
-        may_have_one = any(login.has_password or login.hides_password for login in own)
+        may_have_one = any(login.has_password or login.hides_password for login in accounts)
         if has_passwords and wanted.has_password and not may_have_one:
             yield f"the operator {name} has no password, which the spec names"
-        if wanted.is_admin and not any(login.is_admin for login in own):
+        if wanted.is_admin and not any(login.is_admin for login in accounts):
             yield f"the operator {name} may not change the switch, and is an admin"
-    for name in sorted(users - {login.name for login in found if login.is_snmp}):
+    for name in sorted(users - {login.name for login in logins if login.is_snmp}):
         yield f"there is no user {name} of SNMP: nobody watches the switch"
 
 
 def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Services that operators, or those who watch, ask in vain."""
-    answers = {place: own for part in managed(tree) for place, own in part.answers.items()}
+    answers: dict[tuple[str, str], Answers] = {}
+    for part in managed(tree):
+        answers.update(part.answers)
     for reader in READERS:
         wanted = _watched(declared, reader.system)
         for device in tree.devices_with(reader.file):
-            own = answers.get((device, reader.file))
-            if own is not None:
-                for at, name in _silent(own, reader, wanted):
+            answer = answers.get((device, reader.file))
+            if answer is not None:
+                for at, name in _silent(answer, reader, wanted):
                     line = line_at(tree, device, reader.file, at) if at > 0 else 0
                     where = " at the management port" if device in declared.management else ""
                     yield Counterexample(
@@ -171,7 +176,7 @@ def _silent(answers: Answers, reader: SystemReader, wanted: Mapping[str, int | N
     yield from ((at, name) for at, name in answers.silent if name in wanted)
     if isinstance(reader.services, Unsupported):
         return
-    ports = {each.name: each.port for each in answers.services}
+    ports = {service.name: service.port for service in answers.services}
     for name, port in wanted.items():
         if name in reader.manages and (name not in ports or port not in {None, ports[name]}):
             yield 0, name if port is None else f"{name} at port {port}"
@@ -179,23 +184,26 @@ def _silent(answers: Answers, reader: SystemReader, wanted: Mapping[str, int | N
 
 def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """What the spec asks for and the files of a system do not say."""
-    has_passwords = any(each.has_password for each in declared.logins.values())
+    has_passwords = any(login.has_password for login in declared.logins.values())
     asked = _asked_by_any(tree, declared)
     wanted = [what for what in _ASKED if asked.get(what)]
     wanted += [PASSWORDS] if has_passwords else []
     wanted += [SNMP] if declared.snmp_users else []
     wanted += [GNMI] if declared.collecting is not None else []
     for reader in READERS:
-        own, left = tree.devices_with(reader.file), [what for what in wanted if what not in reader.manages]
-        if own and left:
-            who = f"{count(len(own), 'switch')} with {systems()[reader.system].title}, as {own[0]}"
-            yield f"not judged of {who}, whose files say nothing of it: {and_more(left, len(left))}."
-        for unheard in systems()[reader.system].unheard:
-            if own and declared.collecting is not None and unheard.said_by == "verify":
-                yield f"{systems()[reader.system].title} is not told {unheard.key}: {unheard.reason}."
-        if own:
-            for values in declared.managed[reader.system].untold:
-                yield f"{systems()[reader.system].title} is not told all of {values}."
+        switches = tree.devices_with(reader.file)
+        if not switches:
+            continue
+        system = systems()[reader.system]
+        unmanaged = [what for what in wanted if what not in reader.manages]
+        if unmanaged:
+            who = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
+            yield f"not judged of {who}, whose files say nothing of it: {and_more(unmanaged, len(unmanaged))}."
+        for unheard in system.unheard:
+            if declared.collecting is not None and unheard.said_by == "verify":
+                yield f"{system.title} is not told {unheard.key}: {unheard.reason}."
+        for values in declared.managed[reader.system].untold:
+            yield f"{system.title} is not told all of {values}."
 
 
 MANAGEMENT = ProofCheck(

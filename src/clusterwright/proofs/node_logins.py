@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.hosts.linux.reader.node_logins import (
     ACCOUNTS,
@@ -61,7 +62,7 @@ def _run(tree: RenderedTree) -> Verdict:
         if (files, wanted) not in faults:  # nodes of an image have the same files
             faults[files, wanted] = list(_faults(files, wanted))
         counterexamples += [Counterexample(device, *fault) for fault in faults[files, wanted]]
-    accounts = {account.name for wanted in nodes.values() for account in wanted or ()}
+    accounts = {account.name for account in chain.from_iterable(wanted or () for wanted in nodes.values())}
     facts = [Fact("nodes with accounts", len(nodes))]
     if accounts:
         facts.append(Fact("accounts", len(accounts)))

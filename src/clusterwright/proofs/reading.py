@@ -6,10 +6,11 @@ none of them remembered; so checks of the same switches read in turn, before the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
+from clusterwright.facts.reader import SystemReader
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
@@ -23,32 +24,40 @@ class SwitchReading(Generic[Taken]):
     def __init__(self, tree: RenderedTree, take: Callable[[RenderedTree], Taken]) -> None:
         self.tree = tree
         self.take = take
-        self.found: tuple[Taken, ...] | None = None
+        self.results: tuple[Taken, ...] | None = None
 
     @property
     def parts(self) -> tuple[Taken, ...]:
         """The results, part by part. Raises the errors of ``take``."""
-        if self.found is None:
+        if self.results is None:
             read_together((self,))
-        return self.found or ()
+        return self.results or ()
 
 
 def read_together(readings: Iterable[SwitchReading[Any]]) -> None:
     """Reads several readings that are not read yet, side by side. Raises the errors of any of them."""
-    left: dict[RenderedTree, list[SwitchReading[Any]]] = {}
+    pending: dict[RenderedTree, list[SwitchReading[Any]]] = {}
     for reading in dict.fromkeys(readings):
-        if reading.found is None:
-            left.setdefault(reading.tree, []).append(reading)
-    for tree, readings_of_tree in left.items():
+        if reading.results is None:
+            pending.setdefault(reading.tree, []).append(reading)
+    for tree, readings_of_tree in pending.items():
         results: list[list[Any]] = [[] for _ in readings_of_tree]
         for part in _parts(tree):
             for reading, results_of_reading in zip(readings_of_tree, results, strict=True):
                 results_of_reading.append(reading.take(part))
         for reading, results_of_reading in zip(readings_of_tree, results, strict=True):
-            reading.found = tuple(results_of_reading)
+            reading.results = tuple(results_of_reading)
+
+
+def reader_by_switch(tree: RenderedTree, readers: Iterable[SystemReader] = READERS) -> Mapping[str, SystemReader]:
+    """The reader of each switch whose text is in the tree."""
+    reader_of: dict[str, SystemReader] = {}
+    for reader in readers:
+        reader_of.update(dict.fromkeys(tree.devices_with(reader.file), reader))
+    return reader_of
 
 
 @lru_cache(maxsize=2)
 def _parts(tree: RenderedTree) -> tuple[RenderedTree, ...]:
-    switches = frozenset(device for reader in READERS for device in tree.devices_with(reader.file))
+    switches = frozenset(reader_by_switch(tree))
     return tuple(tree.in_parts(switches, _AT_ONCE))

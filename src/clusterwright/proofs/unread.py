@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 from clusterwright.and_more import and_more
@@ -23,16 +23,17 @@ from clusterwright.hosts.linux.reader.unread import HOST_FOLDERS, NETWORKD_FOLDE
 from clusterwright.hosts.ufm.reader import SETTINGS, settings_unread
 from clusterwright.proofs.infiniband.manager_options import CONFIG, options_unread, places
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, ZONE_FILE
+from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import PlainText, RenderedFile, RenderedTree
 from clusterwright.switches.readers import READERS
 
 # By path on the device, what its platform says of the text of that file.
 UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
-    **{file: read for reader in READERS for file, read in reader.unread.items()},
+    **dict(chain.from_iterable(reader.unread.items() for reader in READERS)),
     SETTINGS: settings_unread,
 }
 # By path on the device, which values need not be the rendered ones.
-VALUES: Mapping[str, FieldValues] = {file: values for reader in READERS for file, values in reader.values.items()}
+VALUES: Mapping[str, FieldValues] = dict(chain.from_iterable(reader.values.items() for reader in READERS))
 # Beside those: a line that is not understood there is an error, or unread by itself.
 _READ_TO_THE_END = frozenset({RUNNING, BOOTING, *CONF_FILES, NCCL_PARTITION, ZONE_FILE, *UNREAD})
 _FOLDER = frozenset({"files"})
@@ -243,9 +244,9 @@ def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
     """Unread text of Linux hosts: starts of programs, networks, and logins of nodes and switches."""
-    switches = {device for reader in READERS for device in tree.devices_with(reader.file)}
+    switches = frozenset(reader_by_switch(tree))
     of_logins = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS) and not path.startswith(HOST_FOLDERS)]
-    logins = [tree.files.get((device, path)) for path in of_logins for device in switches]
+    logins = [tree.files.get((device, path)) for path, device in product(of_logins, switches)]
     left: dict[RenderedFile, tuple[Unread, ...]] = {}
     for file in dict.fromkeys(tree.files.values()):  # an image's is read once for all that take it
         if file.path.startswith(HOST_FOLDERS):

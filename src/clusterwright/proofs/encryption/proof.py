@@ -213,7 +213,8 @@ def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, 
 def _judge_handshakes(judging: _Judging, device: str, section: Mapping[str, str], *, is_mutual: bool) -> None:
     """The certificates that tlshd is configured with."""
     heading = r"^\[authenticate.client\]"
-    for name in TLS_NEEDS if is_mutual else TLS_NEEDS[:1]:
+    needed = TLS_NEEDS if is_mutual else TLS_NEEDS[:1]
+    for name in needed:
         if not section.get(name, "").startswith("/"):
             judging.blame("P3", device, TLSHD, heading, f"the client has no {name}")
     if is_mutual and not section.get("x509.crl", "").startswith("/"):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class _AlikeParts:
     @property
     def stand_ins(self) -> int:
         """The number of routers that stand for all: those above, and up to two parts of each kind."""
-        chosen = {ABOVE, *(part for alike in self.kinds for part in alike[:2])}
+        chosen = {ABOVE, *chain.from_iterable(alike[:2] for alike in self.kinds)}
         return sum(part in chosen for part in self.part)
 
 
@@ -148,7 +149,9 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     part_fabric = cut(fabric, rows), np.array(rows)
     stands_for = np.array([chosen.get(parts.part[at], 1) for at in rows])
     row_of = {(parts.part[at], parts.place[at] if parts.part[at] != ABOVE else at): row for row, at in enumerate(rows)}
-    stand_in = {part: kind[0] for kind in parts.kinds for part in kind}
+    stand_in: dict[int, int] = {}
+    for kind in parts.kinds:
+        stand_in.update(dict.fromkeys(kind, kind[0]))
     is_alike = np.isin(parts.part, alike)
 
     def rows_in(stands: dict[int, int]) -> Integers:

@@ -50,11 +50,12 @@ def _run(tree: RenderedTree) -> Verdict:
     counterexamples: list[Counterexample] = []
     tried = 0
     declaration = tree.declaration
-    for name in declaration.switch_ratios if declaration is not None else ():
-        fabric_name, _, role = name.partition(".")
-        if declaration is not None and fabric_name in parts:
-            counterexamples += _broken(tree, declaration, parts[fabric_name], fabric_name, role)
-            tried += 1
+    if declaration is not None:
+        for name in declaration.switch_ratios:
+            fabric_name, _, role = name.partition(".")
+            if fabric_name in parts:
+                counterexamples += _broken(tree, declaration, parts[fabric_name], fabric_name, role)
+                tried += 1
     return Verdict(tuple(facts), tuple(counterexamples), Cases("tiers with a promise", tried))
 
 
@@ -137,7 +138,7 @@ def _broken(
     members = list[_Member]()
     for fabric in parts:
         # Where a port leaves its speed open, ports from below are taken to fill the uplinks: 1 to 1, no narrowing.
-        if any(port.peer and not port.speed_gbps for router in fabric.routers for port in router.ports):
+        if any(port.peer and not port.speed_gbps for _, port in fabric.ports):
             value = max(value, 1.0)
         at_or_below = np.array([router.stem in roles for router in fabric.routers], bool)
         below += float(_from_hosts(fabric)[at_or_below].sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 
 from clusterwright.facts.reader import Unsupported
 from clusterwright.facts.router import Mark, Router, shown
@@ -18,7 +18,7 @@ def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback:
     """The first line about policies that no other switch of this tier has; ``fallback`` when there is none."""
     of_tier = (peer for peer in fabric.routers if peer.stem == router.stem and peer is not router)
     others = list(islice(of_tier, _ENOUGH))
-    usual_lines = {line for other in others for line in _lines(tree, other)}
+    usual_lines = set(chain.from_iterable(_lines(tree, other) for other in others))
     if usual_lines:
         for line in _lines(tree, router):
             if line not in usual_lines:

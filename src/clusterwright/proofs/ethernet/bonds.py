@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
 
 from clusterwright.facts.router import Aggregate, Port, Router
 from clusterwright.hosts.linux.reader.network import NETWORKS, ConfiguredNic
@@ -19,14 +18,14 @@ Link = tuple[str, str]
 
 def bond_count(fabric: RoutedFabric) -> int:
     """The number of links of several cables."""
-    ports = ((router.device, port.aggregate) for router in fabric.routers for port in router.ports)
-    return len({(device, aggregate.name) for device, aggregate in ports if aggregate is not None})
+    return len({(router.device, port.aggregate.name) for router, port in fabric.ports if port.aggregate is not None})
 
 
 def _has_bonds(fabric: RoutedFabric) -> bool:
     """Whether a switch or a node joins ports."""
-    ports = (port.aggregate for router in fabric.routers for port in router.ports)
-    return any(aggregate is not None for aggregate in chain(ports, (nic.aggregate for nic, _ in fabric.nics)))
+    return any(port.aggregate is not None for _, port in fabric.ports) or any(
+        nic.aggregate is not None for nic, _ in fabric.nics
+    )
 
 
 def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
@@ -34,16 +33,17 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
     wanted = {} if tree.declaration is None else tree.declaration.bonds
     if not wanted and not _has_bonds(fabric):
         return  # nothing is joined, and nothing is to be
-    link_of = {(device, port): (device, link) for (device, link), ports in wanted.items() for port in ports}
+    link_of: dict[tuple[str, str], Link] = {}
+    for (device, link), ports in wanted.items():
+        link_of.update(((device, port), (device, link)) for port in ports)
     nics = {(nic.device, nic.name): nic for nic, _ in fabric.nics}
     groups: dict[Link, set[Link]] = {}  # links of switches: the far ends of their ports
     ends: dict[Link, End] = {}
-    for router in fabric.routers:
-        for port in router.ports:
-            far, _, name = port.peer.partition(" ")
-            ends[far, name] = router, port
-            if port.aggregate is not None:
-                groups.setdefault((router.device, port.aggregate.name), set()).add((far, name))
+    for router, port in fabric.ports:
+        far, _, name = port.peer.partition(" ")
+        ends[far, name] = router, port
+        if port.aggregate is not None:
+            groups.setdefault((router.device, port.aggregate.name), set()).add((far, name))
     filed = tree.devices_below(NETWORKS) if link_of else frozenset()
     for (device, name), (router, port) in ends.items():
         nic, planned = nics.get((device, name)), link_of.get((device, name))

@@ -7,6 +7,7 @@ Sockets that name no source take the main table; routes of other tables belong t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from clusterwright.facts.router import covers, network_of, shown_prefix
 from clusterwright.hosts.linux.reader.network import ConfiguredNic
@@ -36,7 +37,7 @@ def homing_faults(tree: RenderedTree, fabric: RoutedFabric, homes: Homes) -> Ite
     """Nodes that lose routes to hosts though another of their rack switches is still up; one of each shape."""
     shapes: set[object] = set()
     for device, nics in sorted(homes.items()):
-        routes = [route for nic, _ in nics for route in _ways(tree, device, nic)]
+        routes = list(chain.from_iterable(_ways(tree, device, nic) for nic, _ in nics))
         shape = (frozenset(routes), frozenset((nic.link, at) for nic, at in nics))
         if shape in shapes:
             continue

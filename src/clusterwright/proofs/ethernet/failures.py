@@ -195,22 +195,25 @@ def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
     count = len(uplinks.fabric.routers)
     shares = np.zeros((count, len(failures)))
     shares[uplinks.tops] = 1
-    gone = [(at, column) for column, failure in enumerate(failures) for at in failure.switches]
-    cut = [(at, column) for column, failure in enumerate(failures) for at in set(failure.links)]
+    gone: list[tuple[int, int]] = []
+    cut: list[tuple[int, int]] = []
+    for column, failure in enumerate(failures):
+        gone += [(switch, column) for switch in failure.switches]
+        cut += [(link, column) for link in set(failure.links)]
     up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(count, count))
     rank = uplinks.fabric.rank
     for level in range(int(rank.max()), -1, -1):
         here = np.flatnonzero((rank == level) & ~uplinks.tops)
         reach = up[here] @ shares
         place = {int(at): row for row, at in enumerate(here)}
-        for at, column in cut:
-            row = place.get(int(uplinks.low[at]))
+        for link, column in cut:
+            row = place.get(int(uplinks.low[link]))
             if row is not None:
-                reach[row, column] -= uplinks.gbps[at] * shares[uplinks.high[at], column]
+                reach[row, column] -= uplinks.gbps[link] * shares[uplinks.high[link], column]
         shares[here] = np.clip(reach / uplinks.down[here][:, None], 0, 1)
         shares[shares < 1e-9] = 0
-        for at, column in gone:
-            shares[at, column] = 0
+        for switch, column in gone:
+            shares[switch, column] = 0
     return shares
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def _run(tree: RenderedTree) -> Verdict:
         counterexamples += adaptive_faults(tree, fabric)
         facts += adaptive_facts(fabric)
         if not is_lossless(tree, fabric):
-            tried += len({router.device for pair in _stacked(fabric) for router in pair})
+            tried += len({router.device for router in chain.from_iterable(_stacked(fabric))})
             continue
         silent += _without_seed(fabric)
         wanted = declared(tree, fabric)
@@ -146,7 +147,7 @@ def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexam
     pairs, function = _stacked(fabric), _numbered(fabric)
     same = (function[pairs[:, 0]] == function[pairs[:, 1]]) & (function[pairs[:, 0]] >= 0)
     alike = [(fabric.routers[lower], fabric.routers[upper]) for lower, upper in pairs[same].tolist()]
-    count = Counter(router.device for pair in alike for router in pair)
+    count = Counter(router.device for router in chain.from_iterable(alike))
     reported: set[str] = set()
     for lower, upper in alike:
         here, there = (upper, lower) if count[upper.device] > count[lower.device] else (lower, upper)

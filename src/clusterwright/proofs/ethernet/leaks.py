@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from clusterwright.facts.router import (
     Mark,
@@ -117,7 +118,8 @@ def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule])
 
 def _accepted(policy: Policy) -> frozenset[PrefixRule]:
     """The ranges that the lists of a policy's permitting terms let in."""
-    return frozenset(rule for term in policy if term.permit for rule in term.prefixes or () if rule.permit)
+    rules = chain.from_iterable(term.prefixes or () for term in policy if term.permit)
+    return frozenset(rule for rule in rules if rule.permit)
 
 
 def _contains(outer: PrefixRule, inner: PrefixRule) -> bool:
@@ -126,12 +128,10 @@ def _contains(outer: PrefixRule, inner: PrefixRule) -> bool:
 
 def _usual(fabric: RoutedFabric) -> frozenset[PrefixRule]:
     """The ranges that most inbound policies of a fabric accept."""
-    votes = Counter(
-        router.policies[name]
-        for router in fabric.routers
-        for name in {session.into for session in router.sessions}
-        if name in router.policies
-    )
+    votes: Counter[Policy] = Counter()
+    for router in fabric.routers:
+        names = {session.into for session in router.sessions}
+        votes.update(router.policies[name] for name in names if name in router.policies)
     ranges = Counter[frozenset[PrefixRule]]()
     for policy, count in votes.items():
         ranges[_accepted(policy)] += count
@@ -146,11 +146,11 @@ def _probes(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabri
     planned = declared(tree, fabric)
     yield (b"\0" * 16, 0)
     yield (b"\0" * 4, 0)
-    prefixes = [prefix for router in fabric.routers for prefix, _ in router.networks]
+    prefixes = list(fabric.prefixes)
     for other in fabrics:
         is_part = declared(tree, other) is planned if planned is not None else other.name == fabric.name
         if not is_part:
-            yield from [prefix for router in other.routers for prefix, _ in router.networks][:2]
+            yield from islice(other.prefixes, 2)
     hosts = next((prefix for prefix in prefixes if prefix[1] < 8 * len(prefix[0])), None)
     if hosts is not None:
         yield hosts[0], hosts[1] + 1

@@ -110,7 +110,7 @@ def _spoken(setting: tuple[float, str, int], *, shows_lanes: bool) -> str:
 
 def _mtu_bytes(fabric: RoutedFabric) -> int:
     """The longest packet, in bytes, that most routed ports and NICs of a fabric take; 0 without routed ports."""
-    votes = Counter(port.mtu_bytes for router in fabric.routers for port in router.ports if port.address is not None)
+    votes = Counter(port.mtu_bytes for _, port in fabric.ports if port.address is not None)
     votes.update(nic.mtu_bytes for nic, _ in fabric.nics)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
 
@@ -118,7 +118,7 @@ def _mtu_bytes(fabric: RoutedFabric) -> int:
 def _declared_length(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator[Counterexample]:
     """The usual longest packet against the spec's, at the first routed port."""
     wanted = declared(tree, fabric)
-    first = next(((r, port) for r in fabric.routers for port in r.ports if port.address is not None), None)
+    first = next(((router, port) for router, port in fabric.ports if port.address is not None), None)
     if wanted is not None and first is not None and longest != wanted.mtu:
         router, port = first
         message = f"most hops take packets of {longest} bytes, by the spec {wanted.mtu}"

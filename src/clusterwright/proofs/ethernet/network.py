@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from clusterwright.facts.reader import SystemReader, Unsupported
-from clusterwright.facts.router import Port, Router
+from clusterwright.facts.router import Port, Prefix, Router, Session
 from clusterwright.finding import VerifyError
 from clusterwright.hosts.linux.reader.network import DEVICES, NETWORKS, ConfiguredNic, read_nics
 from clusterwright.proofs.reading import SwitchReading
@@ -62,6 +62,32 @@ class RoutedFabric:
     rank: Integers
     idle: frozenset[str] = frozenset()
     """Devices that the spec drains: their ports are up, and carry nothing."""
+
+    @property
+    def ports(self) -> Iterator[tuple[Router, Port]]:
+        """Every port, with its router."""
+        for router in self.routers:
+            for port in router.ports:
+                yield router, port
+
+    @property
+    def sessions(self) -> Iterator[tuple[Router, Session]]:
+        """Every BGP session, with its router."""
+        for router in self.routers:
+            for session in router.sessions:
+                yield router, session
+
+    @property
+    def link_ends(self) -> Iterator[tuple[int, Port]]:
+        """Both ends of every link: the index of the router, and its port."""
+        return chain.from_iterable(link.both_ends for link in self.links)
+
+    @property
+    def prefixes(self) -> Iterator[Prefix]:
+        """The prefixes that its routers announce as their own."""
+        for router in self.routers:
+            for prefix, _ in router.networks:
+                yield prefix
 
     @cached_property
     def name(self) -> str:
@@ -116,8 +142,9 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     left_out = declaration.unjudged_switches if declaration is not None else frozenset()
     idle = declaration.drained if declaration is not None else frozenset()
     by_system = zip(*_routers_read(tree).parts, strict=True)
-    judged = (router for parts in by_system for router in chain(*parts) if router.device not in left_out)
-    routers = [replace(router, role=roles.get(router.device, "")) for router in judged]
+    all_routers = chain.from_iterable(chain.from_iterable(by_system))
+    checked = (router for router in all_routers if router.device not in left_out)
+    routers = [replace(router, role=roles.get(router.device, "")) for router in checked]
     return _assemble(routers, list(_nics(tree)), _declared_tiers(tree), idle)
 
 
@@ -217,7 +244,9 @@ def _assemble(
 
 def _links(routers: list[Router], index: Mapping[str, int]) -> tuple[list[RoutedLink], list[Mismatch]]:
     """Links between switches whose ports name each other, and ports whose far end says otherwise."""
-    ports = {(router.device, port.name): port for router in routers for port in router.ports}
+    ports: dict[tuple[str, str], Port] = {}
+    for router in routers:
+        ports.update(((router.device, port.name), port) for port in router.ports)
     links: list[RoutedLink] = []
     mismatches: list[Mismatch] = []
     for at, router in enumerate(routers):
@@ -268,7 +297,9 @@ def _ranks(routers: list[Router], links: list[RoutedLink]) -> Integers:
     with more switches is below. So a switch may be cabled past a tier that its group does not have.
     """
     beside: dict[str, set[str]] = {}
-    hosts = Counter(router.stem for router in routers for port in router.ports)
+    hosts: Counter[str] = Counter()
+    for router in routers:
+        hosts[router.stem] += len(router.ports)
     members = Counter(router.stem for router in routers)
     for link in links:
         one, other = routers[link.a].stem, routers[link.b].stem

@@ -17,7 +17,7 @@ Fault = tuple[Mark, str]
 
 def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """NICs that cannot reach the hosts of their fabric, or be reached, with the reason."""
-    hosts = [prefix for router in fabric.routers for prefix, _ in router.networks if prefix[1] < 8 * len(prefix[0])]
+    hosts = [(network, length) for network, length in fabric.prefixes if length < 8 * len(network)]
     uncovered = cache(lambda reached: _first_uncovered(hosts, reached))
     taken: dict[bytes, ConfiguredNic] = {}
     addresses = cache(lambda at: _addresses(fabric.routers[at]))

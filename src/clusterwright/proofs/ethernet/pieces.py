@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, starmap
 
 from clusterwright.facts.router import apply_policy
 from clusterwright.hosts.linux.reader.network import NETWORKS
@@ -59,12 +59,12 @@ def _name(tree: RenderedTree, fabric: RoutedFabric, parts: Mapping[str, list[Rou
 
 def _is_one(part: RoutedFabric, other: RoutedFabric) -> bool:
     """True where a switch of one part would take the other's routes."""
-    prefix = next((prefix for router in other.routers for prefix, _ in router.networks), None)
-    return prefix is not None and any(
-        apply_policy(router.policy(session.into), prefix, frozenset()) is not None
-        for router in part.routers[:1]
-        for session in router.sessions[:1]
-    )
+    prefix = next(other.prefixes, None)
+    first_sessions = part.routers[0].sessions[:1] if part.routers else ()
+    if prefix is None or not first_sessions:
+        return False
+    policy = part.routers[0].policy(first_sessions[0].into)
+    return apply_policy(policy, prefix, frozenset()) is not None
 
 
 def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset[str]) -> Wiring:
@@ -107,11 +107,9 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
     """
     for name, wiring in wirings(tree).items():
         is_meant = bool(_planes(tree, name)) if tree.declaration is not None else _look_like_planes(tree, wiring)
-        pieces = range(wiring.piece_count) if not is_meant else ()
-        pairs = [
-            *filter(None, (wiring.parted, wiring.torn(_joined(tree, name)))),
-            *islice((wiring.apart(at, other) for other in pieces for at in range(other)), _PAIRS),
-        ]
+        pairs = list(filter(None, (wiring.parted, wiring.torn(_joined(tree, name)))))
+        if not is_meant:
+            pairs += starmap(wiring.apart, islice(_pairs_of(wiring.piece_count), _PAIRS))
         reported: set[frozenset[int]] = set()
         for one, other in pairs:
             here, there = wiring.piece_of[one.switch], wiring.piece_of[other.switch]
@@ -126,16 +124,24 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
             yield example(tree, router.device, router.ports_file, (), message)
 
 
+def _pairs_of(count: int) -> Iterator[tuple[int, int]]:
+    """The pairs of ``count`` numbers: 0 1, 0 2, 1 2, 0 3, ..."""
+    for later in range(count):
+        for earlier in range(later):
+            yield earlier, later
+
+
 def _joined(tree: RenderedTree, name: str) -> Mapping[str, int]:
     """The planes of a fabric's switches that have uplinks, as the spec has them; without one, what cables join."""
     if tree.declaration is not None:
         return tree.declaration.joined.get(name, {})
-    return {
-        router.device: number
-        for number, fabric in enumerate(network_of_tree(tree).fabrics)
-        for router, rank in zip(fabric.routers, fabric.rank.tolist(), strict=True)
-        if rank < int(fabric.rank.max())
-    }
+    plane_by_switch: dict[str, int] = {}
+    for number, fabric in enumerate(network_of_tree(tree).fabrics):
+        top = int(fabric.rank.max())
+        for router, rank in zip(fabric.routers, fabric.rank.tolist(), strict=True):
+            if rank < top:
+                plane_by_switch[router.device] = number
+    return plane_by_switch
 
 
 def _look_like_planes(tree: RenderedTree, wiring: Wiring) -> bool:

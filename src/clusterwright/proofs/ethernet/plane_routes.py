@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from clusterwright.facts.router import Prefix, Router, covers, leads_outside, network_of, prefix_of, shown_prefix
@@ -57,17 +57,17 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
                 nodes.setdefault(nic.device, []).append((at, nic))
     shapes: set[object] = set()
     for device, nics in sorted(nodes.items()):
-        routes = [route for _, nic in nics for route in main_routes(nic, tree.text(device, nic.file) or "")]
+        routes = list(chain.from_iterable(main_routes(nic, tree.text(device, nic.file) or "") for _, nic in nics))
         shape = (frozenset(routes), tuple((at, nic.link) for at, nic in nics))
         if shape in shapes:
             continue
         shapes.add(shape)
         hosts_by = {nic.link: hosts[at] for at, nic in nics}
+        used = chain.from_iterable(((prefix, link) for link in sorted(_used(routes, prefix))) for prefix in every)
         astray = (
-            (prefix, nic)
-            for prefix in every
-            for nic in sorted(_used(routes, prefix))
-            if (device, nic) not in unplugged and prefix not in hosts_by.get(nic, ())
+            (prefix, link)
+            for prefix, link in used
+            if (device, link) not in unplugged and prefix not in hosts_by.get(link, ())
         )
         for prefix, wrong in islice(astray, 1):
             file = next((nic.file for _, nic in nics if nic.link == wrong), nics[0][1].file)

@@ -21,7 +21,7 @@ def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
 
     Packets of hosts are judged where they enter: behind that, the network carries all of them.
     """
-    ends = ((fabric.routers[at], port) for link in fabric.links for at, port in link.both_ends)
+    ends = ((fabric.routers[index], port) for index, port in fabric.link_ends)
     for router, port in ends:
         for direction in port.filtered:
             line, message = _stopped(_lists(tree, router), port, direction)

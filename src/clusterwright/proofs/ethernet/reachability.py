@@ -80,13 +80,11 @@ def ideal_edges(fabric: RoutedFabric) -> EdgeTable:
     tells = ~fabric.silent[source]
     source, target = source[tells], target[tells]
     keeps = np.array([router.keeps_communities for router in fabric.routers], bool)
-    ways = tuple(
-        EdgeWay(shape_of(out_of), shape_of(into), kept)
-        for out_of, into in ((PERMIT_ALL, _FROM_ABOVE), (_TO_ABOVE, _FROM_BELOW))
-        for kept in (False, True)
-    )
+    ways: list[EdgeWay] = []
+    for out_of, into in ((PERMIT_ALL, _FROM_ABOVE), (_TO_ABOVE, _FROM_BELOW)):
+        ways += [EdgeWay(shape_of(out_of), shape_of(into), kept) for kept in (False, True)]
     climbs = fabric.rank[source] < fabric.rank[target]
-    return EdgeTable(source=source, target=target, way=2 * climbs + keeps[source], ways=ways)
+    return EdgeTable(source=source, target=target, way=2 * climbs + keeps[source], ways=tuple(ways))
 
 
 def _run(tree: RenderedTree) -> Verdict:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -160,12 +161,8 @@ def announced(fabric: RoutedFabric) -> Announced:
 
 
 def _lists(router: Router) -> dict[str, PrefixRules]:
-    return {
-        term.list_name: term.prefixes
-        for policy in router.policies.values()
-        for term in policy
-        if term.prefixes is not None
-    }
+    terms = chain.from_iterable(router.policies.values())
+    return {term.list_name: term.prefixes for term in terms if term.prefixes is not None}
 
 
 def spread(section: ColumnSection, edges: EdgeTable, *, counts_sessions: bool = True) -> Routes:
@@ -240,7 +237,8 @@ def _arrivals(
                     continue
                 carried = sessions @ offered
                 over = carried if most == 1 or not counts_sessions else sessions @ (offered > 0).astype(np.float32)
-                for got, enters in masks.outcomes(into, sent if keeps else NO_TAGS):
+                received = sent if keeps else NO_TAGS
+                for got, enters in masks.outcomes(into, received):
                     if got not in arrived:
                         arrived[got] = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
                     allowed = _cells(enters, targets, block)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.facts.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
@@ -149,8 +150,8 @@ def _disagreement(router: Router, session: Session, other: Router, end: Session)
 
 def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
     """Switches whose neighbours agree on another AS number than the one they have."""
-    every = [session for router in network.routers.values() for session in router.sessions]
-    owned = [(owners[session.peer][0], session.remote_as) for session in every if session.peer in owners]
+    sessions = chain.from_iterable(router.sessions for router in network.routers.values())
+    owned = [(owners[session.peer][0], session.remote_as) for session in sessions if session.peer in owners]
     doubted = dict.fromkeys(owner.device for owner, number in owned if owner.asn != number)
     for device in doubted:
         router = network.routers[device]
@@ -224,7 +225,7 @@ def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
-    can = {router.bgp_file for router in fabric.routers for session in router.sessions if session.has_bfd}
+    can = {router.bgp_file for router, session in fabric.sessions if session.has_bfd}
     bare: set[tuple[int, Mark]] | None = None
     for source, target, _, _, there, here in edges_of(fabric):
         router, other = fabric.routers[target], fabric.routers[source]
@@ -265,7 +266,7 @@ def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
 
 def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Sessions whose hold time differs from the neighbour's and from the fabric's usual one."""
-    usual = Counter(session.hold_time_s for router in fabric.routers for session in router.sessions).most_common(1)
+    usual = Counter(session.hold_time_s for _, session in fabric.sessions).most_common(1)
     for source, target, _, _, there, here in edges_of(fabric):
         if here.hold_time_s not in (there.hold_time_s, usual[0][0]):
             router, other = fabric.routers[target], fabric.routers[source]

@@ -123,10 +123,12 @@ def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
     def cable() -> int:
         return int(chosen.choice(upper_links)) if chosen.random() < 1 / 2 else chosen.randrange(links)
 
+    if switches < 2:
+        return []
     doubles = []
-    for at in range(DOUBLES if switches > 1 else 0):
+    for number in range(DOUBLES):
         drawn = [Failure((switch(), switch())), Failure((switch(),), (cable(),)), Failure((), (cable(), cable()))]
-        doubles.append(drawn[at % len(drawn)])
+        doubles.append(drawn[number % len(drawn)])
     return doubles
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,8 +151,10 @@ class _Judged:
 
     def _probed(self, *numbers: int) -> tuple[tuple[Prefix, ...], tuple[tuple[Prefix, ...], ...]]:
         """The prefixes that some policies name one by one, and all others grouped by the policies' ranges."""
-        lists = {term.prefixes for number in numbers for term in self.policies[number] if term.prefixes is not None}
-        within = {rule.within: None for rules in lists if is_exact(rules) for rule in rules}
+        terms = chain.from_iterable(self.policies[number] for number in numbers)
+        lists = {term.prefixes for term in terms if term.prefixes is not None}
+        exact_rules = chain.from_iterable(rules for rules in lists if is_exact(rules))
+        within = dict.fromkeys(rule.within for rule in exact_rules)
         named = tuple(prefix for prefix in within if prefix in self.known.column_of)
         places = [at for at, rules in enumerate(self.known.ranges) if rules in lists]
         alike: dict[tuple[bool, ...], list[Prefix]] = {}

@@ -74,7 +74,9 @@ def _promised(tree: RenderedTree, subnet: ManagedSubnet) -> float | None:
 
 def _unit_cuts(subnet: ManagedSubnet, units: Units) -> Iterator[_Cut]:
     count = int(units.leaf_unit.max(initial=-1)) + 1
-    for unit in range(count if count > 1 else 0):
+    if count < 2:
+        return
+    for unit in range(count):
         yield _cut(subnet, f"unit {_unit_name(units, unit)}", units.leaf_unit == unit, units.leaf_unit != unit)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import Cable, Device, IbSubnet, Plan
@@ -84,7 +85,8 @@ def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
             continue
         ports = {cable.a.port for cable in plan.cables_of[node.name] if cable.fabric == fabric.name}
         groups = plan.spec.catalogue[node.model].nic_groups
-        nics = [nic for group in groups for nic in group.nics if nic.interface in ports and nic.rdma_device]
+        adapters = chain.from_iterable(group.nics for group in groups)
+        nics = [nic for nic in adapters if nic.interface in ports and nic.rdma_device]
         declared = DeclaredNccl(
             fabric=fabric.name,
             devices=frozenset(nic.rdma_device for nic in nics if nic.rdma_device),
@@ -123,7 +125,7 @@ def _subnet(plan: Plan, subnet: IbSubnet, manager: SubnetManager) -> DeclaredSub
     fabric = subnet.fabric
     switches = [device for device in plan.devices if device.name in subnet.switches and device.state != OUT_OF_SERVICE]
     top = len(fabric.tiers) - 1
-    chips = [chip for device in switches for chip in chips_of(plan, device)]
+    chips = list(chain.from_iterable(chips_of(plan, device) for device in switches))
     roots: set[int] = set()
     for device in switches:
         if device.tier == top and device.state == ACTIVE:

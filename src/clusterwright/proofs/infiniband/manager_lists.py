@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
+from itertools import chain
 
 from clusterwright.hosts.opensm.reader.lists import guid_lines, name_lines
 from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
@@ -114,7 +115,8 @@ def _everybody(statements: tuple[Statement, ...], is_limited: bool | None) -> It
         for statement in statements
         if statement.pkey == DEFAULT_PKEY and any(m.keyword for m in statement.members)
     ]
-    member_by_keyword = {member.keyword: member for rule in rules for member in rule.members if member.keyword}
+    members = chain.from_iterable(rule.members for rule in rules)
+    member_by_keyword = {member.keyword: member for member in members if member.keyword}
     everybody = None
     if is_limited is not None:
         everybody = "limited" if is_limited else "full"

@@ -58,8 +58,10 @@ def _nodes(tree: RenderedTree) -> Mapping[str, DeclaredNccl | None]:
     """The nodes of profiles on InfiniBand; in a folder, nodes whose file has no setting for RoCE."""
     if tree.declaration is not None:
         return tree.declaration.nccl_on_infiniband
-    devices = {device: path for path in reversed(CONF_FILES) for device in tree.devices_with(path)}
-    texts = {device: tree.text(device, path) or "" for device, path in sorted(devices.items())}
+    path_by_device: dict[str, str] = {}
+    for path in reversed(CONF_FILES):
+        path_by_device.update(dict.fromkeys(tree.devices_with(path), path))
+    texts = {device: tree.text(device, path) or "" for device, path in sorted(path_by_device.items())}
     return {device: None for device, text in texts.items() if _ROCE not in read_nccl(text)}
 
 

@@ -57,7 +57,8 @@ def _run(tree: RenderedTree) -> Verdict:
         judged.found += _strays(subnet, units, astray)
         planes = list(_planes(subnet, units))
         judged.facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
-        judged.found += [example for _, _, examples in planes for example in examples]
+        for _, _, examples in planes:
+            judged.found += examples
     return judged.verdict("adapters of several rails on leaves for one each")
 
 

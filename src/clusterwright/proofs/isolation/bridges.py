@@ -7,6 +7,7 @@ prerouting holds for ports that Docker publishes, and what it forwards to a brid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from clusterwright.packets.boxes import (
     CT,
@@ -123,4 +124,4 @@ def _within(bridges: Sequence[DeclaredBridge], interfaces: InterfaceNumbers) -> 
 
 def _outside(nics: Nics, interfaces: InterfaceNumbers) -> Ranges:
     """The numbers of a node's interfaces on fabrics."""
-    return interfaces.of(*(name for names in nics.values() for name in names))
+    return interfaces.of(*chain.from_iterable(nics.values()))

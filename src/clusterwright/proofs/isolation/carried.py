@@ -7,6 +7,7 @@ outside is met at the switch of a border that names its zone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.plan.meeting import Wiring
@@ -14,6 +15,7 @@ from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import has_network
 from clusterwright.proofs.ethernet.pieces import wirings
 from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredFlow, DeclaredIsolation
+from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import ROUTERS
 
@@ -42,7 +44,7 @@ def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
     """Zones outside that flows name and no border leads to: the spec has no path there, and nothing proves it."""
     if unread := _unread(tree):
         yield f"whether anything carries the flows was not judged: there is no text of {and_more(unread, 3)}"
-    bordered = {name for border in declared.borders for name in border.zones}
+    bordered = set(chain.from_iterable(border.zones for border in declared.borders))
     outside = {zone.name for zone in declared.zones if any(part.fabric == OUTSIDE for part in zone.parts)} - bordered
     lost: dict[str, list[str]] = {}
     for flow in declared.flows:
@@ -61,8 +63,8 @@ def _unread(tree: RenderedTree) -> list[str]:
     declaration = tree.declaration
     if declaration is None:
         return []
-    there = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
-    return sorted(declaration.ethernet.keys() - there - declaration.stopped)
+    switches_read = reader_by_switch(tree, ROUTERS).keys()
+    return sorted(declaration.ethernet.keys() - switches_read - declaration.stopped)
 
 
 def _members(

@@ -324,7 +324,9 @@ class DeclaredIsolation:
     @cached_property
     def managed_ends(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:
         """By management port of a switch the version, address and length of prefix that the plan gives it."""
-        sizes = {end: edge.subnet.size() for edge in self.edges for end in edge.ports.values()}
+        sizes: dict[tuple[str, str], int] = {}
+        for edge in self.edges:
+            sizes.update(dict.fromkeys(edge.ports.values(), edge.subnet.size()))
         return {
             end: (version, number, str((32 if version == 4 else 128) - (sizes[end] - 1).bit_length()))
             for (version, number), end in self.addresses.items()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from ipaddress import IPv4Network, IPv6Network
+from itertools import chain
 from operator import or_
 
 from clusterwright.facts.reader import IN, OUT, Lists, SystemReader, Unsupported
@@ -228,8 +229,8 @@ class _FilteredSwitch:
 
     def _judged_ports(self) -> set[tuple[str, str]]:
         """Ports and directions of the plan, as opposed to other ports of the switch."""
-        judged = {(port, IN) for edge in self.edges for port in edge.ports}
-        judged |= {(port, IN) for port in self.lists.management_ports()}
+        ports_of_hosts = chain.from_iterable(edge.ports for edge in self.edges)
+        judged = {(port, IN) for port in chain(ports_of_hosts, self.lists.management_ports())}
         for border in self.borders:
             judged |= {(border.port, IN), (border.port, OUT)}
         return judged
@@ -269,8 +270,8 @@ def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) ->
 
 
 def behaviour(ruleset: Ruleset) -> object:
-    """Equal for rulesets that do the same in the same order, whatever their line numbers."""
-    chains = [chain for table in ruleset.tables for chain in table.chains.values()]
+    """Equal for rulesets that do the same in the same order, also at other line numbers."""
+    chains = chain.from_iterable(table.chains.values() for table in ruleset.tables)
     return tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
 
 

@@ -133,7 +133,10 @@ class _Ends:
     @cached_property
     def edge(self) -> Mapping[_End, DeclaredEdge]:
         """The edge of the switch that each end is cabled to."""
-        return {end: edge for edge in self.declared.edges for end in edge.ports.values()}
+        edges: dict[_End, DeclaredEdge] = {}
+        for edge in self.declared.edges:
+            edges.update(dict.fromkeys(edge.ports.values(), edge))
+        return edges
 
     @cached_property
     def management(self) -> Mapping[str, _End]:

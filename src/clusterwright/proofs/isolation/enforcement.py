@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.packets.phrases import count
@@ -10,6 +11,7 @@ from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import tells_tenants_apart
 from clusterwright.proofs.isolation.managed import managed
 from clusterwright.proofs.isolation.nodes import RUNNING
+from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS, ROUTERS
@@ -23,7 +25,7 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
         who = f"{count(len(beside), 'node')} that somebody else installed, as {beside[0]}"
         yield f"{who}: what this filter drops stays dropped, and no table of other programs there was read."
     yield from _bridges(tree, declared)
-    filtered = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
+    filtered = reader_by_switch(tree, ROUTERS).keys()
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
     yield from _rooms(tree, {edge.switch for edge in covered})
@@ -68,7 +70,7 @@ def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
             ports = declared.ports_by_zones(edge)
             if edge.switch in devices and len(ports) > 1 and not tells_tenants_apart(edge, reader):
                 shared.append(edge.switch)
-                zones.update(zone for names in ports for zone in names)
+                zones.update(chain.from_iterable(ports))
         if shared:
             who = f"{count(len(shared), 'switch')} with {systems()[reader.system].title}, as {min(shared)}"
             what = f"hosts of {and_more(sorted(zones), 4)}"

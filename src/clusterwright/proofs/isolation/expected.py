@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product, starmap
 
 from clusterwright.packets.boxes import (
     CT,
@@ -75,25 +76,20 @@ _SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 
 _ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
 
 
-STATEFUL_PACKETS = PacketSet(
-    tuple(
-        both
-        for each in (
-            box(family=V4, ct=_TRACKED, fragment=_WHOLE_ONLY),
-            box(family=V6, ct=_TRACKED, fragment=_WHOLE_ONLY, proto=WHOLE[PROTO] - values(ICMP6)),
-            box(
-                family=V6,
-                ct=_TRACKED,
-                fragment=_WHOLE_ONLY,
-                proto=values(ICMP6),
-                icmp=WHOLE[PROTO] - _UNTRACKED_TYPES,
-            ),
-            box(family=V6, ct=values(UNTRACKED), fragment=_WHOLE_ONLY, proto=values(ICMP6), icmp=_UNTRACKED_TYPES),
-        )
-        for whole in EVERYTHING.boxes
-        if (both := meet(each, whole)) is not None
-    )
+_TRACKED_ICMP6 = box(
+    family=V6,
+    ct=_TRACKED,
+    fragment=_WHOLE_ONLY,
+    proto=values(ICMP6),
+    icmp=WHOLE[PROTO] - _UNTRACKED_TYPES,
 )
+_STATEFUL_BOXES = (
+    box(family=V4, ct=_TRACKED, fragment=_WHOLE_ONLY),
+    box(family=V6, ct=_TRACKED, fragment=_WHOLE_ONLY, proto=WHOLE[PROTO] - values(ICMP6)),
+    _TRACKED_ICMP6,
+    box(family=V6, ct=values(UNTRACKED), fragment=_WHOLE_ONLY, proto=values(ICMP6), icmp=_UNTRACKED_TYPES),
+)
+STATEFUL_PACKETS = PacketSet(tuple(filter(None, starmap(meet, product(_STATEFUL_BOXES, EVERYTHING.boxes)))))
 """Every packet that a filter with connection tracking can be asked about."""
 
 Nics = Mapping[str, tuple[str, ...]]  # fabric to the node's interfaces with an address on it
@@ -225,13 +221,11 @@ def carried(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     session = box(family=family, proto=values(TCP), src=near, dst=near, fragment=_NOT_LATER)
     watch = box(family=family, proto=values(UDP), src=near, dst=near, dport=_BFD, fragment=_NOT_LATER)
     sessions = (_with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP}), watch)
-    borders = (
-        border_passes(declared, border, outward=outward)
-        for border in declared.borders
-        if border.fabric == fabric
-        for outward in (False, True)
-    )
-    return union((inside, PacketSet(sessions), *borders))
+    passed = [inside, PacketSet(sessions)]
+    for border in declared.borders:
+        if border.fabric == fabric:
+            passed += [border_passes(declared, border, outward=outward) for outward in (False, True)]
+    return union(passed)
 
 
 def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outward: bool) -> PacketSet:

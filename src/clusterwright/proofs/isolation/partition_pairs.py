@@ -144,7 +144,9 @@ def _sit(seats_by_port: _Seats, statement: Statement, ports: frozenset[int], man
         return
     for member in statement.members:
         named = {"ALL": ports, "ALL_CAS": ports, "SELF": managers}.get(member.keyword, frozenset())
-        for guid in named or ((member.guid,) if member.guid else ()):
+        if not named and member.guid:
+            named = frozenset({member.guid})
+        for guid in named:
             seats_by_port.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain, product
 
 from clusterwright.and_more import and_more
 from clusterwright.finding import VerifyError
@@ -57,6 +58,7 @@ from clusterwright.proofs.isolation.nodes import (
 from clusterwright.proofs.isolation.partition_pairs import PartitionVerdict, partition_verdict
 from clusterwright.proofs.isolation.switches import read_switches, switches_read
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
+from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
@@ -120,9 +122,9 @@ def _facts(
     with_flow = {(flow.source, flow.target) for flow in declared.flows}
     left_open = _open_zones(tree, declared)
     zones = [zone.name for zone in declared.zones if zone.name not in left_open]
-    closed = [(one, other) for one in zones for other in zones if (one, other) not in with_flow]
+    closed = [pair for pair in product(zones, repeat=2) if pair not in with_flow]
     unread = tree.left_open_for("isolation")
-    filtered = {device for node in nodes if node.file == RUNNING for device in node.nodes}
+    filtered = set(chain.from_iterable(node.nodes for node in nodes if node.file == RUNNING))
     yield Fact("zones", len(declared.zones))
     yield Fact("flows", len(declared.flows))
     yield Fact("pairs of zones with a flow", len(with_flow))
@@ -136,7 +138,7 @@ def _facts(
 def _open_zones(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
     """Zones of hosts whose filters do not read: the flows of these hosts are not known."""
     unread = tree.left_open_for("isolation")
-    return frozenset(zone for device in unread for zone in declared.zones_of.get(device, ()))
+    return frozenset(chain.from_iterable(declared.zones_of.get(device, ()) for device in unread))
 
 
 def _open_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
@@ -169,9 +171,8 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 
     Replies pass the same way back, from every port.
     """
-    files = {
-        device: reader.file for reader in READERS if reader.single_ports for device in tree.devices_with(reader.file)
-    }
+    single_port_readers = [reader for reader in READERS if reader.single_ports]
+    files = {device: reader.file for device, reader in reader_by_switch(tree, single_port_readers).items()}
     edges = [edge for edge in declared.edges if edge.switch in files]
     unfiltered = cache(partial(_unfiltered, declared))  # asked for every edge, and the same for all of a fabric
     if edges:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.facts.reader import SwitchService
 from clusterwright.packets.boxes import FAMILY, SRC, V4, V6, WHOLE
@@ -30,7 +31,7 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
             shape = (fabric, tuple((s.name, s.port, s.version, service_behaviour(s)) for s in services))
             if shape in clean:
                 continue
-            faults = [fault for service in services for fault in _faults(declared, fabric, service)]
+            faults = list(chain.from_iterable(_faults(declared, fabric, service) for service in services))
             if not faults:
                 clean.add(shape)
             for line, message in faults:

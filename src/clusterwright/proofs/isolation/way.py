@@ -93,7 +93,8 @@ class FilterPlaces:
                 if end == sender:
                     group = self.groups.get((edge.switch, port))
                     decision = None
-                    for port_filter in group.filters() if group is not None else ():
+                    port_filters = group.filters() if group is not None else ()
+                    for port_filter in port_filters:
                         if port in port_filter.ports:
                             decision = port_filter.decide(packet)
                             break
@@ -128,12 +129,15 @@ def places_of(
     declared: DeclaredIsolation, interfaces: InterfaceNumbers, nodes: Iterable[NodeFilter], groups: Iterable[PortGroup]
 ) -> FilterPlaces:
     """All filters, by node and by port."""
-    return FilterPlaces(
-        declared=declared,
-        interfaces=interfaces,
-        nodes={device: node for node in nodes if node.file == RUNNING for device in node.nodes},
-        groups={(group.device, port): group for group in groups if group.what == HOSTS for port in group.ports},
-    )
+    filter_by_node: dict[str, NodeFilter] = {}
+    for node in nodes:
+        if node.file == RUNNING:
+            filter_by_node.update(dict.fromkeys(node.nodes, node))
+    group_by_port: dict[tuple[str, str], PortGroup] = {}
+    for group in groups:
+        if group.what == HOSTS:
+            group_by_port.update(((group.device, port), group) for port in group.ports)
+    return FilterPlaces(declared=declared, interfaces=interfaces, nodes=filter_by_node, groups=group_by_port)
 
 
 def _with(packet: Packet, changed: Mapping[int, int]) -> Packet:

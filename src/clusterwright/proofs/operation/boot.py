@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.hosts.boot.reader.network_boot import (
@@ -63,7 +64,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _servers(tree: RenderedTree) -> list[str]:
-    devices = {device for path in (*KEA.values(), FIRST_SCRIPT) for device in tree.devices_with(path)} - {OWNER}
+    devices = set(chain.from_iterable(map(tree.devices_with, (*KEA.values(), FIRST_SCRIPT)))) - {OWNER}
     if tree.declaration is not None and tree.declaration.boot is not None:
         devices.update(tree.declaration.boot.addresses)
     return sorted(devices)
@@ -117,12 +118,10 @@ def _dhcp_faults(server: _BootServer, dhcp: DhcpServer) -> Iterator[Fault]:
 
 
 def _address_faults(device: str, server: _BootServer, dhcp: DhcpServer, declared: DeclaredBoot) -> Iterator[Fault]:
-    planned = {
-        (mac, address, name)
-        for name, machine in declared.machines.items()
-        if device in machine.servers
-        for mac, address in machine.adapters.items()
-    }
+    planned: set[tuple[str, str, str]] = set()
+    for name, machine in declared.machines.items():
+        if device in machine.servers:
+            planned.update((mac, address, name) for mac, address in machine.adapters.items())
     reserved = {(reservation.mac, reservation.address, reservation.machine) for reservation in dhcp.reservations}
     for mac, address, name in sorted(reserved - planned):
         line = line_with(server.dhcp or "", mac)
@@ -144,7 +143,9 @@ def _script_faults(device: str, server: _BootServer, declared: DeclaredBoot) -> 
         for fetched in read_script(server.first).fetched:
             if fetched.server not in server_addresses:
                 yield FIRST_SCRIPT, fetched.line, f"machines are sent on to {fetched.server}, which is another machine"
-    machine_of = {mac: name for name, machine in declared.machines.items() for mac in machine.adapters}
+    machine_of: dict[str, str] = {}
+    for machine_name, machine in declared.machines.items():
+        machine_of.update(dict.fromkeys(machine.adapters, machine_name))
     for mac, text in server.scripts.items():
         name = machine_of.get(mac)
         if name is None or device not in declared.machines[name].servers:

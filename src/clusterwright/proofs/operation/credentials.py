@@ -7,6 +7,7 @@ contents of these files are not rendered, and not proven.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from clusterwright.hosts.linux.reader.node_check import read_wanted
 from clusterwright.hosts.linux.reader.node_units import (
@@ -30,7 +31,7 @@ def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.credentials if tree.declaration is not None else {}
     credential_units = sorted(path for path in tree.paths if path.startswith(CREDENTIAL))
     mounts = sorted(path for path in tree.paths if path.startswith(UNITS) and path.endswith(".mount"))
-    nodes = sorted({*declared, *(device for path in credential_units for device in tree.devices_with(path))})
+    nodes = sorted({*declared, *chain.from_iterable(map(tree.devices_with, credential_units))})
     faults_by_units: dict[tuple[object, ...], list[Fault]] = {}
     counterexamples: list[Counterexample] = []
     for node in nodes:
@@ -41,7 +42,7 @@ def _run(tree: RenderedTree) -> Verdict:
             texts = {path: tree.files[node, path].read() for path in paths}
             faults_by_units[key] = list(_faults(texts, wanted))
         counterexamples += [Counterexample(node, *fault) for fault in faults_by_units[key]]
-    files = {file for wanted in declared.values() for file in wanted}
+    files = set(chain.from_iterable(declared.values()))
     facts = [Fact("nodes that wait for keys", len(nodes))]
     if files:
         facts.append(Fact("files that start their readers", len(files)))

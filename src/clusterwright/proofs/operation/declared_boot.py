@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.plan.boot import boot_nics, format_mac, servers_by_rack
 from clusterwright.plan.model import Plan, format_address
@@ -47,7 +48,7 @@ def declared_boot(plan: Plan) -> DeclaredBoot | None:
             image=device.image or "",
             is_installed=device.image in installed,
         )
-    servers = {server for machine in machines.values() for server in machine.servers}
+    servers = set(chain.from_iterable(machine.servers for machine in machines.values()))
     addresses: dict[str, set[str]] = {name: set() for name in servers}
     for cable in plan.cables:
         end = cable.a

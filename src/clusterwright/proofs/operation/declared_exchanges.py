@@ -36,8 +36,12 @@ class PlannedEnds:
     @cached_property
     def entered_at(self) -> Mapping[str, DeclaredEdge]:
         """Where each management port enters."""
-        ends = self.declared.managed_ends
-        return {end[0]: edge for edge in self.declared.edges for end in edge.ports.values() if end in ends}
+        edge_by_switch: dict[str, DeclaredEdge] = {}
+        for edge in self.declared.edges:
+            for end in edge.ports.values():
+                if end in self.declared.managed_ends:
+                    edge_by_switch[end[0]] = edge
+        return edge_by_switch
 
     def fabric_of(self, switch: str) -> str:
         """The fabric that its requests cross, "" for a switch of none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from itertools import chain
 from typing import Any
 
 from clusterwright.hosts.linux.reader.nccl import NCCL
@@ -93,7 +94,7 @@ def _gids(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, int]:
 
 
 def _rdma_devices(model: HardwareModel) -> Mapping[str, str | None]:
-    return {nic.interface: nic.rdma_device for group in model.nic_groups for nic in group.nics}
+    return {nic.interface: nic.rdma_device for nic in chain.from_iterable(group.nics for group in model.nic_groups)}
 
 
 def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: DeclaredNccl | None) -> DeclaredCheck:

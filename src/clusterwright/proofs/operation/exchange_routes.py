@@ -17,8 +17,8 @@ from clusterwright.proofs.isolation.declared import DeclaredBorder
 from clusterwright.proofs.isolation.routes import leads_everywhere
 from clusterwright.proofs.operation.declared_exchanges import PlannedEnds
 from clusterwright.proofs.operation.exchange import Exchange, numbered
+from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.switches.readers import READERS
 
 _NO_TAGS = frozenset[str]()
 
@@ -43,7 +43,7 @@ class ExchangeRoutes:
     def _static_faults(self, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
         """Management ports without a route to a peer: nothing else leads there from their VRF."""
         reached_by: dict[tuple[int, frozenset[str]], Ranges] = {}
-        files = {device: reader.file for reader in READERS for device in self.tree.devices_with(reader.file)}
+        files = {device: reader.file for device, reader in reader_by_switch(self.tree).items()}
         missing: dict[tuple[object, ...], list[tuple[Exchange, Ranges]]] = {}
         for switch, (version, number) in self.ends.source.items():
             edge = self.ends.entered_at.get(switch)
@@ -154,7 +154,8 @@ class ExchangeRoutes:
             edge = self.ends.entered_at.get(switch)
             router = self._routers.get(edge.switch if edge is not None else switch)
             packed = _packed(version, number)
-            for prefix, _ in router.networks if router is not None else ():
+            networks = router.networks if router is not None else ()
+            for prefix, _ in networks:
                 if _holds(prefix, packed):
                     switch_by_prefix.setdefault(prefix, switch)
         return switch_by_prefix
@@ -187,8 +188,11 @@ class ExchangeRoutes:
 
     @cached_property
     def _fabric_with(self) -> Mapping[str, RoutedFabric]:
-        fabrics = () if self.network is None else self.network.fabrics
-        return {router.device: fabric for fabric in fabrics for router in fabric.routers}
+        fabric_by_switch: dict[str, RoutedFabric] = {}
+        if self.network is not None:
+            for fabric in self.network.fabrics:
+                fabric_by_switch.update((router.device, fabric) for router in fabric.routers)
+        return fabric_by_switch
 
     def _outgoing(self, fabric: RoutedFabric) -> Mapping[int, list[Edge]]:
         edges: dict[int, list[Edge]] = {}

@@ -24,6 +24,7 @@ from clusterwright.proofs.operation.exchange_filters import filter_faults
 from clusterwright.proofs.operation.exchange_routes import ExchangeRoutes
 from clusterwright.proofs.operation.exchange_servers import server_faults, server_notes
 from clusterwright.proofs.operation.exchange_services import service_faults
+from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS
@@ -89,7 +90,7 @@ def _judge(tree: RenderedTree) -> Verdict:
 def _idle(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
     """Switches that are out of service, that have no file here, or whose management port the spec unplugs."""
     declaration = tree.declaration
-    there = {device for reader in READERS for device in tree.devices_with(reader.file)}
+    there = reader_by_switch(tree).keys()
     planned = {device for device, _ in declared.managed_ends} | declared.fabric_sources.keys()
     unplugged = frozenset[str]()
     if declaration is not None:
@@ -101,7 +102,7 @@ def _idle(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
 
 def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
     """What switches ask servers, from the addresses that their texts name."""
-    reader_of = {device: reader for reader in READERS for device in tree.devices_with(reader.file)}
+    reader_of = reader_by_switch(tree)
     own_addresses = _host_addresses(tree)
     asked: _Asked = {}
     faults: list[Counterexample] = []

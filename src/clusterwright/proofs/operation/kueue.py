@@ -32,7 +32,9 @@ _LOCKED = "IPC_LOCK"
 
 def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.kueues if tree.declaration is not None else ()
-    by_controller = {name: kueue for kueue in declared for name in kueue.controllers}
+    by_controller: dict[str, DeclaredKueue] = {}
+    for kueue in declared:
+        by_controller.update(dict.fromkeys(kueue.controllers, kueue))
     counterexamples: list[Counterexample] = []
     for device in sorted({*tree.devices_with(OBJECTS), *by_controller}):
         faults = _controller_faults(tree, device, by_controller.get(device))

@@ -204,7 +204,9 @@ def _block_faults(asked: Any, block: ConfiguredQos) -> Iterator[tuple[str, str]]
     pfc = ",".join("1" if priority in block.lossless else "0" for priority in range(8))
     if asked.get("pfc") != pfc:
         yield "pfc", f"PFC is to be {asked.get('pfc')}, and is set to {pfc}"
-    by_dscp = {dscp: int(name) for name, dscps in asked.get("priorities", {}).items() for dscp in dscps}
+    by_dscp: dict[int, int] = {}
+    for name, dscps in asked.get("priorities", {}).items():
+        by_dscp.update(dict.fromkeys(dscps, int(name)))
     moved = [dscp for dscp, priority in enumerate(block.priority_of) if by_dscp.get(dscp) != priority]
     if moved:
         held = by_dscp.get(moved[0], "nothing")

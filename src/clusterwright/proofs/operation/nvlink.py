@@ -41,7 +41,9 @@ class _Instance:
 
 def _run(tree: RenderedTree) -> Verdict:
     domains = tree.declaration.nvlink_domains if tree.declaration is not None else {}
-    wanted = {name: domain for domain, names in domains.items() for name in names}
+    wanted: dict[str, str] = {}
+    for domain, names in domains.items():
+        wanted.update(dict.fromkeys(names, domain))
     counterexamples: list[Counterexample] = []
     instances: dict[str, _Instance] = {}
     networks = _networks(tree)

@@ -75,7 +75,9 @@ class _Configuration:
 
 def _run(tree: RenderedTree) -> Verdict:
     slurms = tree.declaration.slurms if tree.declaration is not None else ()
-    by_controller = {name: slurm for slurm in slurms for name in slurm.controllers}
+    by_controller: dict[str, DeclaredSlurm] = {}
+    for slurm in slurms:
+        by_controller.update(dict.fromkeys(slurm.controllers, slurm))
     counterexamples: list[Counterexample] = []
     judged: dict[tuple[str | None, ...], tuple[_Configuration, DeclaredSlurm | None, list[Fault]]] = {}
     nodes: set[str] = set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.hosts.linux.reader.nccl import NCCL, read_nccl
 from clusterwright.hosts.linux.reader.network import SCRIPT, read_qos_script
@@ -29,13 +30,12 @@ def adaptive_facts(fabric: RoutedFabric) -> Iterator[Fact]:
 def adaptive_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Ports, NICs and NCCL settings that do otherwise than the fabric."""
     is_wanted = _is_wanted(tree, fabric)
-    for link in fabric.links:
-        for index, port in link.both_ends:
-            if port.is_adaptive != is_wanted:
-                router = fabric.routers[index]
-                message = f"{port.name} {_choice(port.is_adaptive)}, the fabric {_choice(is_wanted)}"
-                yield example(tree, router.device, router.ports_file, port.start, message)
-    linked = {(index, port.name) for link in fabric.links for index, port in link.both_ends}
+    for index, port in fabric.link_ends:
+        if port.is_adaptive != is_wanted:
+            router = fabric.routers[index]
+            message = f"{port.name} {_choice(port.is_adaptive)}, the fabric {_choice(is_wanted)}"
+            yield example(tree, router.device, router.ports_file, port.start, message)
+    linked = {(index, port.name) for index, port in fabric.link_ends}
     for index, router in enumerate(fabric.routers):
         for port in router.ports:
             if port.is_adaptive and (index, port.name) not in linked:
@@ -48,7 +48,7 @@ def _is_wanted(tree: RenderedTree, fabric: RoutedFabric) -> bool:
     wanted = declared(tree, fabric)
     if wanted is not None:
         return wanted.is_adaptive
-    votes = Counter(port.is_adaptive for link in fabric.links for _, port in link.both_ends)
+    votes = Counter(port.is_adaptive for _, port in fabric.link_ends)
     return votes[True] > votes[False]
 
 
@@ -86,7 +86,7 @@ def _adaptive_interfaces(tree: RenderedTree, device: str) -> set[str] | None:
         blocks = read_qos_script(text)
     except ValueError:  # qos says so
         return None
-    return {name for block in blocks if block.is_adaptive for name in block.interfaces}
+    return set(chain.from_iterable(block.interfaces for block in blocks if block.is_adaptive))
 
 
 def _is_fabric_of_nccl(tree: RenderedTree, device: str, interfaces: set[str]) -> bool:

@@ -15,7 +15,7 @@ from clusterwright.proofs.ethernet.qos.congestion import Usual, milliseconds
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
 from clusterwright.proofs.ethernet.qos.ports import share_faults, usual_shares
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.fabric import Fabric, TrafficClass
 from clusterwright.spec.hardware.systems import system_of
 
 _KBYTE = 1000
@@ -81,7 +81,9 @@ def _first_ports(fabric: RoutedFabric) -> dict[str, tuple[Router, Port]]:
 
 def _map_faults(wanted: Fabric, truth: Said) -> Iterator[_Fault]:
     classes, queues, lossless = truth
-    entries = {dscp: entry for entry in wanted.classes for dscp in entry.dscp}
+    entries: dict[int, TrafficClass] = {}
+    for traffic_class in wanted.classes:
+        entries.update(dict.fromkeys(traffic_class.dscp, traffic_class))
     paused = _lossless(wanted)
     for dscp in range(DSCPS):
         entry = entries.get(dscp)

@@ -47,7 +47,7 @@ def is_elsewhere(settings: Settings, blocks_here: Sequence[ConfiguredQos], every
 def _devices(settings: Settings, blocks: Sequence[ConfiguredQos]) -> Iterator[tuple[str, str]]:
     """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
     used = _used(settings)
-    devices = frozenset(device for block in blocks for device in block.devices)
+    devices = frozenset(chain.from_iterable(block.devices for block in blocks))
     if used and devices and used != devices:
         odd = ", ".join(sorted(used ^ devices))
         yield "NCCL_IB_HCA", f"NCCL and {SCRIPT} do not name the same RDMA devices: {odd}"

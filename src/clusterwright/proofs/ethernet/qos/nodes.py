@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from clusterwright.facts.router import DSCPS
@@ -62,7 +63,8 @@ def node_qos_faults(
         if is_elsewhere(settings, node_blocks, every[device]):
             continue
         faults = nccl_faults(settings, truth, node_blocks, addresses.get(device, ()))
-        for name, message in (*faults, *unusual(settings, usual_settings if _runs_nccl(tree, device) else ())):
+        expected_settings = usual_settings if _runs_nccl(tree, device) else ()
+        for name, message in (*faults, *unusual(settings, expected_settings)):
             yield example(tree, device, NCCL, (f"{name}=",), message)
 
 
@@ -70,7 +72,7 @@ def _unreached(
     tree: RenderedTree, device: str, names: Sequence[str], blocks: Sequence[ConfiguredQos]
 ) -> Iterator[Counterexample]:
     """NICs of a node that no block sets up."""
-    reached = frozenset(name for block in blocks for name in block.interfaces)
+    reached = frozenset(chain.from_iterable(block.interfaces for block in blocks))
     for name in names:
         if name not in reached:
             mark = dict(blocks[0].marks)["interfaces"]

@@ -7,6 +7,7 @@ chip does, by the speed of each port, and nothing is there to compare.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.proofs.check import Counterexample, Fact, example
 from clusterwright.proofs.ethernet.declared import declared
@@ -39,7 +40,8 @@ def pool_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
 
 def pool_facts(fabric: RoutedFabric) -> Iterator[Fact]:
     """The greatest part of a pool that is promised, and the switches that leave headroom to their chip."""
-    shares = [p.promised_bytes / p.headroom_bytes for r in fabric.routers for p in r.pools if p.headroom_bytes]
+    pools = chain.from_iterable(router.pools for router in fabric.routers)
+    shares = [pool.promised_bytes / pool.headroom_bytes for pool in pools if pool.headroom_bytes]
     if shares:
         yield Fact(f"{fabric.name}: headroom promised over what the pool has, at most", f"{max(shares):.2f}:1")
     silent = sum(1 for router in fabric.routers if not router.pools)

@@ -28,7 +28,7 @@ Shares = tuple[tuple[int, float], ...]
 
 def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[int]) -> Iterator[Counterexample]:
     """Cabled ports without the settings of the fabric's lossless class, or with others than most ports."""
-    cabled = [(router, port) for router in fabric.routers for port in router.ports if port.peer]
+    cabled = [(router, port) for router, port in fabric.ports if port.peer]
     usual = usual_shares(fabric)
     stated = tree.declaration.cable_m if tree.declaration is not None else {}
     faults_by_settings: dict[tuple[int, float, int, float], tuple[tuple[str, Mark], ...]] = {}
@@ -46,7 +46,7 @@ def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[in
 
 def usual_shares(fabric: RoutedFabric) -> Shares:
     """The queues of most cabled ports with their part of the bandwidth, STRICT for a strict queue."""
-    votes = Counter(port.qos.shares for router in fabric.routers for port in router.ports if port.peer)
+    votes = Counter(port.qos.shares for _, port in fabric.ports if port.peer)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else ()
 
 

@@ -62,7 +62,8 @@ def _run(tree: RenderedTree) -> Verdict:
         nodes = list(dict.fromkeys(nic.device for nic, at in fabric.nics if has_peers[at]))
         counterexamples += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
         facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
-        headroom = [p.qos.headroom_bytes for r in fabric.routers for p in r.ports if p.qos.headroom_bytes is not None]
+        stated_headroom = (port.qos.headroom_bytes for _, port in fabric.ports)
+        headroom = [size for size in stated_headroom if size is not None]
         if headroom:
             facts.append(Fact(f"{fabric.name}: least headroom of a lossless port that states it, bytes", min(headroom)))
         facts += pool_facts(fabric)
